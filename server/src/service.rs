@@ -137,11 +137,9 @@ impl Service {
     fn router(&self, shutdown: &CancellationToken, metrics: Option<&Metrics>) -> Router {
         let gateway = self.gateway.as_ref().filter(|_| self.config.roles.has(Role::Api));
         let api = gateway.map(|gateway| {
-            let reads = ApiState::new(self.pools.reads.clone(), self.config.deployment.clone())
-                .with_max_lag(self.config.max_lag)
-                .with_strangers(Arc::clone(gateway.credentials().strangers()))
-                .with_content(gateway.content().clone())
-                .with_chain(gateway.chain().clone(), gateway.program_id());
+            let mut reads = ApiState::new(self.pools.reads.clone(), self.config.deployment.clone())
+                .with_strangers(Arc::clone(gateway.credentials().strangers()));
+            (reads.max_lag, reads.content) = (self.config.max_lag, Some(gateway.content().clone()));
             (gateway, reads)
         });
         let dependencies = Dependencies {

@@ -1,12 +1,14 @@
 //! The account that pays the fees of each gateway, for `GET /v1/status`.
 
-use chrono::{DateTime, Utc};
+use serde::Serialize;
 use solana_pubkey::Pubkey;
 use sqlx::PgExecutor;
+use utoipa::ToSchema;
 
 use crate::{
-    convert::{amount_from_db, pubkey, saturating_to_db},
+    convert::saturating_to_db,
     error::StoreError,
+    reads::{Count, Timestamp},
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,13 +27,6 @@ impl FeePayerState {
             Self::Low => "low",
             Self::Empty => "empty",
         }
-    }
-
-    fn parse(text: &str) -> Result<Self, StoreError> {
-        [Self::Ok, Self::Low, Self::Empty]
-            .into_iter()
-            .find(|state| state.as_str() == text)
-            .ok_or_else(|| StoreError::corrupt("fee payer state", text))
     }
 }
 
@@ -61,19 +56,27 @@ pub async fn store(executor: impl PgExecutor<'_>, payer: &FeePayer) -> Result<()
     Ok(())
 }
 
-/// The fee payer that was stored last, and when; `None` if no gateway ever ran on this database.
-pub async fn latest(executor: impl PgExecutor<'_>) -> Result<Option<(FeePayer, DateTime<Utc>)>, StoreError> {
-    sqlx::query!("SELECT address, lamports, state, calls_left, at FROM fee_payers ORDER BY at DESC LIMIT 1")
-        .fetch_optional(executor)
-        .await?
-        .map(|row| {
-            let payer = FeePayer {
-                address: pubkey("fee payer", &row.address)?,
-                lamports: amount_from_db("lamports", row.lamports)?,
-                state: FeePayerState::parse(&row.state)?,
-                calls_left: amount_from_db("calls left", row.calls_left)?,
-            };
-            Ok((payer, row.at))
-        })
-        .transpose()
+// What was stored about the fee payer of one gateway.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = FeePayerStatus)]
+pub struct StoredFeePayer {
+    pub address: String,
+    pub lamports: u64,
+    /// `ok`; `low`: the operator should send SOL; `empty`: new calls are refused, and the rest of the balance settles
+    /// and refunds open ones.
+    pub state: String,
+    /// Calls that the balance pays for before new ones are refused.
+    pub calls_left: u64,
+    /// When a gateway read the balance.
+    pub at: Timestamp,
+}
+
+/// The fee payer that was stored last; `None` if no gateway ever ran on this database.
+pub async fn latest(executor: impl PgExecutor<'_>) -> Result<Option<StoredFeePayer>, StoreError> {
+    let payer = sqlx::query_as!(
+        StoredFeePayer,
+        r#"SELECT address, lamports AS "lamports: Count", state, calls_left AS "calls_left: Count", at AS "at: Timestamp"
+           FROM fee_payers ORDER BY at DESC LIMIT 1"#
+    );
+    Ok(payer.fetch_optional(executor).await?)
 }

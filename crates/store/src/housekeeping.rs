@@ -2,12 +2,15 @@
 //! was done. The chain decides: an address that is found here may be done already, or not be due by the chain's clock.
 
 use chrono::{DateTime, Utc};
+use serde::Serialize;
 use solana_pubkey::Pubkey;
 use sqlx::PgExecutor;
+use utoipa::ToSchema;
 
 use crate::{
     convert::{amount_from_db, pubkey, saturating_to_db},
     error::StoreError,
+    reads::Count,
 };
 
 /// One kind of work.
@@ -36,13 +39,15 @@ impl Chore {
     }
 }
 
-/// What was done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+// What was done, with the fees of refused transactions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = ChoreStatus)]
 pub struct Done {
     pub actions: u64,
-    /// Fees of the transactions, refused ones among them.
+    /// Fees of the transactions.
     pub fees_lamports: u64,
     /// Rent that returned to those who paid it.
+    #[serde(rename = "rent_returned_lamports")]
     pub rent_lamports: u64,
 }
 
@@ -67,19 +72,15 @@ pub async fn count(executor: impl PgExecutor<'_>, chore: Chore, own: bool, done:
 
 /// All work of one kind, on all days.
 pub async fn total(executor: impl PgExecutor<'_>, chore: Chore) -> Result<Done, StoreError> {
-    let row = sqlx::query!(
-        r#"SELECT COALESCE(sum(actions), 0)::bigint AS "actions!", COALESCE(sum(fees_lamports), 0)::bigint AS "fees!",
-                  COALESCE(sum(rent_lamports), 0)::bigint AS "rent!"
+    let done = sqlx::query_as!(
+        Done,
+        r#"SELECT COALESCE(sum(actions), 0)::bigint AS "actions!: Count",
+                  COALESCE(sum(fees_lamports), 0)::bigint AS "fees_lamports!: Count",
+                  COALESCE(sum(rent_lamports), 0)::bigint AS "rent_lamports!: Count"
            FROM housekeeping WHERE chore = $1"#,
         chore.as_str()
-    )
-    .fetch_one(executor)
-    .await?;
-    Ok(Done {
-        actions: amount_from_db("actions", row.actions)?,
-        fees_lamports: amount_from_db("fees", row.fees)?,
-        rent_lamports: amount_from_db("rent", row.rent)?,
-    })
+    );
+    Ok(done.fetch_one(executor).await?)
 }
 
 /// Fees that were paid today for work whose rent is not the operator's own.

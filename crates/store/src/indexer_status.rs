@@ -3,12 +3,14 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sqlx::{PgExecutor, PgPool};
+use sqlx::{PgExecutor, PgPool, types::Json};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::{
-    convert::{amount_from_db, amount_to_db, optional_amount_from_db},
+    convert::{amount_from_db, amount_to_db},
     error::StoreError,
+    reads::{Count, Timestamp},
 };
 
 #[derive(Clone, Debug, PartialEq)]
@@ -27,11 +29,13 @@ pub struct Heartbeat {
 /// The code of a problem of an endpoint that is not used. All other problems are about the mirror.
 pub const ENDPOINT_UNUSABLE: &str = "endpoint_unusable";
 
-/// What is wrong, in words.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+/// Something that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[schema(as = StatusProblem)]
 pub struct Problem {
     /// Stable, for programs.
     pub code: String,
+    /// For people.
     pub message: String,
 }
 
@@ -53,14 +57,35 @@ pub struct Beat {
     pub problems: Vec<Problem>,
 }
 
-/// A process as its last sign of life shows it.
-#[derive(Clone, Debug, PartialEq)]
+/// A process of the indexer, as its last sign of life shows it.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[schema(as = IndexerProcess)]
 pub struct ProcessRow {
-    pub started_at: DateTime<Utc>,
-    pub at: DateTime<Utc>,
+    #[schema(value_type = String)]
+    pub id: Uuid,
+    /// Whether it writes the mirror. The others stand by.
+    pub leads: bool,
+    /// The host of the node that it follows.
+    pub source: String,
+    /// Whether it receives events.
+    pub streaming: bool,
+    #[schema(required, value_type = Option<u64>)]
+    pub chain_slot: Option<Count>,
+    #[schema(required, value_type = Option<u64>)]
+    pub finalized_slot: Option<Count>,
+    pub started_at: Timestamp,
+    /// Its last sign of life.
+    pub at: Timestamp,
+    #[schema(required)]
+    pub last_event_at: Option<Timestamp>,
+    #[schema(required)]
+    pub last_change_at: Option<Timestamp>,
+    /// What it reports.
+    #[schema(value_type = Vec<Problem>)]
+    pub problems: Json<Vec<Problem>>,
     /// Seconds since `at`, by the database's clock.
+    #[serde(skip)]
     pub silent_s: f64,
-    pub beat: Beat,
 }
 
 /// Writes a sign of life. The one of the leader is also the heartbeat of the mirror. Processes that were silent for ten
@@ -136,30 +161,16 @@ fn clock_ahead(before: DateTime<Utc>, database: DateTime<Utc>, after: DateTime<U
 
 /// The indexer's processes, the leader first.
 pub async fn processes(executor: impl PgExecutor<'_>) -> Result<Vec<ProcessRow>, StoreError> {
-    let rows = sqlx::query!(
-        r#"SELECT id, started_at, at, extract(epoch FROM now() - at)::float8 AS "silent_s!", leads, source, streaming,
-                  chain_slot, finalized_slot, last_event_at, last_change_at, problems
+    let rows = sqlx::query_as!(
+        ProcessRow,
+        r#"SELECT id, started_at AS "started_at: Timestamp", at AS "at: Timestamp",
+                  extract(epoch FROM now() - at)::float8 AS "silent_s!", leads, source, streaming,
+                  chain_slot AS "chain_slot: Count", finalized_slot AS "finalized_slot: Count",
+                  last_event_at AS "last_event_at: Timestamp", last_change_at AS "last_change_at: Timestamp",
+                  problems AS "problems: Json<Vec<Problem>>"
            FROM indexer_processes ORDER BY leads DESC, at DESC, id LIMIT 100"#
     );
-    rows.fetch_all(executor)
-        .await?
-        .into_iter()
-        .map(|row| {
-            let beat = Beat {
-                id: row.id,
-                leads: row.leads,
-                source: row.source,
-                streaming: row.streaming,
-                chain_slot: optional_amount_from_db("slot", row.chain_slot)?,
-                finalized_slot: optional_amount_from_db("slot", row.finalized_slot)?,
-                last_event_at: row.last_event_at,
-                last_change_at: row.last_change_at,
-                problems: serde_json::from_value(row.problems)
-                    .map_err(|error| StoreError::corrupt("problems", error))?,
-            };
-            Ok(ProcessRow { started_at: row.started_at, at: row.at, silent_s: row.silent_s, beat })
-        })
-        .collect()
+    Ok(rows.fetch_all(executor).await?)
 }
 
 /// Ends the entry of a process that stops.

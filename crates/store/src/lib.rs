@@ -36,4 +36,4 @@ pub mod transaction;
 pub use database::{connect, migrate};
 pub use error::StoreError;
 pub use pools::{Pools, ReadPools};
-pub use sqlx::{PgConnection, PgPool};
+pub use sqlx::{PgConnection, PgPool, types::Json};

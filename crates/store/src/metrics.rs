@@ -16,7 +16,7 @@ pub async fn read(pool: &PgPool) -> Result<Vec<(&'static str, i64)>, StoreError>
     let mut figures = Vec::new();
     add_mirror(&mut figures, pool).await?;
     add_documents(&mut figures, pool).await?;
-    if let Some((payer, _)) = fee_payers::latest(pool).await? {
+    if let Some(payer) = fee_payers::latest(pool).await? {
         figures.push(("fee_payer_lamports", saturating(payer.lamports)));
     }
     for (name, chore) in [

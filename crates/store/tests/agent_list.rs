@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crtx_store::{
     PgPool, mirror,
-    reads::agent_list::{ListedRow, Look},
+    reads::agent_list::{AgentSummary, Look},
     testing::{TestDatabase, fixtures::*, probes, volume},
 };
 
@@ -37,7 +37,7 @@ async fn look_after_all_others(pool: &PgPool) -> String {
 }
 
 /// The agents that changed, as lists show them.
-async fn changed(look: &mut Look, seen: &str) -> Vec<ListedRow> {
+async fn changed(look: &mut Look, seen: &str) -> Vec<AgentSummary> {
     let changed = look.changed(Some(seen)).await.unwrap();
     look.listed(&changed).await.unwrap()
 }
@@ -61,7 +61,7 @@ async fn a_look_reads_what_changed_and_not_the_rest() {
     let before = read_of(&mut look, "mirror_agents").await;
     let changed = changed(&mut look, &seen).await;
     assert_eq!(changed.len(), 1);
-    assert_eq!((changed[0].address, changed[0].verified), (agents[1], true));
+    assert_eq!((changed[0].address, changed[0].creator.verified), (agents[1], true));
     assert_eq!(changed[0].total_executions, 9_000);
     let read = read_of(&mut look, "mirror_agents").await - before;
     assert!((1..20).contains(&read), "{read} of 20 000 rows were read for one change");
@@ -86,7 +86,7 @@ async fn a_change_that_lists_do_not_show_is_none() {
     (later.revision, later.price) = (3, 77_000);
     put(pool, &agent, 12, &later).await;
     let mut look = Look::begin(pool).await.unwrap();
-    assert_eq!(changed(&mut look, &seen).await[0].price, 77_000);
+    assert_eq!(changed(&mut look, &seen).await[0].price_per_call_usdc.0, 77_000);
 }
 
 #[tokio::test]
@@ -109,7 +109,7 @@ async fn an_agent_that_is_gone_or_whose_creator_changed_is_among_the_changed_one
     changed.sort_by_key(|agent| agents.iter().position(|it| it == agent));
     assert_eq!(changed, agents[..2]);
     let listed = look.listed(&changed).await.unwrap();
-    assert_eq!(listed.iter().map(|row| (row.address, row.verified)).collect::<Vec<_>>(), [(agents[0], true)]);
+    assert_eq!(listed.iter().map(|row| (row.address, row.creator.verified)).collect::<Vec<_>>(), [(agents[0], true)]);
     look.end().await.unwrap();
 
     let second = seen().await;

@@ -223,7 +223,7 @@ async fn text_with_a_null_character_is_stored_without_it() {
     put(database.pool(), &wallet(31), 1, &profile(wallet(1), "A\0B", false)).await;
     let agent = show(database.pool(), listing(wallet(1), 0), "agent", &["data"]).await;
     let detail = reads::agent(database.pool(), &agent).await.expect("read").expect("shown");
-    assert_eq!(detail.creator_display_name.as_deref(), Some("A\u{fffd}B"));
+    assert_eq!(detail.creator.display_name, "A\u{fffd}B");
 }
 
 #[tokio::test]
@@ -376,7 +376,7 @@ async fn an_empty_display_name_is_no_name() {
     put(database.pool(), &wallet(31), 1, &profile(wallet(1), "", false)).await;
     let agent = show(database.pool(), listing(wallet(1), 0), "agent", &["data"]).await;
     let detail = reads::agent(database.pool(), &agent).await.expect("read").expect("shown");
-    assert_eq!(detail.creator_display_name, None);
+    assert_eq!(detail.creator.display_name, "");
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use crtx_store::reads::{self, AgentDay, PublicExecution, ShownStatus};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::{agents, names::ExecutionStatusName, state::ApiState, types::Timestamp};
+use crate::{agents, state::ApiState, types::Timestamp};
 
 /// Executions that are shown.
 const RECENT: u32 = 10;
@@ -18,7 +18,6 @@ const RECENT: u32 = 10;
 pub struct RecentExecution {
     /// Address of the on-chain record.
     record: String,
-    #[schema(value_type = ExecutionStatusName)]
     status: ShownStatus,
     #[schema(value_type = f64)]
     cost_usdc: UsdcBase,

@@ -6,8 +6,9 @@ use axum::extract::State;
 use crtx_http::{ApiError, ApiPath, ApiQuery, ErrorBody, KeptBody, Whole};
 use crtx_protocol::{result_hash::ResultHash, usdc::UsdcBase};
 use crtx_store::{
+    Json,
     pools::ReadConnection,
-    reads::{self, AgentDetails, ListingStatus},
+    reads::{self, AgentDetails, CreatorDetails, ListingStatus, ListingStatusName},
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -18,44 +19,9 @@ use crate::{
     agent_answers::{AgentAnswer, KeptAgent},
     agent_metrics::AgentMetricsResponse,
     listings,
-    names::ListingStatusName,
     state::ApiState,
-    types::{self, Timestamp},
+    types::Timestamp,
 };
-
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct CreatorSummary {
-    pub pubkey: String,
-    /// Whether the marketplace has checked the creator's identity.
-    pub verified: bool,
-}
-
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct CreatorDetails {
-    pub pubkey: String,
-    pub verified: bool,
-    /// Empty if the creator has set none.
-    pub display_name: String,
-    /// What the creator's closed agents counted: who closes an agent keeps its history.
-    pub closed_agents: ClosedAgentsTotals,
-}
-
-/// Totals of agents whose listings are closed. The chain keeps them in the creator's profile.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct ClosedAgentsTotals {
-    /// Closed agents.
-    pub agents: u64,
-    pub completed_executions: u64,
-    pub successful_executions: u64,
-    pub failed_executions: u64,
-    pub expired_executions: u64,
-    pub dispute_count: u64,
-    /// Taken from their collateral.
-    #[schema(value_type = f64)]
-    pub slashed_usdc: UsdcBase,
-    #[schema(value_type = f64)]
-    pub platform_fees_usdc: UsdcBase,
-}
 
 /// A full listing.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -81,7 +47,8 @@ pub struct AgentResponse {
     pub trust_usdc: UsdcBase,
     pub success_rate: f64,
     pub avg_execution_time_ms: u64,
-    pub creator: CreatorDetails,
+    #[schema(value_type = CreatorDetails)]
+    pub creator: Json<CreatorDetails>,
     #[schema(value_type = ListingStatusName)]
     pub status: ListingStatus,
     pub description: String,
@@ -131,7 +98,7 @@ pub async fn get_agent(
 
 /// The body for an agent. One that was made from the same rows and the same figures is given again.
 async fn answer(state: &ApiState, agent_id: &str) -> Result<Arc<Whole>, ApiError> {
-    let address = types::address(agent_id).ok_or_else(|| ApiError::agent_not_found(agent_id))?;
+    let address: Pubkey = agent_id.parse().map_err(|_| ApiError::agent_not_found(agent_id))?;
     let kept = state.shared.agent_answers.get(&address).await;
     let version = kept.as_ref().map(|kept| kept.agent.version.clone());
     let agent = match (state.shared.agent_reads.ask((address, version)).await?, &kept) {
@@ -153,7 +120,7 @@ async fn answer(state: &ApiState, agent_id: &str) -> Result<Arc<Whole>, ApiError
 
 /// An agent that is shown, and the connection that read it. 404 says why another one is not.
 pub async fn shown(state: &ApiState, agent_id: &str) -> Result<(AgentDetails, ReadConnection), ApiError> {
-    let address = types::address(agent_id).ok_or_else(|| ApiError::agent_not_found(agent_id))?;
+    let address: Pubkey = agent_id.parse().map_err(|_| ApiError::agent_not_found(agent_id))?;
     let mut connection = state.shared.connections.point().await?;
     match reads::agent(&mut *connection, &address).await? {
         Some(agent) => Ok((agent, connection)),
@@ -181,21 +148,7 @@ fn full(state: &ApiState, agent: &AgentDetails, metrics: AgentMetricsResponse) -
         trust_usdc: agent.trust,
         success_rate: agent.success_rate,
         avg_execution_time_ms: agent.avg_execution_time_ms,
-        creator: CreatorDetails {
-            pubkey: agent.creator.clone(),
-            verified: agent.creator_verified,
-            display_name: agent.creator_display_name.clone().unwrap_or_default(),
-            closed_agents: ClosedAgentsTotals {
-                agents: agent.closed_agents,
-                completed_executions: agent.closed_completed_executions,
-                successful_executions: agent.closed_successful_executions,
-                failed_executions: agent.closed_failed_executions,
-                expired_executions: agent.closed_expired_executions,
-                dispute_count: agent.closed_disputes,
-                slashed_usdc: agent.closed_slashed,
-                platform_fees_usdc: agent.closed_platform_fees,
-            },
-        },
+        creator: agent.creator.clone(),
         status: agent.status,
         description: agent.document.description.clone(),
         input_schema: agent.document.input_schema.clone(),

@@ -126,9 +126,16 @@ impl Connections {
         Ok(ReadConnection::acquire_at(&self.pools.lists, (cost, place)).await?)
     }
 
-    /// A connection for a list whose answer the service keeps for all clients.
-    pub async fn kept_list(&self) -> Result<ReadConnection, ApiError> {
-        Ok(ReadConnection::acquire(&self.pools.lists).await?)
+    /// Reads a list whose answer the service keeps for all clients, and says how long the read took.
+    pub async fn kept_list<T>(
+        &self,
+        read: impl AsyncFnOnce(&mut ReadConnection) -> Result<T, ApiError>,
+    ) -> Result<(T, Duration), ApiError> {
+        let mut connection = ReadConnection::acquire(&self.pools.lists).await?;
+        let started = Instant::now();
+        let answer = read(&mut connection).await?;
+        connection.done();
+        Ok((answer, started.elapsed()))
     }
 }
 

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use agent_marketplace::instruction::{AnswerDispute, ExpireDispute, OpenDispute, ResolveDispute};
 use anchor_lang::Discriminator;
-use crtx_chain::{ChainClient, ChainError, history::Mention};
+use crtx_chain::{ChainClient, ChainError, Timeouts, history::Mention};
 use serde::Serialize;
 use solana_pubkey::Pubkey;
 use tokio::time::timeout;
 use utoipa::ToSchema;
 
-use crate::kept::Kept;
+use crate::{kept::Kept, state::Deployment};
 
 /// Longest search.
 const PATIENCE: Duration = Duration::from_secs(4);
@@ -62,8 +62,10 @@ pub struct DisputeHistory {
 }
 
 impl DisputeHistory {
-    pub fn new(chain: ChainClient, program_id: Pubkey) -> Self {
-        Self { chain, program_id, kept: Kept::new(MOST_KEPT) }
+    pub fn new(deployment: &Deployment) -> Self {
+        let timeouts = Timeouts { request: PATIENCE, snapshot: PATIENCE };
+        let chain = ChainClient::with_timeouts(&deployment.rpc_urls, timeouts);
+        Self { chain, program_id: deployment.addresses.program_id(), kept: Kept::new(MOST_KEPT) }
     }
 
     /// The transactions of a dispute. `None` if the chain did not answer.

@@ -4,17 +4,16 @@
 use agent_marketplace::state::Dispute;
 use axum::{Json, extract::State};
 use chrono::{DateTime, TimeDelta, Utc};
-use crtx_http::{ApiError, ApiPath, ApiQuery, Cursor, ErrorBody, ErrorCode, FromQuery, QueryParams, SignedIn};
+use crtx_http::{ApiError, ApiPath, ApiQuery, ErrorBody, ErrorCode, FromQuery, QueryParams, SignedIn};
 use crtx_protocol::{result_hash::ResultHash, usdc::UsdcBase};
-use crtx_store::reads::{self, DisputeFilter, DisputePlace, DisputeScope, DisputeStatus};
+use crtx_store::reads::{self, DisputeFilter, DisputeScope, DisputeStatus};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::{
     dispute_transactions::{DisputeTransactions, Moments},
-    names::{DisputeRoleName, DisputeStatusName},
-    paging::{Key, Paging, time_bytes},
+    paging::{Paging, next_cursor},
     state::ApiState,
     types::{self, Timestamp},
 };
@@ -44,7 +43,6 @@ pub struct DisputeResponse {
     #[schema(value_type = f64)]
     pub amount_usdc: UsdcBase,
     /// `expired`: nobody decided within 30 days.
-    #[schema(value_type = DisputeStatusName)]
     pub status: DisputeStatus,
     /// SHA-256 of the evidence document: `sha256:` and hex.
     pub evidence_hash: String,
@@ -106,7 +104,7 @@ pub struct DisputeListResponse {
 impl DisputeResponse {
     fn new(state: &ApiState, dispute: reads::DisputeDetails) -> Self {
         let url = |hash: ResultHash| state.links().content(&hash);
-        let raised_at = dispute.raised_at;
+        let raised_at = dispute.raised_at.0;
         let answer_due = later(raised_at, ANSWER_PERIOD);
         Self {
             dispute: dispute.address.to_string(),
@@ -124,12 +122,12 @@ impl DisputeResponse {
             answer_hash: dispute.answer_hash.map(|hash| hash.to_string()),
             answer_uri: dispute.answer_uri,
             answer_url: dispute.answer_hash.map(url),
-            answered_at: dispute.answered_at.map(Timestamp),
-            raised_at: Timestamp(raised_at),
+            answered_at: dispute.answered_at,
+            raised_at: dispute.raised_at,
             respond_by: Timestamp(later(raised_at, RESPOND_WITHIN)),
-            upholdable_from: Timestamp(dispute.answered_at.map_or(answer_due, |at| at.min(answer_due))),
+            upholdable_from: Timestamp(dispute.answered_at.map_or(answer_due, |at| at.0.min(answer_due))),
             expires_at: Timestamp(later(raised_at, LIMIT)),
-            resolved_at: dispute.resolved_at.map(Timestamp),
+            resolved_at: dispute.resolved_at,
             resolution_hash: dispute.resolution_hash.map(|hash| hash.to_string()),
             resolution_url: dispute.resolution_hash.map(url),
             slash_usdc: UsdcBase(dispute.slash),
@@ -144,8 +142,8 @@ fn later(time: DateTime<Utc>, by: TimeDelta) -> DateTime<Utc> {
     time.checked_add_signed(by).unwrap_or(time)
 }
 
-/// What a wallet is in the disputes to list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// A wallet's side of a dispute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum DisputeRole {
     Caller,
@@ -168,9 +166,9 @@ pub struct DisputeListQuery {
     #[param(value_type = Option<String>, max_length = 512)]
     cursor: Option<String>,
     /// Only those in which the wallet is this. By default all that the wallet may see.
-    #[param(inline, required = false, value_type = DisputeRoleName)]
+    #[param(inline, required = false, value_type = DisputeRole)]
     role: Option<DisputeRole>,
-    #[param(inline, required = false, value_type = DisputeStatusName)]
+    #[param(inline, required = false, value_type = DisputeStatus)]
     status: Option<DisputeStatus>,
 }
 
@@ -209,7 +207,7 @@ pub async fn list_disputes(
     };
     let filter = DisputeFilter { scope: scope(role, may_see_all)?, outcome: status };
     let list = format!("disputes of {} {filter:?}", signed_in.wallet);
-    let start = Paging { limit, offset, cursor }.start(&list, place)?;
+    let start = Paging { limit, offset, cursor }.start(&list)?;
     let listed = reads::list_disputes(&mut *connection, &signed_in.wallet, filter, limit, &start).await?;
     connection.done();
     Ok(Json(DisputeListResponse {
@@ -217,7 +215,7 @@ pub async fn list_disputes(
         total: listed.total,
         limit,
         offset,
-        next_cursor: listed.next.map(|place| Cursor::encode_in(&list, &key(&place))),
+        next_cursor: next_cursor(&list, listed.next.as_ref())?,
     }))
 }
 
@@ -231,15 +229,6 @@ fn scope(role: Option<DisputeRole>, may_see_all: bool) -> Result<DisputeScope, A
             Err(ApiError::new(ErrorCode::Forbidden, "this wallet is not the resolver"))
         }
     }
-}
-
-/// The sort key in a cursor.
-fn key(place: &DisputePlace) -> Vec<u8> {
-    [&[u8::from(place.open)], &time_bytes(place.raised_at)[..], place.address.as_array()].concat()
-}
-
-fn place(key: &mut Key) -> Option<DisputePlace> {
-    Some(DisputePlace { open: key.byte()? == 1, raised_at: key.time()?, address: key.address()? })
 }
 
 /// One dispute, for its parties and the resolver.
@@ -262,20 +251,17 @@ pub async fn get_dispute(
     ApiQuery(()): ApiQuery<()>,
 ) -> Result<Json<DisputeResponse>, ApiError> {
     let not_found = || ApiError::new(ErrorCode::NotFound, "this wallet has no such dispute");
-    let address = types::address(&id).ok_or_else(not_found)?;
+    let address = id.parse().map_err(|_| not_found())?;
     let mut connection = state.shared.connections.point().await?;
     let dispute = reads::dispute(&mut *connection, &signed_in.wallet, &address).await?;
     connection.done();
     let dispute = dispute.ok_or_else(not_found)?;
     let moments = Moments {
-        raised_at: dispute.raised_at.timestamp(),
-        answered_at: dispute.answered_at.map(|at| at.timestamp()),
-        resolved_at: dispute.resolved_at.map(|at| at.timestamp()),
+        raised_at: dispute.raised_at.0.timestamp(),
+        answered_at: dispute.answered_at.map(|at| at.0.timestamp()),
+        resolved_at: dispute.resolved_at.map(|at| at.0.timestamp()),
     };
-    let transactions = match &state.dispute_history {
-        Some(history) => history.of(dispute.address, moments).await,
-        None => None,
-    };
+    let transactions = state.shared.dispute_history.of(dispute.address, moments).await;
     let response = DisputeResponse::new(&state, dispute);
     Ok(Json(DisputeResponse { transactions, ..response }))
 }

@@ -4,13 +4,14 @@
 use agent_marketplace::state::FailureReason;
 use axum::{Extension, Json, extract::State};
 use chrono::{DateTime, Utc};
-use crtx_http::{ApiError, ApiPath, ApiQuery, Cursor, ErrorBody, ErrorCode, FromQuery, QueryParams, Reader};
+use crtx_http::{ApiError, ApiPath, ApiQuery, ErrorBody, ErrorCode, FromQuery, QueryParams, Reader};
 use crtx_protocol::{result_hash::ResultHash, usdc::UsdcBase};
 use crtx_store::{
+    Json as StoredJson,
     executions::REFUNDED,
     reads::{
-        self, DisputeStatus, ExecutionFilter, ExecutionListQuestion, ExecutionPlace, ExecutionQuestion, ExecutionRole,
-        SettledBy, ShownStatus, Start,
+        self, ExecutionDispute, ExecutionFilter, ExecutionListQuestion, ExecutionPlace, ExecutionQuestion,
+        ExecutionRole, SettledBy, ShownStatus, Start,
     },
 };
 use serde::Serialize;
@@ -22,8 +23,7 @@ use uuid::Uuid;
 use crate::{
     agent_names::Named,
     layers::ShownSlot,
-    names::{DisputeStatusName, ExecutionRoleName, ExecutionStatusName},
-    paging::{Key, MAX_OFFSET, Paging, time_bytes},
+    paging::{MAX_OFFSET, Paging, next_cursor},
     state::ApiState,
     types::{self, Timestamp},
 };
@@ -37,7 +37,6 @@ pub struct ExecutionSummary {
     pub execution_id: Uuid,
     pub agent_id: String,
     pub agent_name: String,
-    #[schema(value_type = ExecutionStatusName)]
     pub status: ShownStatus,
     /// Total charged; 0 after a refund.
     #[schema(value_type = f64)]
@@ -70,7 +69,6 @@ pub struct ExecutionResponse {
     pub execution_id: Uuid,
     pub agent_id: String,
     pub agent_name: String,
-    #[schema(value_type = ExecutionStatusName)]
     pub status: ShownStatus,
     /// The agent's output. null until it is paid for, and while nobody has stored it here: a result that was settled
     /// without this service appears as soon as its content is put to `ipfs_url`.
@@ -114,7 +112,8 @@ pub struct ExecutionResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ExecutionFailure>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub dispute: Option<ExecutionDispute>,
+    #[schema(value_type = Option<ExecutionDispute>)]
+    pub dispute: Option<StoredJson<ExecutionDispute>>,
 }
 
 /// Why an execution failed.
@@ -122,33 +121,6 @@ pub struct ExecutionResponse {
 pub struct ExecutionFailure {
     pub code: String,
     pub message: String,
-}
-
-/// The dispute about an execution.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct ExecutionDispute {
-    /// `expired`: nobody decided within 30 days.
-    #[schema(value_type = DisputeStatusName)]
-    pub status: DisputeStatus,
-    pub raised_at: Timestamp,
-    #[schema(required)]
-    pub resolved_at: Option<Timestamp>,
-    /// SHA-256 of the evidence document: `sha256:` and hex.
-    pub evidence_hash: String,
-    pub evidence_uri: String,
-    /// SHA-256 of the document of the creator's answer. null before there is one, like its URI and time.
-    #[schema(required)]
-    pub answer_hash: Option<String>,
-    #[schema(required)]
-    pub answer_uri: Option<String>,
-    #[schema(required)]
-    pub answered_at: Option<Timestamp>,
-    /// What the caller got back.
-    #[schema(value_type = f64)]
-    pub compensation_usdc: UsdcBase,
-    /// What the collateral paid to the insurance beyond the compensation.
-    #[schema(value_type = f64)]
-    pub penalty_usdc: UsdcBase,
 }
 
 impl ExecutionSummary {
@@ -171,7 +143,7 @@ impl ExecutionResponse {
         let hash = execution.result_hash.map(ResultHash);
         Ok(Self {
             error: ExecutionFailure::of(&execution)?,
-            dispute: ExecutionDispute::of(&execution),
+            dispute: execution.dispute,
             execution_id: execution.execution_id,
             agent_id: execution.agent,
             agent_name: execution.agent_name,
@@ -228,24 +200,6 @@ impl ExecutionFailure {
     }
 }
 
-impl ExecutionDispute {
-    fn of(execution: &reads::ExecutionDetails) -> Option<Self> {
-        let text = |hash: [u8; 32]| ResultHash(hash).to_string();
-        Some(Self {
-            status: execution.dispute_status?,
-            raised_at: execution.dispute_raised_at?,
-            resolved_at: execution.dispute_resolved_at,
-            evidence_hash: execution.dispute_evidence_hash.map(text)?,
-            evidence_uri: execution.dispute_evidence_uri.clone()?,
-            answer_hash: execution.dispute_answer_hash.map(text),
-            answer_uri: execution.dispute_answer_uri.clone(),
-            answered_at: execution.dispute_answered_at,
-            compensation_usdc: execution.dispute_compensation,
-            penalty_usdc: execution.dispute_penalty,
-        })
-    }
-}
-
 /// Which executions to list.
 #[derive(Clone, Debug, PartialEq, Eq, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -261,10 +215,10 @@ pub struct ExecutionListQuery {
     #[param(value_type = Option<String>, max_length = 512)]
     cursor: Option<String>,
     /// `caller`: executions for which the wallet paid. `creator`: executions of the agents that it listed.
-    #[param(inline, required = false, value_type = ExecutionRoleName)]
+    #[param(inline, required = false, value_type = ExecutionRole)]
     role: ExecutionRole,
     /// The status shown.
-    #[param(inline, required = false, value_type = ExecutionStatusName)]
+    #[param(inline, required = false, value_type = ShownStatus)]
     status: Option<ShownStatus>,
     /// Only executions of this agent.
     #[param(value_type = Option<String>)]
@@ -286,18 +240,11 @@ impl FromQuery for ExecutionListQuery {
             cursor,
             role: types::word(params, "role", "`caller` or `creator`")?.unwrap_or_default(),
             status: types::word(params, "status", "`completed`, `failed`, `disputed`, `running` or `pending`")?,
-            agent_id: agent(params)?,
+            agent_id: types::address(params, "agent_id", "is not an agent identifier")?,
             from: types::time(params, "from")?,
             to: types::time(params, "to")?,
         })
     }
-}
-
-fn agent(params: &mut QueryParams) -> Result<Option<Pubkey>, ApiError> {
-    params
-        .text("agent_id")?
-        .map(|text| types::address(&text).ok_or_else(|| ApiError::invalid("agent_id", "is not an agent identifier")))
-        .transpose()
 }
 
 /// Executions of the wallet of the API key or session, newest first: those for which it paid, or with `role=creator`
@@ -321,7 +268,7 @@ pub async fn list_executions(
     let mirror_slot = state.shared.mirror.known().await.slot;
     let filter = ExecutionFilter { role, status, agent: agent_id, from, to };
     let scope = format!("executions of {wallet} {filter:?}");
-    let start = Paging { limit, offset, cursor }.start(&scope, place)?;
+    let start = Paging { limit, offset, cursor }.start(&scope)?;
     let lists =
         if is_slow(&filter, &start) { &state.shared.slow_execution_lists } else { &state.shared.execution_lists };
     let listed = lists.ask(ExecutionListQuestion { wallet, filter, limit, start }).await;
@@ -334,7 +281,7 @@ pub async fn list_executions(
         total: listed.total,
         limit,
         offset,
-        next_cursor: listed.next.map(|place| Cursor::encode_in(&scope, &key(&place))),
+        next_cursor: next_cursor(&scope, listed.next.as_ref())?,
     };
     // Names that are from memory can be older than the rows.
     let older = slot.map(|names| Extension(ShownSlot(mirror_slot.map(|rows| rows.min(names)))));
@@ -354,15 +301,6 @@ fn too_far(mut error: ApiError, offset: u64) -> ApiError {
         error.message = "the page took too long; read pages that far down with `cursor`".to_owned();
     }
     error
-}
-
-/// The sort key in a cursor.
-fn key(place: &ExecutionPlace) -> Vec<u8> {
-    [&time_bytes(place.initiated_at)[..], place.execution_id.as_bytes(), place.record.as_array()].concat()
-}
-
-fn place(key: &mut Key) -> Option<ExecutionPlace> {
-    Some(ExecutionPlace { initiated_at: key.time()?, execution_id: key.uuid()?, record: key.address()? })
 }
 
 /// One execution of the wallet of the API key or session.

@@ -1,11 +1,12 @@
 //! `GET /v1/history` and `GET /v1/wallets/{wallet}/history`: what was paid day by day, in the market and to a creator.
 
-use std::time::Instant;
-
 use axum::{Extension, Json, extract::State};
 use chrono::Utc;
 use crtx_http::{ApiError, ApiPath, ApiQuery, ErrorBody, Peer};
-use crtx_store::reads::{self, CreatorDay, MarketDay};
+use crtx_store::{
+    pools::ReadConnection,
+    reads::{self, CreatorDay, MarketDay},
+};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -43,11 +44,10 @@ pub async fn market_history(
     ApiQuery(()): ApiQuery<()>,
 ) -> Result<Json<MarketHistoryResponse>, ApiError> {
     let reading = async {
-        let mut connection = state.shared.connections.kept_list().await?;
-        let started = Instant::now();
-        let days = reads::market_history(&mut *connection, Utc::now()).await?;
-        connection.done();
-        Ok((MarketHistoryResponse { window_days: reads::METRICS_DAYS.unsigned_abs(), days }, age_of(started.elapsed())))
+        let read =
+            async |connection: &mut ReadConnection| Ok(reads::market_history(&mut **connection, Utc::now()).await?);
+        let (days, took) = state.shared.connections.kept_list(read).await?;
+        Ok((MarketHistoryResponse { window_days: reads::METRICS_DAYS.unsigned_abs(), days }, age_of(took)))
     };
     Ok(Json(state.shared.market_history.get((), reading).await?))
 }
@@ -68,7 +68,7 @@ pub async fn get_wallet_history(
     ApiQuery(()): ApiQuery<()>,
     peer: Option<Extension<Peer>>,
 ) -> Result<Json<CreatorHistoryResponse>, ApiError> {
-    let wallet = types::address(&wallet).ok_or_else(|| ApiError::invalid("wallet", "must be an address in base58"))?;
+    let wallet = types::wallet(&wallet)?;
     let mut connection = state.shared.connections.list(peer.map(|Extension(Peer(address))| address)).await?;
     let days = reads::creator_history(&mut *connection, &wallet, Utc::now()).await?;
     connection.done();

@@ -7,7 +7,6 @@ mod agent_metrics;
 mod agent_names;
 mod agents;
 mod connections;
-mod deployment;
 mod digest;
 mod dispute_transactions;
 mod disputes;
@@ -18,10 +17,8 @@ mod holdings;
 mod kept;
 mod layers;
 mod list_agents;
-mod list_agents_response;
 mod listing_reason;
 mod listings;
-mod names;
 mod network;
 mod network_response;
 mod paging;
@@ -37,10 +34,9 @@ use axum::{Router, middleware::from_fn_with_state};
 use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-pub use deployment::Deployment;
 pub use freshness::DEFAULT_MAX_LAG;
 pub use layers::INDEXED_SLOT;
-pub use state::ApiState;
+pub use state::{ApiState, Deployment};
 
 #[derive(OpenApi)]
 #[openapi(info(

@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 use crate::{
     listing_reason::{ListingReason, ListingReasonCode},
     state::ApiState,
-    types::{self, Timestamp},
+    types::Timestamp,
 };
 
 /// Whether a listing that is on chain is shown.
@@ -83,7 +83,7 @@ pub async fn get_listing(
     ApiQuery(()): ApiQuery<()>,
 ) -> Result<Json<ListingResponse>, ApiError> {
     let not_found = || ApiError::agent_not_found(&agent_id);
-    let address = types::address(&agent_id).ok_or_else(not_found)?;
+    let address: Pubkey = agent_id.parse().map_err(|_| not_found())?;
     let mut connection = state.shared.connections.point().await?;
     let found = find(&mut connection, &address).await?;
     connection.done();

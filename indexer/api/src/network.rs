@@ -1,13 +1,11 @@
 //! `GET /v1/network`: the facts of a deployment, from its settings, the mirror, and the constants of the program.
 
-use std::time::Instant;
-
 use agent_marketplace::state::{
     Config, DEFAULT_TIMEOUT_S, Dispute, MAX_ALLOWED_AGENTS, MAX_DISPLAY_NAME_BYTES, MAX_EVIDENCE_URI_BYTES,
     MAX_METADATA_URI_BYTES, MAX_PRICE, MAX_TIMEOUT_S, MIN_TIMEOUT_S,
 };
 use axum::{Json, extract::State};
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::TimeDelta;
 use crtx_chain::{
     instructions::event_authority_address,
     token::{ASSOCIATED_TOKEN_PROGRAM_ID, TOKEN_PROGRAM_ID, USDC_DECIMALS},
@@ -15,18 +13,18 @@ use crtx_chain::{
 use crtx_http::{ApiError, ApiQuery, ErrorBody};
 use crtx_protocol::{cluster::Cluster, creator_answer, metadata, seeds, usdc::UsdcBase};
 use crtx_store::{
-    mirror::{self, ConfigRow, ParametersRow, TierRow},
-    reads,
+    mirror,
+    pools::ReadConnection,
+    reads::{self, Configuration},
 };
 
 use crate::{
-    deployment::Deployment,
     kept::age_of,
     network_response::{
-        AnnouncedParameters, AnnouncedRoles, CollateralTierAnswer, ExplorerLinks, NetworkAddresses, NetworkLimits,
-        NetworkParameters, NetworkResponse, NetworkRoles, NetworkSeeds,
+        AnnouncedParameters, AnnouncedRoles, ExplorerLinks, NetworkAddresses, NetworkLimits, NetworkResponse,
+        NetworkSeeds,
     },
-    state::ApiState,
+    state::{ApiState, Deployment},
     types::Timestamp,
 };
 
@@ -45,27 +43,22 @@ pub async fn network(
     ApiQuery(()): ApiQuery<()>,
 ) -> Result<Json<NetworkResponse>, ApiError> {
     let reading = async {
-        let mut connection = state.shared.connections.kept_list().await?;
-        let started = Instant::now();
-        let configuration = reads::configuration(&mut *connection).await?;
-        let checkpoint = mirror::checkpoint(&mut *connection).await?;
-        connection.done();
+        let read = async |connection: &mut ReadConnection| {
+            Ok((reads::configuration(&mut **connection).await?, mirror::checkpoint(&mut **connection).await?))
+        };
+        let ((configuration, checkpoint), took) = state.shared.connections.kept_list(read).await?;
         let configuration =
             configuration.ok_or_else(|| ApiError::unavailable("the mirror has no configuration of the program yet"))?;
         let genesis_hash = checkpoint.and_then(|checkpoint| checkpoint.genesis_hash);
-        Ok((response(&state.shared.deployment, &configuration, genesis_hash)?, age_of(started.elapsed())))
+        Ok((response(&state.shared.deployment, &configuration, genesis_hash), age_of(took)))
     };
     Ok(Json(state.shared.network_facts.get((), reading).await?))
 }
 
-fn response(
-    deployment: &Deployment,
-    configuration: &ConfigRow,
-    genesis_hash: Option<String>,
-) -> Result<NetworkResponse, ApiError> {
+fn response(deployment: &Deployment, configuration: &Configuration, genesis_hash: Option<String>) -> NetworkResponse {
     let Deployment { cluster, addresses, links, public_rpc_url, outbound_addresses, .. } = deployment;
     let program = addresses.program_id();
-    Ok(NetworkResponse {
+    NetworkResponse {
         network: network_name(*cluster),
         chain: cluster.chain_id(),
         key_prefix: cluster.key_network().prefix(),
@@ -80,9 +73,9 @@ fn response(
             associated_token_program: ASSOCIATED_TOKEN_PROGRAM_ID.to_string(),
         },
         seeds: network_seeds(),
-        roles: roles(configuration),
+        roles: configuration.roles.clone(),
         announced_roles: announced_roles(configuration),
-        parameters: parameters(configuration)?,
+        parameters: configuration.parameters.clone(),
         announced_parameters: announced_parameters(configuration),
         paused: configuration.paused,
         tags: metadata::STANDARD_TAGS.to_vec(),
@@ -95,7 +88,7 @@ fn response(
         rpc_url: public_rpc_url.clone(),
         base_url: links.site().url().to_owned(),
         ipfs_url_base: links.ipfs_url_base().to_owned(),
-    })
+    }
 }
 
 const fn network_name(cluster: Cluster) -> &'static str {
@@ -120,72 +113,26 @@ fn network_seeds() -> NetworkSeeds {
     }
 }
 
-fn roles(configuration: &ConfigRow) -> NetworkRoles {
-    NetworkRoles {
-        admin: configuration.admin.clone(),
-        pending_admin: configuration.pending_admin.clone(),
-        resolver: configuration.resolver.clone(),
-        resolver_since: Timestamp(configuration.resolver_since),
-        gateway_authority: configuration.gateway_authority.clone(),
-        treasury_owner: configuration.treasury_owner.clone(),
-        insurance_owner: configuration.insurance_owner.clone(),
-    }
-}
-
-fn announced_roles(configuration: &ConfigRow) -> Option<AnnouncedRoles> {
+fn announced_roles(configuration: &Configuration) -> Option<AnnouncedRoles> {
     let apply_from = configuration.roles_apply_from?;
     Some(AnnouncedRoles {
         resolver: configuration.announced_resolver.clone(),
         treasury_owner: configuration.announced_treasury_owner.clone(),
         insurance_owner: configuration.announced_insurance_owner.clone(),
-        apply_from: Timestamp(apply_from),
+        apply_from,
         lapses_at: lapses_at(apply_from),
     })
 }
 
-fn lapses_at(apply_from: DateTime<Utc>) -> Timestamp {
+fn lapses_at(Timestamp(apply_from): Timestamp) -> Timestamp {
     let life = TimeDelta::seconds(Config::ANNOUNCEMENT_LIFE_S);
     Timestamp(apply_from.checked_add_signed(life).unwrap_or(apply_from))
 }
 
-fn parameters(configuration: &ConfigRow) -> Result<NetworkParameters, ApiError> {
-    let number = |number: i64| u64::try_from(number).map_err(ApiError::internal);
-    Ok(NetworkParameters {
-        fee_bps: number(configuration.fee_bps)?,
-        min_price_usdc: UsdcBase(number(configuration.min_price)?),
-        dispute_window_seconds: configuration.dispute_window_s,
-        settle_grace_seconds: configuration.settle_grace_s,
-        max_penalty_multiple: number(configuration.max_penalty_multiple)?,
-        collateral_tiers: tiers(&configuration.collateral_tiers),
-    })
-}
-
-fn announced_parameters(configuration: &ConfigRow) -> Option<AnnouncedParameters> {
-    let ParametersRow { min_price, dispute_window_s, settle_grace_s, collateral_tiers, fee_bps, max_penalty_multiple } =
-        configuration.announced_parameters.as_ref()?;
+fn announced_parameters(configuration: &Configuration) -> Option<AnnouncedParameters> {
+    let parameters = configuration.announced_parameters.clone()?;
     let apply_from = configuration.parameters_apply_from?;
-    Some(AnnouncedParameters {
-        parameters: NetworkParameters {
-            fee_bps: u64::from(*fee_bps),
-            min_price_usdc: UsdcBase(*min_price),
-            dispute_window_seconds: *dispute_window_s,
-            settle_grace_seconds: *settle_grace_s,
-            max_penalty_multiple: u64::from(*max_penalty_multiple),
-            collateral_tiers: tiers(collateral_tiers),
-        },
-        apply_from: Timestamp(apply_from),
-        lapses_at: lapses_at(apply_from),
-    })
-}
-
-/// The last tier holds for every higher price, whatever price it names.
-fn tiers(tiers: &[TierRow]) -> Vec<CollateralTierAnswer> {
-    let last = tiers.len().saturating_sub(1);
-    let answer = |(place, tier): (usize, &TierRow)| CollateralTierAnswer {
-        max_price_usdc: (place < last).then_some(UsdcBase(tier.max_price)),
-        collateral_usdc: UsdcBase(tier.collateral),
-    };
-    tiers.iter().enumerate().map(answer).collect()
+    Some(AnnouncedParameters { parameters, apply_from, lapses_at: lapses_at(apply_from) })
 }
 
 fn limits() -> NetworkLimits {

@@ -1,6 +1,7 @@
 //! The body of `GET /v1/network`.
 
 use crtx_protocol::usdc::UsdcBase;
+use crtx_store::reads::{NetworkParameters, NetworkRoles};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -71,21 +72,6 @@ pub struct NetworkSeeds {
     pub spender: String,
 }
 
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct NetworkRoles {
-    pub admin: String,
-    /// null: nobody is nominated.
-    #[schema(required)]
-    pub pending_admin: Option<String>,
-    /// null: there is none at present.
-    #[schema(required)]
-    pub resolver: Option<String>,
-    pub resolver_since: Timestamp,
-    pub gateway_authority: String,
-    pub treasury_owner: String,
-    pub insurance_owner: String,
-}
-
 /// Successors; null where a role does not change.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct AnnouncedRoles {
@@ -99,33 +85,6 @@ pub struct AnnouncedRoles {
     pub apply_from: Timestamp,
     /// From then on they cannot be applied any more.
     pub lapses_at: Timestamp,
-}
-
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct NetworkParameters {
-    /// The marketplace's part of a payment, in basis points.
-    pub fee_bps: u64,
-    /// Lowest price of a call.
-    #[schema(value_type = f64)]
-    pub min_price_usdc: UsdcBase,
-    /// Seconds after completion in which a dispute may be raised.
-    pub dispute_window_seconds: i64,
-    /// Seconds that settlement may take after a time-out.
-    pub settle_grace_seconds: i64,
-    /// Most that a penalty takes, in multiples of the amount paid.
-    pub max_penalty_multiple: u64,
-    /// Collateral by price, ascending.
-    pub collateral_tiers: Vec<CollateralTierAnswer>,
-}
-
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct CollateralTierAnswer {
-    /// Highest price of the tier. null: every higher price.
-    #[schema(required, value_type = Option<f64>)]
-    pub max_price_usdc: Option<UsdcBase>,
-    /// A listing also holds at least its price.
-    #[schema(value_type = f64)]
-    pub collateral_usdc: UsdcBase,
 }
 
 #[derive(Clone, Debug, Serialize, ToSchema)]

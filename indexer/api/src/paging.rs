@@ -1,10 +1,8 @@
 //! Where a page of a list begins: `limit`, and `offset` or `cursor`.
 
-use chrono::{DateTime, TimeDelta, Utc};
 use crtx_http::{ApiError, Cursor, QueryParams};
 use crtx_store::reads::Start;
-use solana_pubkey::Pubkey;
-use uuid::Uuid;
+use serde::{Serialize, de::DeserializeOwned};
 
 const DEFAULT_LIMIT: u64 = 20;
 const MAX_LIMIT: u64 = 100;
@@ -43,54 +41,28 @@ impl Paging {
         Ok(Self { limit, offset: offset.unwrap_or(0), cursor })
     }
 
-    /// Where the page begins. `scope` describes the list; `place` reads the sort key.
-    pub fn start<P>(&self, scope: &str, place: impl Fn(&mut Key) -> Option<P>) -> Result<Start<P>, ApiError> {
+    /// Where the page begins. `scope` describes the list.
+    pub fn start<P: DeserializeOwned>(&self, scope: &str) -> Result<Start<P>, ApiError> {
         let Some(cursor) = &self.cursor else { return Ok(Start::Offset(self.offset)) };
-        let mut key = Key(Cursor::decode_in(scope, cursor)?);
-        let place = place(&mut key).filter(|_| key.0.is_empty());
-        place.map(Start::After).ok_or_else(Cursor::refused)
+        let place = serde_json::from_slice(&Cursor::decode_in(scope, cursor)?);
+        place.map(Start::After).map_err(|_| Cursor::refused())
     }
 }
 
-/// A sort key in a cursor, read from its beginning.
-pub struct Key(Vec<u8>);
-
-impl Key {
-    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (taken, rest) = self.0.split_first_chunk::<N>()?;
-        let (taken, rest) = (*taken, rest.to_vec());
-        self.0 = rest;
-        Some(taken)
-    }
-
-    /// A time that PostgreSQL stores.
-    pub fn time(&mut self) -> Option<DateTime<Utc>> {
-        let time = DateTime::from_timestamp_micros(i64::from_be_bytes(self.take()?))?;
-        // From -4713 to 294276; one that is not in this range was made up.
-        let bound = TimeDelta::days(1_000_000);
-        (time.signed_duration_since(DateTime::UNIX_EPOCH).abs() < bound).then_some(time)
-    }
-
-    pub fn uuid(&mut self) -> Option<Uuid> {
-        self.take().map(Uuid::from_bytes)
-    }
-
-    pub fn address(&mut self) -> Option<Pubkey> {
-        self.take().map(Pubkey::new_from_array)
-    }
-
-    pub fn byte(&mut self) -> Option<u8> {
-        self.take::<1>().map(|[byte]| byte)
-    }
-}
-
-/// The bytes of a time in a sort key.
-pub fn time_bytes(time: DateTime<Utc>) -> [u8; 8] {
-    time.timestamp_micros().to_be_bytes()
+/// The cursor of the page after the one whose last row has this sort key.
+pub fn next_cursor(scope: &str, place: Option<&impl Serialize>) -> Result<Option<String>, ApiError> {
+    let Some(place) = place else { return Ok(None) };
+    let key = serde_json::to_vec(place).map_err(ApiError::internal)?;
+    Ok(Some(Cursor::encode_in(scope, &key)))
 }
 
 #[cfg(test)]
 mod tests {
+    use chrono::DateTime;
+    use crtx_store::reads::{ExecutionPlace, Timestamp};
+    use solana_pubkey::Pubkey;
+    use uuid::Uuid;
+
     use super::*;
 
     fn read(query: &str) -> Result<Paging, String> {
@@ -110,15 +82,23 @@ mod tests {
 
     #[test]
     fn a_key_is_read_back_as_a_whole_or_not_at_all() {
-        let (now, id) = (DateTime::from_timestamp_micros(1_795_255_200_123_456).expect("a time"), Uuid::from_u128(7));
-        let place = |key: &mut Key| Some((key.time()?, key.uuid()?));
-        let page = |key: &[u8]| Paging { limit: 1, offset: 0, cursor: Some(Cursor::encode_in("list", key)) };
-        let key = [&time_bytes(now)[..], id.as_bytes()].concat();
-        assert_eq!(page(&key).start("list", place), Ok(Start::After((now, id))));
-        let far = [&i64::MAX.to_be_bytes()[..], id.as_bytes()].concat();
-        for bad in [&key[1..], &[&key[..], b"x"].concat(), b"", &far] {
-            assert!(page(bad).start("list", place).is_err(), "{bad:?}");
+        let now = Timestamp(DateTime::from_timestamp_micros(1_795_255_200_123_456).expect("a time"));
+        let place = ExecutionPlace {
+            initiated_at: now,
+            execution_id: Uuid::from_u128(7),
+            record: Pubkey::new_from_array([255; 32]),
+        };
+        let page = |cursor| Paging { limit: 1, offset: 0, cursor: Some(cursor) };
+        let cursor = next_cursor("list", Some(&place)).expect("a key").expect("a cursor");
+        assert!(cursor.len() <= 512, "{}", cursor.len());
+        assert_eq!(page(cursor.clone()).start("list"), Ok(Start::After(place)));
+        assert!(page(cursor).start::<ExecutionPlace>("another list").is_err());
+        let key = serde_json::to_string(&place).expect("json");
+        let far = key.replace("2026-", "+262000-");
+        assert_ne!(key, far);
+        for bad in [&key[1..], &format!("{key}x"), "", &far] {
+            let bad = page(Cursor::encode_in("list", bad.as_bytes()));
+            assert!(bad.start::<ExecutionPlace>("list").is_err(), "{bad:?}");
         }
-        assert!(page(&key).start("another list", place).is_err());
     }
 }

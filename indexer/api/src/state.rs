@@ -2,24 +2,25 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crtx_chain::ChainClient;
+use crtx_chain::RpcUrls;
 use crtx_content::ContentStore;
 use crtx_http::{AuthState, Credentials, Links, Site, Strangers, gathered::Gathered};
-use crtx_protocol::{api_key::KeyNetwork, creator_answer::MAX_RESULT_BYTES, result_hash::ResultHash};
+use crtx_protocol::{
+    address::Addresses, api_key::KeyNetwork, cluster::Cluster, creator_answer::MAX_RESULT_BYTES,
+    result_hash::ResultHash,
+};
 use crtx_store::{
     PgPool, ReadPools,
     reads::{self, ExecutionDetails, ExecutionListQuestion, ExecutionPage, ExecutionQuestion, MirrorCounts},
 };
-use solana_pubkey::Pubkey;
 use tokio::time::timeout;
 
-use crate::agent_list::AgentList;
 use crate::{
     agent_answers::{self, AgentAnswer, AgentAnswers, AgentQuestion},
+    agent_list::AgentList,
     agent_metrics::Metrics,
     agent_names::AgentNames,
     connections::Connections,
-    deployment::Deployment,
     dispute_transactions::DisputeHistory,
     freshness::MirrorWatch,
     history::MarketHistoryResponse,
@@ -32,13 +33,28 @@ use crate::{
 /// How long a read waits for the content store.
 const CONTENT_PATIENCE: Duration = Duration::from_secs(2);
 
+/// The facts of a deployment that are configured, not read from the chain.
+#[derive(Clone, Debug)]
+pub struct Deployment {
+    pub cluster: Cluster,
+    pub addresses: Addresses,
+    pub links: Links,
+    /// Where balances and the transactions of disputes are read.
+    pub rpc_urls: RpcUrls,
+    /// An RPC node that clients may use.
+    pub public_rpc_url: Option<String>,
+    /// Addresses and address ranges from which creators' services are called.
+    pub outbound_addresses: Vec<String>,
+}
+
 /// What the handlers need. Cheap to clone.
 #[derive(Clone)]
 pub struct ApiState {
     pub(crate) shared: Arc<Shared>,
-    content: Option<ContentStore>,
-    pub(crate) dispute_history: Option<Arc<DisputeHistory>>,
-    pub(crate) max_lag: Option<Duration>,
+    /// Results that the database does not have are read from this store.
+    pub content: Option<ContentStore>,
+    /// Reads are refused once the newest proven state of the mirror is older than this.
+    pub max_lag: Option<Duration>,
     credentials: Arc<Credentials>,
 }
 
@@ -47,6 +63,7 @@ pub(crate) struct Shared {
     pub(crate) mirror: Arc<MirrorWatch>,
     pub(crate) deployment: Deployment,
     pub(crate) holdings: Holdings,
+    pub(crate) dispute_history: DisputeHistory,
     pub(crate) status: Kept<(), StatusResponse>,
     pub(crate) counts: Kept<(), MirrorCounts>,
     pub(crate) network_facts: Kept<(), NetworkResponse>,
@@ -76,6 +93,7 @@ impl ApiState {
         let shared = Shared {
             mirror: MirrorWatch::new(pools.health.clone()),
             holdings: Holdings::new(&deployment),
+            dispute_history: DisputeHistory::new(&deployment),
             deployment,
             status: Kept::new(1),
             counts: Kept::new(1),
@@ -96,19 +114,7 @@ impl ApiState {
             agent_metrics: Metrics::new(pools.points.clone()),
             connections: Connections::new(pools),
         };
-        Self { shared: Arc::new(shared), content: None, dispute_history: None, max_lag: None, credentials }
-    }
-
-    /// Results that the database does not have are read from this store.
-    #[must_use]
-    pub fn with_content(self, content: ContentStore) -> Self {
-        Self { content: Some(content), ..self }
-    }
-
-    /// Reads are refused once the newest proven state of the mirror is older than this.
-    #[must_use]
-    pub fn with_max_lag(self, max_lag: Option<Duration>) -> Self {
-        Self { max_lag, ..self }
+        Self { shared: Arc::new(shared), content: None, max_lag: None, credentials }
     }
 
     /// Shares what is known about credentials with another part of the process.
@@ -116,12 +122,6 @@ impl ApiState {
     pub fn with_strangers(self, strangers: Arc<Strangers>) -> Self {
         let credentials = Credentials::new(self.shared.connections.points().clone(), strangers);
         Self { credentials: Arc::new(credentials), ..self }
-    }
-
-    /// Transactions of disputes are found on this chain.
-    #[must_use]
-    pub fn with_chain(self, chain: ChainClient, program_id: Pubkey) -> Self {
-        Self { dispute_history: Some(Arc::new(DisputeHistory::new(chain, program_id))), ..self }
     }
 
     /// The text of a result in the content store. `None` if it is not there, or no result.

@@ -1,6 +1,6 @@
 //! `GET /v1/status`: the state of the mirror.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::{Json, extract::State};
 use crtx_http::{ApiError, ApiQuery, ErrorBody};
@@ -8,9 +8,8 @@ use crtx_store::{
     StoreError,
     clocks::{CLOCK_SKEW, clock_problem},
     fee_payers,
-    housekeeping::{self, Chore},
-    indexer_status::{self, ProcessRow},
-    mirror,
+    housekeeping::{Chore, total},
+    indexer_status, mirror,
     pools::ReadConnection,
     reads::{self, MirrorCounts},
 };
@@ -21,8 +20,8 @@ use crate::{
     freshness::DEFAULT_MAX_LAG,
     kept::age_of,
     state::ApiState,
-    status_problems::{self, SILENT_AFTER_S, StatusProblem},
-    status_response::{ChoreStatus, FeePayerStatus, HousekeepingStatus, IndexerProcess, StatusResponse},
+    status_problems::{self, SILENT_AFTER_S, problem},
+    status_response::{HousekeepingStatus, StatusResponse},
     types::Timestamp,
 };
 
@@ -47,22 +46,18 @@ pub async fn status(
     let reading = async {
         let counts = state.shared.counts.get((), counts(&state)).await?;
         let allowed = state.max_lag.unwrap_or(DEFAULT_MAX_LAG);
-        let mut connection = state.shared.connections.kept_list().await?;
-        let started = Instant::now();
-        let status = read(&mut connection, counts, allowed).await?;
-        connection.done();
-        Ok((status, age_of(started.elapsed())))
+        let read = async |connection: &mut ReadConnection| Ok(read(connection, counts, allowed).await?);
+        let (status, took) = state.shared.connections.kept_list(read).await?;
+        Ok((status, age_of(took)))
     };
     Ok(Json(state.shared.status.get((), reading).await?))
 }
 
 /// Counting takes time that grows with the market, so it takes at most a hundredth of one connection's time.
 async fn counts(state: &ApiState) -> Result<(MirrorCounts, Duration), ApiError> {
-    let mut connection = state.shared.connections.kept_list().await?;
-    let started = Instant::now();
-    let counts = reads::mirror_counts(&mut *connection).await?;
-    connection.done();
-    let age = started.elapsed().saturating_mul(COUNTS_AGE_PER_COST).clamp(MIN_COUNTS_AGE, MAX_COUNTS_AGE);
+    let read = async |connection: &mut ReadConnection| Ok(reads::mirror_counts(&mut **connection).await?);
+    let (counts, took) = state.shared.connections.kept_list(read).await?;
+    let age = took.saturating_mul(COUNTS_AGE_PER_COST).clamp(MIN_COUNTS_AGE, MAX_COUNTS_AGE);
     Ok((counts, age))
 }
 
@@ -80,7 +75,7 @@ async fn read(
     let mut problems = status_problems::of_processes(&processes, heartbeat.as_ref());
     if !problems.iter().any(|problem| problem.code == CLOCK_SKEW) {
         let skew = indexer_status::clock_skew(&mut **connection).await?;
-        problems.extend(clock_problem(skew).map(|text| StatusProblem::new(CLOCK_SKEW, text)));
+        problems.extend(clock_problem(skew).map(|text| problem(CLOCK_SKEW, text)));
     }
     problems.extend(status_problems::of_lag(lag.filter(|_| freshness.has_snapshot), allowed));
     let (quarantined, example) = reads::quarantined(&mut **connection).await?;
@@ -112,56 +107,20 @@ async fn read(
         indexed_slot,
         chain_slot,
         lag_slots: chain_slot.zip(indexed_slot).map(|(chain, indexed)| chain.saturating_sub(indexed)),
-        finalized_slot: processes.iter().filter_map(|process| process.beat.finalized_slot).max(),
+        finalized_slot: processes.iter().filter_map(|process| process.finalized_slot).max().map(Into::into),
         digest: mirror::digest(&mut **connection).await?.map(DigestAnswer::from),
-        processes: processes.into_iter().map(process).collect(),
+        processes,
         last_snapshot_at: snapshot_at.map(Timestamp),
         last_change_at: heartbeat.and_then(|beat| beat.last_change).map(Timestamp),
         counts,
         quarantined,
-        fee_payer: fee_payer(connection).await?,
+        fee_payer: fee_payers::latest(&mut **connection).await?,
         housekeeping: HousekeepingStatus {
-            refunds: chore(connection, Chore::Refund).await?,
-            closings: chore(connection, Chore::Close).await?,
-            expired_disputes: chore(connection, Chore::ExpireDispute).await?,
-            announcements: chore(connection, Chore::ApplyAnnouncement).await?,
+            refunds: total(&mut **connection, Chore::Refund).await?,
+            closings: total(&mut **connection, Chore::Close).await?,
+            expired_disputes: total(&mut **connection, Chore::ExpireDispute).await?,
+            announcements: total(&mut **connection, Chore::ApplyAnnouncement).await?,
         },
         last_audit,
-    })
-}
-
-fn process(row: ProcessRow) -> IndexerProcess {
-    let beat = row.beat;
-    IndexerProcess {
-        id: beat.id.to_string(),
-        leads: beat.leads,
-        source: beat.source,
-        streaming: beat.streaming,
-        chain_slot: beat.chain_slot,
-        finalized_slot: beat.finalized_slot,
-        started_at: Timestamp(row.started_at),
-        at: Timestamp(row.at),
-        last_event_at: beat.last_event_at.map(Timestamp),
-        last_change_at: beat.last_change_at.map(Timestamp),
-        problems: beat.problems.into_iter().map(|problem| StatusProblem::new(&problem.code, problem.message)).collect(),
-    }
-}
-
-async fn fee_payer(connection: &mut ReadConnection) -> Result<Option<FeePayerStatus>, StoreError> {
-    Ok(fee_payers::latest(&mut **connection).await?.map(|(payer, at)| FeePayerStatus {
-        address: payer.address.to_string(),
-        lamports: payer.lamports,
-        state: payer.state.as_str(),
-        calls_left: payer.calls_left,
-        at: Timestamp(at),
-    }))
-}
-
-async fn chore(connection: &mut ReadConnection, chore: Chore) -> Result<ChoreStatus, StoreError> {
-    let done = housekeeping::total(&mut **connection, chore).await?;
-    Ok(ChoreStatus {
-        actions: done.actions,
-        fees_lamports: done.fees_lamports,
-        rent_returned_lamports: done.rent_lamports,
     })
 }

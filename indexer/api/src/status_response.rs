@@ -1,11 +1,16 @@
 //! The body of `GET /v1/status`.
 
-use crtx_store::reads::MirrorCounts;
+use crtx_store::{
+    fee_payers::StoredFeePayer,
+    housekeeping::Done,
+    indexer_status::{Problem, ProcessRow},
+    reads::{MirrorCounts, Timestamp},
+};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::{digest::DigestAnswer, status_problems::StatusProblem, types::Timestamp};
+use crate::digest::DigestAnswer;
 
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct StatusResponse {
@@ -13,9 +18,9 @@ pub struct StatusResponse {
     /// while it receives changes and something is wrong; else `stale`.
     pub status: &'static str,
     /// What is wrong, in words. Empty if nothing is.
-    pub problems: Vec<StatusProblem>,
+    pub problems: Vec<Problem>,
     /// Endpoints that the indexer cannot use now, and why. They do not make the mirror wrong: it follows others.
-    pub unusable_endpoints: Vec<StatusProblem>,
+    pub unusable_endpoints: Vec<Problem>,
     /// Seconds since the newest sign that the mirror shows the chain; null before the first.
     #[schema(required)]
     pub lag_seconds: Option<u64>,
@@ -36,7 +41,7 @@ pub struct StatusResponse {
     #[schema(required)]
     pub digest: Option<DigestAnswer>,
     /// The indexer's processes, the one that writes the mirror first.
-    pub processes: Vec<IndexerProcess>,
+    pub processes: Vec<ProcessRow>,
     #[schema(required)]
     pub last_snapshot_at: Option<Timestamp>,
     #[schema(required)]
@@ -47,7 +52,7 @@ pub struct StatusResponse {
     pub quarantined: u64,
     /// The account that pays for openings and settlements; null before a gateway has read it.
     #[schema(required)]
-    pub fee_payer: Option<FeePayerStatus>,
+    pub fee_payer: Option<StoredFeePayer>,
     /// What the worker did for the market beside its own calls, on all days.
     pub housekeeping: HousekeepingStatus,
     /// Report of the last audit, with `at`.
@@ -55,62 +60,15 @@ pub struct StatusResponse {
     pub last_audit: Option<Value>,
 }
 
-/// A process of the indexer, as its last sign of life shows it.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct IndexerProcess {
-    pub id: String,
-    /// Whether it writes the mirror. The others stand by.
-    pub leads: bool,
-    /// The host of the node that it follows.
-    pub source: String,
-    /// Whether it receives events.
-    pub streaming: bool,
-    #[schema(required)]
-    pub chain_slot: Option<u64>,
-    #[schema(required)]
-    pub finalized_slot: Option<u64>,
-    pub started_at: Timestamp,
-    /// Its last sign of life.
-    pub at: Timestamp,
-    #[schema(required)]
-    pub last_event_at: Option<Timestamp>,
-    #[schema(required)]
-    pub last_change_at: Option<Timestamp>,
-    /// What it reports.
-    pub problems: Vec<StatusProblem>,
-}
-
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct FeePayerStatus {
-    pub address: String,
-    pub lamports: u64,
-    /// `ok`; `low`: the operator should send SOL; `empty`: new calls are refused, and the rest of the balance settles
-    /// and refunds open ones.
-    pub state: &'static str,
-    /// Calls that the balance pays for before new ones are refused.
-    pub calls_left: u64,
-    /// When a gateway read the balance.
-    pub at: Timestamp,
-}
-
 /// Records that were closed and so on, with what it cost and what it returned.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 pub struct HousekeepingStatus {
     /// Refunds of expired executions that no worker ended.
-    pub refunds: ChoreStatus,
+    pub refunds: Done,
     /// Closed records.
-    pub closings: ChoreStatus,
+    pub closings: Done,
     /// Disputes that ended because nobody decided them in time.
-    pub expired_disputes: ChoreStatus,
+    pub expired_disputes: Done,
     /// Announced roles and parameters that were put into effect.
-    pub announcements: ChoreStatus,
-}
-
-#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
-pub struct ChoreStatus {
-    pub actions: u64,
-    /// Fees of the transactions.
-    pub fees_lamports: u64,
-    /// Rent that returned to those who paid it.
-    pub rent_returned_lamports: u64,
+    pub announcements: Done,
 }

@@ -42,9 +42,14 @@ pub fn word<T: DeserializeOwned>(params: &mut QueryParams, name: &str, words: &s
     word.map(Some).map_err(|_| ApiError::invalid(name, format!("must be {words}")))
 }
 
-/// An address, in the one spelling that base58 has for it.
-pub fn address(text: &str) -> Option<Pubkey> {
-    text.parse().ok()
+/// A parameter with an address.
+pub fn address(params: &mut QueryParams, name: &str, problem: &str) -> Result<Option<Pubkey>, ApiError> {
+    params.text(name)?.map(|text| text.parse().map_err(|_| ApiError::invalid(name, problem))).transpose()
+}
+
+/// The wallet in a path.
+pub fn wallet(text: &str) -> Result<Pubkey, ApiError> {
+    text.parse().map_err(|_| ApiError::invalid("wallet", "must be an address in base58"))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crtx_store::reads::{ListingStatus, OverdueExecution, OwnedAgent, WalletProfi
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::{listing_reason::ListingReason, names::OwnListingStatusName, types::Timestamp};
+use crate::{listing_reason::ListingReason, types::Timestamp};
 
 /// A wallet: as a caller, a creator, and in the roles of the marketplace.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -63,7 +63,6 @@ pub struct WalletAgent {
     /// Why it is not in lists. null if it is.
     #[schema(required)]
     pub reason: Option<ListingReason>,
-    #[schema(value_type = OwnListingStatusName)]
     pub status: ListingStatus,
     #[schema(value_type = f64)]
     pub price_per_call_usdc: UsdcBase,

@@ -16,7 +16,10 @@ use crtx_http::{
     session_token, signed_in,
 };
 use crtx_protocol::usdc::UsdcBase;
-use crtx_store::{api_keys, mirror::ConfigRow, reads};
+use crtx_store::{
+    api_keys,
+    reads::{self, NetworkRoles},
+};
 use solana_pubkey::Pubkey;
 
 use crate::{
@@ -52,7 +55,7 @@ pub async fn get_wallet(
     method: Method,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let wallet = types::address(&wallet).ok_or_else(|| ApiError::invalid("wallet", "must be an address in base58"))?;
+    let wallet = types::wallet(&wallet)?;
     let peer = peer.map(|Extension(Peer(address))| address);
     let is_own = signed_in_wallet(&state, peer, &method, &headers).await? == Some(wallet);
     let mut connection = state.shared.connections.list(peer).await?;
@@ -72,14 +75,14 @@ pub async fn get_wallet(
     connection.done();
     let missing = || ApiError::unavailable("the mirror has no configuration of the program yet");
     let configuration = configuration.ok_or_else(missing)?;
-    let mint = types::address(&configuration.usdc_mint).ok_or_else(missing)?;
+    let mint = configuration.usdc_mint.parse().map_err(|_| missing())?;
     let holding = state.shared.holdings.of(wallet, mint, peer).await;
     let answer = Json(WalletResponse {
         wallet: wallet.to_string(),
         usdc_account: associated_token_address(&wallet, &mint).to_string(),
         spender: state.shared.deployment.addresses.spender(&wallet).to_string(),
         approval: approval(needed, holding),
-        roles: roles(&configuration, &wallet),
+        roles: roles(&configuration.roles, &wallet),
         creator,
         agents_total: totals.agents,
         agents: agents.into_iter().map(Into::into).collect(),
@@ -118,15 +121,15 @@ fn approval(needed: Option<UsdcBase>, holding: Option<Holding>) -> WalletApprova
     }
 }
 
-fn roles(configuration: &ConfigRow, wallet: &Pubkey) -> Vec<&'static str> {
+fn roles(roles: &NetworkRoles, wallet: &Pubkey) -> Vec<&'static str> {
     let wallet = wallet.to_string();
     let holders = [
-        ("admin", Some(&configuration.admin)),
-        ("pending_admin", configuration.pending_admin.as_ref()),
-        ("resolver", configuration.resolver.as_ref()),
-        ("gateway_authority", Some(&configuration.gateway_authority)),
-        ("treasury_owner", Some(&configuration.treasury_owner)),
-        ("insurance_owner", Some(&configuration.insurance_owner)),
+        ("admin", Some(&roles.admin)),
+        ("pending_admin", roles.pending_admin.as_ref()),
+        ("resolver", roles.resolver.as_ref()),
+        ("gateway_authority", Some(&roles.gateway_authority)),
+        ("treasury_owner", Some(&roles.treasury_owner)),
+        ("insurance_owner", Some(&roles.insurance_owner)),
     ];
     holders.into_iter().filter(|(_, holder)| *holder == Some(&wallet)).map(|(role, _)| role).collect()
 }

@@ -10,9 +10,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::DateTime;
-use crtx_api::agent_list::{Filter, Model, Ordering, Page, Place, Sort, Start, Table, words};
-use crtx_protocol::result_hash::ResultHash;
-use crtx_store::reads::agent_list::ListedRow;
+use crtx_api::agent_list::{AgentListQuery, AgentSort, Model, Place, Table, words};
+use crtx_protocol::{result_hash::ResultHash, usdc::UsdcBase};
+use crtx_store::{
+    Json,
+    reads::{
+        Listed, ListingStatus, Start,
+        agent_list::{AgentSummary, CreatorSummary},
+    },
+};
 use proptest::prelude::*;
 use solana_pubkey::Pubkey;
 
@@ -95,25 +101,37 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..160)
 }
 
-fn filter() -> impl Strategy<Value = Filter> {
+fn filter() -> impl Strategy<Value = AgentListQuery> {
     let tags = proptest::collection::vec(proptest::sample::select(&TAGS[..]), 0..3);
     let words = proptest::collection::vec(proptest::sample::select(&WORDS[..]), 0..3);
     let numbers = (0_u8..=4, 0_u64..6, proptest::option::of(0_u64..6));
     (tags, numbers, any::<bool>(), proptest::option::of(0..CREATORS), words).prop_map(
-        |(tags, (rate, min_executions, max_price), verified_only, of, words)| Filter {
+        |(tags, (rate, min_executions, max_price), verified_only, of, words)| AgentListQuery {
             tags: tags.into_iter().map(str::to_owned).collect(),
             min_success_rate: f64::from(rate) / 4.0,
             min_executions,
             max_price,
             verified_only,
             creator: of.map(creator),
-            words: words.iter().flat_map(|word| crtx_api::agent_list::words(word)).collect(),
+            q: words.iter().flat_map(|word| crtx_api::agent_list::words(word)).collect(),
+            ..AgentListQuery::default()
         },
     )
 }
 
-fn ordering() -> impl Strategy<Value = Ordering> {
-    prop_oneof![proptest::sample::select(&Sort::ALL[..]).prop_map(Ordering::By), Just(Ordering::Relevance)]
+fn sort() -> impl Strategy<Value = AgentSort> {
+    prop_oneof![6 => proptest::sample::select(&AgentSort::KEPT[..]), 1 => Just(AgentSort::Relevance)]
+}
+
+/// The page of some agents, in an order.
+fn page<'a>(
+    table: &'a Table,
+    filter: &AgentListQuery,
+    sort: AgentSort,
+    start: &Start<Place>,
+    limit: usize,
+) -> Listed<&'a AgentSummary, Place> {
+    table.page(&AgentListQuery { sort, limit: limit as u32, ..filter.clone() }, start)
 }
 
 /// The plain list.
@@ -174,7 +192,7 @@ fn edit_distance(one: &str, other: &str) -> usize {
 
 impl Market {
     /// Addresses that pass a filter, in their order.
-    fn list(&self, filter: &Filter, ordering: Ordering) -> Vec<String> {
+    fn list(&self, filter: &AgentListQuery, sort: AgentSort) -> Vec<String> {
         let mut all: Vec<_> = self
             .agents
             .iter()
@@ -187,16 +205,16 @@ impl Market {
                     && filter.creator.as_ref().is_none_or(|wanted| creator(it.creator) == *wanted)
             })
             .filter_map(|(number, it)| {
-                let score = score(it, &filter.words)?;
+                let score = score(it, &filter.q)?;
                 let key = |value: f64| -value;
-                let key = match ordering {
-                    Ordering::By(Sort::TotalExecutions) => (0, key(it.executions as f64)),
-                    Ordering::By(Sort::SuccessRate) => (0, key(it.rate)),
-                    Ordering::By(Sort::PriceAscending) => (0, it.price as f64),
-                    Ordering::By(Sort::PriceDescending) => (0, key(it.price as f64)),
-                    Ordering::By(Sort::CreatedAt) => (0, key(it.created_at as f64)),
-                    Ordering::By(Sort::Trust) => (0, key(it.trust as f64)),
-                    Ordering::Relevance => (u32::MAX - score, key(it.executions as f64)),
+                let key = match sort {
+                    AgentSort::TotalExecutions => (0, key(it.executions as f64)),
+                    AgentSort::SuccessRate => (0, key(it.rate)),
+                    AgentSort::PriceAsc => (0, it.price as f64),
+                    AgentSort::PriceDesc => (0, key(it.price as f64)),
+                    AgentSort::CreatedAt => (0, key(it.created_at as f64)),
+                    AgentSort::Trust => (0, key(it.trust as f64)),
+                    AgentSort::Relevance => (u32::MAX - score, key(it.executions as f64)),
                 };
                 Some((key, address(*number).to_string()))
             })
@@ -239,13 +257,14 @@ impl Market {
         let Plain { creator: of, price, executions, rate, trust, created_at, name, tagline, tags, description } =
             &self.agents[&number];
         let texts = format!("{of} {name} {tagline} {tags:?} {description}");
-        let agent = ListedRow {
+        let agent = AgentSummary {
             address: address(number),
-            creator: creator(*of),
-            verified: self.verified.contains(of),
-            price: *price,
+            agent_id: address(number).to_string(),
+            creator: Json(CreatorSummary { pubkey: creator(*of), verified: self.verified.contains(of) }),
+            price_per_call_usdc: UsdcBase(*price),
             total_executions: *executions,
-            trust: *trust,
+            trust_usdc: UsdcBase(*trust),
+            status: ListingStatus::Active,
             success_rate: *rate,
             avg_execution_time_ms: 0,
             created_at: DateTime::from_timestamp(*created_at, 0).unwrap(),
@@ -260,15 +279,15 @@ impl Market {
     }
 }
 
-fn shown(page: &Page<'_>) -> Vec<String> {
-    page.rows.iter().map(|row| row.summary.agent_id.clone()).collect()
+fn shown(page: &Listed<&AgentSummary, Place>) -> Vec<String> {
+    page.items.iter().map(|row| row.agent_id.clone()).collect()
 }
 
 /// All pages from the first to the last, by cursor.
-fn follow(table: &Table, filter: &Filter, ordering: Ordering, limit: usize) -> Vec<String> {
+fn follow(table: &Table, filter: &AgentListQuery, sort: AgentSort, limit: usize) -> Vec<String> {
     let (mut all, mut start) = (Vec::new(), Start::Offset(0));
     loop {
-        let page = table.page(filter, ordering, &start, limit);
+        let page = page(table, filter, sort, &start, limit);
         all.extend(shown(&page));
         match page.next {
             Some(place) => start = Start::After(place),
@@ -277,30 +296,26 @@ fn follow(table: &Table, filter: &Filter, ordering: Ordering, limit: usize) -> V
     }
 }
 
-fn place_of(page: &Page<'_>) -> Option<Place> {
-    page.next.clone()
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
     fn the_list_is_what_a_plain_list_shows(
         steps in steps(),
-        questions in proptest::collection::vec((filter(), ordering(), 0_usize..70, 1_usize..9), 1..12),
+        questions in proptest::collection::vec((filter(), sort(), 0_usize..70, 1_usize..9), 1..12),
     ) {
         let (mut market, mut model) = (Market::default(), Model::default());
         for part in steps.chunks(40) {
             part.iter().for_each(|step| market.apply(step, &mut model));
             let table = model.publish();
-            for (filter, ordering, offset, limit) in &questions {
-                let wanted = market.list(filter, *ordering);
-                let page = table.page(filter, *ordering, &Start::Offset(*offset), *limit);
-                prop_assert_eq!(page.total, wanted.len(), "{:?}", filter);
+            for (filter, sort, offset, limit) in &questions {
+                let wanted = market.list(filter, *sort);
+                let page = page(&table, filter, *sort, &Start::Offset(*offset as u64), *limit);
+                prop_assert_eq!(page.total, wanted.len() as u64, "{:?}", filter);
                 let part: Vec<String> = wanted.iter().skip(*offset).take(*limit).cloned().collect();
-                prop_assert_eq!(shown(&page), part, "{:?} {:?} {}", filter, ordering, offset);
-                prop_assert_eq!(place_of(&page).is_some(), offset + limit < wanted.len() && !page.rows.is_empty());
-                prop_assert_eq!(follow(&table, filter, *ordering, *limit), wanted, "{:?} {:?}", filter, ordering);
+                prop_assert_eq!(shown(&page), part, "{:?} {:?} {}", filter, sort, offset);
+                prop_assert_eq!(page.next.is_some(), offset + limit < wanted.len() && !page.items.is_empty());
+                prop_assert_eq!(follow(&table, filter, *sort, *limit), wanted, "{:?} {:?}", filter, sort);
             }
         }
     }
@@ -311,7 +326,7 @@ proptest! {
         before in steps(),
         between in proptest::collection::vec(steps(), 1..6),
         filter in filter(),
-        sort in proptest::sample::select(&Sort::ALL[..]),
+        sort in proptest::sample::select(&AgentSort::KEPT[..]),
     ) {
         let (mut market, mut model) = (Market::default(), Model::default());
         before.iter().for_each(|step| market.apply(step, &mut model));
@@ -327,10 +342,10 @@ proptest! {
             .map(|number| address(number).to_string())
             .collect();
         let still: Vec<String> =
-            market.list(&filter, Ordering::By(sort)).into_iter().filter(|agent| !moved.contains(agent)).collect();
+            market.list(&filter, sort).into_iter().filter(|agent| !moved.contains(agent)).collect();
         let (mut seen, mut start, mut changes) = (Vec::new(), Start::Offset(0), between.iter());
         loop {
-            let page = table.page(&filter, Ordering::By(sort), &start, 3);
+            let page = page(&table, &filter, sort, &start, 3);
             seen.extend(shown(&page));
             let Some(place) = page.next else { break };
             start = Start::After(place);

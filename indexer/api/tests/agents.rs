@@ -12,11 +12,15 @@ mod common;
 use agent_marketplace::state::{AgentListed, AgentStatus};
 use axum::{Router, body::Body, http::Request};
 use common::{Answer, Market};
-use crtx_api::{ApiState, agent_list::AgentList};
+use crtx_api::{
+    ApiState,
+    agent_list::{AgentList, AgentListQuery},
+};
 use crtx_protocol::result_hash::ResultHash;
 use crtx_store::{
     ReadPools, execution_list, mirror,
     pools::{self, PoolLimits},
+    reads::Start,
     testing::{fixtures::*, probes},
 };
 use serde_json::{Value, json};
@@ -312,8 +316,7 @@ async fn without_a_database_the_list_stays_and_before_the_first_there_is_none() 
     assert!(list.refresh().await.is_err());
     assert!(list.age().is_some());
     let current = list.current().await.expect("it was read");
-    let start = crtx_api::agent_list::Start::Offset(0);
-    let page = current.table().page(&Default::default(), crtx_api::agent_list::Ordering::Relevance, &start, 9);
+    let page = current.table.page(&AgentListQuery { limit: 9, ..AgentListQuery::default() }, &Start::Offset(0));
     assert_eq!(page.total, 1);
 
     let nowhere = pools::open("postgres://nobody@127.0.0.1:1/none", PoolLimits::points(1)).expect("a pool");

@@ -16,7 +16,7 @@ use agent_marketplace::{
 };
 use chrono::TimeDelta;
 use common::{Answer, Market};
-use crtx_chain::{ChainClient, Instructions, testing::FakeRpc};
+use crtx_chain::Instructions;
 use crtx_content::{ContentLocation, ContentStore};
 use crtx_protocol::result_hash::ResultHash;
 use crtx_store::{sessions::SessionKind, testing::fixtures::*};
@@ -76,7 +76,7 @@ async fn a_dispute_shows_every_field_of_its_clocks_and_amounts() {
         "raised_at": "2026-11-21T10:00:00Z", "respond_by": "2026-11-24T10:00:00Z",
         "upholdable_from": "2026-11-22T10:00:00Z", "expires_at": "2026-12-21T10:00:00Z", "resolved_at": null,
         "resolution_hash": null, "resolution_url": null, "slash_usdc": 0, "compensation_usdc": 0,
-        "penalty_usdc": 0, "transactions": null,
+        "penalty_usdc": 0, "transactions": {"raised": null, "answered": null, "resolved": null},
     });
     assert_eq!(answer.body, expected);
 }
@@ -228,9 +228,8 @@ async fn transactions(market: &Market, address: &Pubkey) -> Value {
 
 #[tokio::test]
 async fn the_transactions_of_a_dispute_are_found_on_the_chain_among_others_that_name_it() {
-    let node = FakeRpc::start().await;
-    let chain = ChainClient::new(node.url(), std::time::Duration::from_secs(2));
-    let market = Market::open_with(|state| state.with_chain(chain, program())).await;
+    let market = Market::open().await;
+    let node = &market.node;
     let address = raise(&market, 1, |dispute| {
         dispute.answer_hash = [8; 32];
         dispute.set_answer_uri("ipfs://answer").unwrap();
@@ -267,9 +266,8 @@ async fn the_transactions_of_a_dispute_are_found_on_the_chain_among_others_that_
 
 #[tokio::test]
 async fn noise_costs_a_bounded_number_of_requests_and_a_node_that_fails_leaves_null() {
-    let node = FakeRpc::start().await;
-    let chain = ChainClient::new(node.url(), std::time::Duration::from_secs(2));
-    let market = Market::open_with(|state| state.with_chain(chain, program())).await;
+    let market = Market::open().await;
+    let node = &market.node;
     let address = raise(&market, 1, |_| {}).await;
     let noise = Instruction {
         program_id: wallet(66),
@@ -289,7 +287,7 @@ async fn noise_costs_a_bounded_number_of_requests_and_a_node_that_fails_leaves_n
 async fn a_result_that_others_settled_is_shown_as_soon_as_its_content_is_there() {
     let folder = tempfile::tempdir().unwrap();
     let store = ContentStore::create(&ContentLocation::Folder(folder.path().to_owned())).unwrap();
-    let market = Market::open_with(|state| state.with_content(store.clone())).await;
+    let market = Market::open_with(|state| state.content = Some(store.clone())).await;
     let pool = market.database.pool();
     let key = market.key_of(wallet(CALLER)).await;
     let agent = show(pool, listing(wallet(CREATOR), 0), "named", &["data"]).await;

@@ -40,7 +40,7 @@ async fn mirror(pool: &PgPool, problems: Vec<Problem>) {
 }
 
 async fn limited(max_lag: u64) -> Market {
-    Market::open_with(|state| state.with_max_lag(Some(Duration::from_secs(max_lag)))).await
+    Market::open_with(|state| state.max_lag = Some(Duration::from_secs(max_lag))).await
 }
 
 /// Makes every sign of life so much older.
@@ -168,8 +168,8 @@ async fn clocks_that_differ_are_a_problem_of_their_own_and_make_no_mirror_stale(
         mirror(&pool, Vec::new()).await;
         let ahead = indexer_status::beat(&pool, &beat(Vec::new())).await.expect("a beat");
         assert!((ahead.num_seconds() + seconds).abs() < 5, "{ahead} with {seconds}");
-        let state = ApiState::new(pool.clone(), common::deployment(market.node.url()));
-        let state = state.with_max_lag(Some(Duration::from_secs(60)));
+        let mut state = ApiState::new(pool.clone(), common::deployment(market.node.url()));
+        state.max_lag = Some(Duration::from_secs(60));
         let ask = async |path: &str| {
             let router = crtx_http::finish(crtx_api::router(state.clone()));
             let answer = router.oneshot(Request::get(path).body(Body::empty()).expect("a request")).await.expect("one");

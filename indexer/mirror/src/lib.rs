@@ -73,10 +73,8 @@ pub async fn run(
     let content = config.content.store.as_ref().map(ContentStore::open);
     let fetcher = Fetcher::new(pool.clone(), config.outbound, config.content)?;
     let closer = Closer::new(Arc::clone(&history), pool.clone(), config.program_id);
-    let auditor = Auditor::new(source, pool.clone(), config.program_id)
-        .with_history(history)
-        .with_content(content)
-        .with_figures(figures);
+    let mut auditor = Auditor::new(source, pool.clone(), config.program_id);
+    (auditor.history, auditor.content, auditor.figures) = (Some(history), content, figures);
     tokio::join!(
         Arc::clone(&syncer).run(shutdown.clone()),
         Arc::clone(&syncer).heartbeat(shutdown.clone()),

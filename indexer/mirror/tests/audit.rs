@@ -108,9 +108,10 @@ impl Market {
     }
 
     fn auditor(&self) -> Auditor<Chain> {
-        Auditor::new(Arc::new(self.chain.clone()), self.pool().clone(), program())
-            .with_history(Arc::new(self.chain.clone()))
-            .second_look_after(Duration::from_millis(10))
+        let mut auditor = Auditor::new(Arc::new(self.chain.clone()), self.pool().clone(), program());
+        auditor.history = Some(Arc::new(self.chain.clone()));
+        auditor.second_look_after = Duration::from_millis(10);
+        auditor
     }
 
     async fn audit(&self) -> AuditReport {
@@ -372,7 +373,8 @@ async fn content_that_does_not_match_its_name_is_found() {
     let folder = tempfile::tempdir().expect("folder");
     let store = ContentStore::create(&ContentLocation::Folder(folder.path().to_owned())).expect("store");
     let hash = store.put("the result").await.expect("put");
-    let auditor = market.auditor().with_content(Some(store));
+    let mut auditor = market.auditor();
+    auditor.content = Some(store);
     assert!(auditor.audit().await.expect("audited").ok);
     std::fs::write(folder.path().join(crtx_protocol::content::cid_of(&hash)), "another").expect("damaged");
     let report = auditor.audit().await.expect("audited");

@@ -622,8 +622,9 @@ fn chain_with_vaults(escrow: u64, collateral: u64) -> Chain {
 }
 
 fn auditor(running: &Running) -> Auditor<Chain> {
-    Auditor::new(Arc::new(running.chain.clone()), running.database.pool().clone(), program())
-        .second_look_after(Duration::from_millis(50))
+    let mut auditor = Auditor::new(Arc::new(running.chain.clone()), running.database.pool().clone(), program());
+    auditor.second_look_after = Duration::from_millis(50);
+    auditor
 }
 
 #[tokio::test]

@@ -369,7 +369,7 @@ async fn one_process_leads_and_another_takes_over() {
     first
         .until("two processes", async || {
             let processes = indexer_status::processes(first.pool()).await.expect("read");
-            processes.iter().map(|process| process.beat.leads).collect::<Vec<_>>() == [true, false]
+            processes.iter().map(|process| process.leads).collect::<Vec<_>>() == [true, false]
         })
         .await;
     assert!(first.syncer.leads() && !second.leads());

@@ -172,7 +172,7 @@ impl Market {
     async fn message(&self, code: &str) -> String {
         self.running.until_problem(code).await;
         let processes = indexer_status::processes(self.running.pool()).await.unwrap();
-        let problem = processes[0].beat.problems.iter().find(|problem| problem.code == code);
+        let problem = processes[0].problems.iter().find(|problem| problem.code == code);
         problem.expect("the problem is told").message.clone()
     }
 

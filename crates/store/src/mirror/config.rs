@@ -1,8 +1,7 @@
-//! The marketplace's configuration: one account, one row. `mirror_config`.
+//! The marketplace's configuration: one account, one row. `mirror_config`. `reads/configuration.rs` reads it.
 
 use agent_marketplace::state::{CollateralTier, Config, MarketParameters};
-use chrono::{DateTime, Utc};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::row::{MirrorTable, Mirrored, bit, optional_time, time};
@@ -13,38 +12,10 @@ use crate::{
 
 pub static TABLE: MirrorTable = MirrorTable::new("mirror_config", &[], &[]);
 
-/// The configuration, as it is read.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct ConfigRow {
-    pub admin: String,
-    pub pending_admin: Option<String>,
-    /// `None` while there is no resolver.
-    pub resolver: Option<String>,
-    pub gateway_authority: String,
-    pub treasury_owner: String,
-    pub insurance_owner: String,
-    pub usdc_mint: String,
-    pub announced_resolver: Option<String>,
-    pub announced_treasury_owner: Option<String>,
-    pub announced_insurance_owner: Option<String>,
-    pub roles_apply_from: Option<DateTime<Utc>>,
-    pub resolver_since: DateTime<Utc>,
-    pub min_price: i64,
-    pub dispute_window_s: i64,
-    pub settle_grace_s: i64,
-    pub collateral_tiers: Vec<TierRow>,
-    pub fee_bps: i64,
-    pub max_penalty_multiple: i64,
-    /// `None` if none are announced.
-    pub announced_parameters: Option<ParametersRow>,
-    pub parameters_apply_from: Option<DateTime<Utc>>,
-    pub paused: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TierRow {
-    pub max_price: u64,
-    pub collateral: u64,
+#[derive(Clone, Serialize)]
+struct TierRow {
+    max_price: u64,
+    collateral: u64,
 }
 
 impl From<CollateralTier> for TierRow {
@@ -54,14 +25,14 @@ impl From<CollateralTier> for TierRow {
 }
 
 /// Announced parameters, as one JSON value: nobody selects by them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ParametersRow {
-    pub min_price: u64,
-    pub dispute_window_s: i64,
-    pub settle_grace_s: i64,
-    pub collateral_tiers: Vec<TierRow>,
-    pub fee_bps: u32,
-    pub max_penalty_multiple: u32,
+#[derive(Serialize)]
+struct ParametersRow {
+    min_price: u64,
+    dispute_window_s: i64,
+    settle_grace_s: i64,
+    collateral_tiers: Vec<TierRow>,
+    fee_bps: u32,
+    max_penalty_multiple: u32,
 }
 
 impl From<&MarketParameters> for ParametersRow {

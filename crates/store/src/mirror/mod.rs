@@ -29,7 +29,6 @@ pub use accounts::{
 pub use batch::Batch;
 pub use checkpoint::{Checkpoint, checkpoint, move_to, snapshot_applied};
 pub use compare::{Comparison, Difference, Newer, compare, compare_with};
-pub use config::{ConfigRow, ParametersRow, TierRow};
 pub use correct::{Corrected, Shown, correct, rewrite, shown};
 pub use digest::{
     DigestMove, DigestRow, DigestWrite, FinalState, FinalStep, advance_digest, begin_digest, digest, digest_at,

@@ -5,11 +5,18 @@
 //! and committed late.
 
 use chrono::{DateTime, Utc};
+use crtx_protocol::usdc::UsdcBase;
+use serde::{Deserialize, Serialize};
 use solana_pubkey::Pubkey;
-use sqlx::{PgConnection, PgPool, Postgres, Transaction};
+use sqlx::{PgConnection, PgPool, Postgres, Transaction, types::Json};
+use utoipa::ToSchema;
 
+use super::{
+    agents::{ListingStatus, ListingStatusName},
+    columns::{Base58, Count, Usdc},
+};
 use crate::{
-    convert::{amount_from_db, optional_amount_from_db, pubkey},
+    convert::{amount_from_db, optional_amount_from_db},
     error::StoreError,
     transaction,
 };
@@ -31,23 +38,49 @@ pub struct LookHead {
     pub slot: Option<u64>,
 }
 
-/// An agent that lists show.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ListedRow {
+/// An agent in a list.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+pub struct AgentSummary {
+    #[serde(skip)]
     pub address: Pubkey,
-    pub creator: String,
-    pub verified: bool,
-    pub price: u64,
-    pub total_executions: u64,
-    pub trust: u64,
-    pub success_rate: f64,
-    pub avg_execution_time_ms: u64,
-    pub created_at: DateTime<Utc>,
-    pub binding: bool,
-    pub metadata_hash: Vec<u8>,
+    /// Address of the listing account.
+    pub agent_id: String,
     pub name: String,
+    /// One sentence.
     pub tagline: String,
+    /// Capability tags.
     pub tags: Vec<String>,
+    /// Whether each result is signed for its call, so that no signature settles another call.
+    pub binding: bool,
+    /// Price of one execution.
+    #[schema(value_type = f64)]
+    pub price_per_call_usdc: UsdcBase,
+    /// Finished executions: completed and failed. Expired ones are not counted.
+    pub total_executions: u64,
+    /// `platform_fees_usdc` x `successful_executions` / max(`total_executions`, 1), rounded down to base units: the
+    /// platform fees that were paid for results that stand. Every factor is in the listing account.
+    #[schema(value_type = f64)]
+    pub trust_usdc: UsdcBase,
+    /// 0.0 to 1.0: successful of total; 0 before the first.
+    pub success_rate: f64,
+    /// Mean over completed executions; 0 before the first.
+    pub avg_execution_time_ms: u64,
+    #[schema(value_type = CreatorSummary)]
+    pub creator: Json<CreatorSummary>,
+    #[schema(value_type = ListingStatusName)]
+    pub status: ListingStatus,
+    #[serde(skip)]
+    pub created_at: DateTime<Utc>,
+    /// Says which document the texts are from.
+    #[serde(skip)]
+    pub metadata_hash: Vec<u8>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CreatorSummary {
+    pub pubkey: String,
+    /// Whether the marketplace has checked the creator's identity.
+    pub verified: bool,
 }
 
 impl Look {
@@ -85,8 +118,8 @@ impl Look {
     /// some twice. Agents that are gone are among them. `None`: all agents.
     pub async fn changed(&mut self, seen: Option<&str>) -> Result<Vec<Pubkey>, StoreError> {
         // Before the first transaction nothing was seen. `OFFSET 0`: agents are found for each creator that changed.
-        let agents = sqlx::query_scalar!(
-            r#"SELECT agent AS "agent!" FROM mirror_agent_changes
+        let agents = sqlx::query!(
+            r#"SELECT agent AS "agent!: Base58" FROM mirror_agent_changes
                WHERE changed_in >= pg_snapshot_xmin($1::text::pg_snapshot)
                    AND NOT pg_visible_in_snapshot(changed_in, $1::text::pg_snapshot)
                UNION ALL
@@ -98,40 +131,28 @@ impl Look {
             seen.is_some(),
         );
         let agents = agents.fetch_all(&mut *self.transaction).await?;
-        agents.iter().map(|agent| pubkey("agent address", agent)).collect()
+        Ok(agents.into_iter().map(|row| row.agent.into()).collect())
     }
 
     /// Those of some agents that lists show.
-    pub async fn listed(&mut self, agents: &[Pubkey]) -> Result<Vec<ListedRow>, StoreError> {
+    pub async fn listed(&mut self, agents: &[Pubkey]) -> Result<Vec<AgentSummary>, StoreError> {
         let agents: Vec<String> = agents.iter().map(Pubkey::to_string).collect();
-        let rows = sqlx::query!(
-            r#"SELECT address, creator, price, total_executions, trust, success_rate, avg_execution_time_ms, created_at,
-                      binding, metadata_hash, name AS "name!", tagline AS "tagline!", tags AS "tags!",
-                      EXISTS (SELECT FROM mirror_creators c
-                              WHERE c.wallet = creator AND c.verified AND c.closed_at_slot IS NULL) AS "verified!"
+        let rows = sqlx::query_as!(
+            AgentSummary,
+            r#"SELECT address AS "address!: Base58", address AS agent_id, name AS "name!", tagline AS "tagline!",
+                      tags AS "tags!", binding, price AS "price_per_call_usdc!: Usdc",
+                      total_executions AS "total_executions!: Count", trust AS "trust_usdc!: Usdc", success_rate,
+                      avg_execution_time_ms AS "avg_execution_time_ms!: Count",
+                      jsonb_build_object('pubkey', creator, 'verified', EXISTS (
+                          SELECT FROM mirror_creators c
+                          WHERE c.wallet = creator AND c.verified AND c.closed_at_slot IS NULL))
+                          AS "creator!: Json<CreatorSummary>",
+                      status AS "status!: ListingStatus", created_at, metadata_hash
                FROM mirror_agents WHERE address = ANY ($1) AND status = agent_status('active')
                    AND closed_at_slot IS NULL AND name IS NOT NULL"#,
             &agents,
         );
-        let rows = rows.fetch_all(&mut *self.transaction).await?.into_iter().map(|row| {
-            Ok(ListedRow {
-                address: pubkey("agent address", &row.address)?,
-                creator: row.creator,
-                verified: row.verified,
-                price: amount_from_db("price", row.price)?,
-                total_executions: amount_from_db("total executions", row.total_executions)?,
-                trust: amount_from_db("trust", row.trust)?,
-                success_rate: row.success_rate,
-                avg_execution_time_ms: amount_from_db("mean execution time", row.avg_execution_time_ms)?,
-                created_at: row.created_at,
-                binding: row.binding,
-                metadata_hash: row.metadata_hash,
-                name: row.name,
-                tagline: row.tagline,
-                tags: row.tags,
-            })
-        });
-        rows.collect()
+        Ok(rows.fetch_all(&mut *self.transaction).await?)
     }
 
     /// Descriptions of agents with their document's hash. An agent without that document is missing.
@@ -141,17 +162,15 @@ impl Look {
         hashes: &[Vec<u8>],
     ) -> Result<Vec<(Pubkey, String)>, StoreError> {
         let agents: Vec<String> = agents.iter().map(Pubkey::to_string).collect();
-        sqlx::query!(
-            r#"SELECT m.agent AS "agent!", COALESCE(m.document ->> 'description', '') AS "description!"
+        let texts = sqlx::query!(
+            r#"SELECT m.agent AS "agent!: Base58", COALESCE(m.document ->> 'description', '') AS "description!"
                FROM unnest($1::text[], $2::bytea[]) AS wanted (agent, sha256)
                JOIN agent_metadata m ON m.agent = wanted.agent AND m.sha256 = wanted.sha256 AND m.error IS NULL"#,
             &agents,
             hashes,
         )
         .fetch_all(&mut *self.transaction)
-        .await?
-        .into_iter()
-        .map(|row| Ok((pubkey("agent address", &row.agent)?, row.description)))
-        .collect()
+        .await?;
+        Ok(texts.into_iter().map(|row| (row.agent.into(), row.description)).collect())
     }
 }

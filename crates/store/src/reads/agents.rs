@@ -12,18 +12,28 @@ use serde_json::{
 };
 use solana_pubkey::Pubkey;
 use sqlx::{PgExecutor, types::Json};
+use utoipa::ToSchema;
 
-use super::columns::{Base58, Count, Timestamp, Usdc};
+use super::columns::{Base58, Count, Timestamp, Usdc, base_units};
 use crate::{convert::pubkey, error::StoreError};
 
-/// The state of a listing. Delisted ones are not shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, sqlx::Type)]
+/// A listing that is not closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, sqlx::Type, ToSchema)]
+#[schema(as = OwnListingStatusName)]
 #[serde(rename_all = "snake_case")]
 #[repr(i16)]
 pub enum ListingStatus {
     Active = AgentStatus::Active as i16,
     Paused = AgentStatus::Paused as i16,
     Delisted = AgentStatus::Delisted as i16,
+}
+
+// The status of a listing that is shown.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+pub enum ListingStatusName {
+    Active,
+    Paused,
 }
 
 /// What answers show of a metadata document.
@@ -41,6 +51,35 @@ fn compact<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<RawValue>, 
     to_raw_value(&Value::deserialize(deserializer)?).map_err(D::Error::custom)
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CreatorDetails {
+    pub pubkey: String,
+    pub verified: bool,
+    /// Empty if the creator has set none.
+    pub display_name: String,
+    /// What the creator's closed agents counted: who closes an agent keeps its history.
+    pub closed_agents: ClosedAgentsTotals,
+}
+
+/// Totals of agents whose listings are closed. The chain keeps them in the creator's profile.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ClosedAgentsTotals {
+    /// Closed agents.
+    pub agents: u64,
+    pub completed_executions: u64,
+    pub successful_executions: u64,
+    pub failed_executions: u64,
+    pub expired_executions: u64,
+    pub dispute_count: u64,
+    /// Taken from their collateral.
+    #[schema(value_type = f64)]
+    #[serde(deserialize_with = "base_units")]
+    pub slashed_usdc: UsdcBase,
+    #[schema(value_type = f64)]
+    #[serde(deserialize_with = "base_units")]
+    pub platform_fees_usdc: UsdcBase,
+}
+
 /// An agent with its document.
 #[derive(Clone, Debug)]
 pub struct AgentDetails {
@@ -52,10 +91,7 @@ pub struct AgentDetails {
     pub binding: bool,
     pub price: UsdcBase,
     pub status: ListingStatus,
-    pub creator: String,
-    pub creator_verified: bool,
-    /// `None` if the creator has set none.
-    pub creator_display_name: Option<String>,
+    pub creator: Json<CreatorDetails>,
     pub total_executions: u64,
     /// The platform fees that were paid for results that stand.
     pub trust: UsdcBase,
@@ -70,15 +106,6 @@ pub struct AgentDetails {
     pub platform_fees: UsdcBase,
     /// Wallets that paid at least one completed execution, as far as the mirror has seen them.
     pub unique_callers: u64,
-    /// What the creator's closed agents counted, as the chain keeps it in the creator's profile.
-    pub closed_agents: u64,
-    pub closed_completed_executions: u64,
-    pub closed_successful_executions: u64,
-    pub closed_failed_executions: u64,
-    pub closed_expired_executions: u64,
-    pub closed_disputes: u64,
-    pub closed_slashed: UsdcBase,
-    pub closed_platform_fees: UsdcBase,
     pub created_at: Timestamp,
     /// When the program changed the listing last.
     pub updated_at: DateTime<Utc>,
@@ -116,8 +143,6 @@ pub async fn agents(executor: impl PgExecutor<'_>, wanted: &[Pubkey]) -> Result<
         AgentDetails,
         r#"SELECT a.address AS "address!: Base58", m.name AS "name!", m.tagline AS "tagline!", m.tags AS "tags!",
                   a.binding AS "binding!", a.price AS "price!: Usdc", a.status AS "status!: ListingStatus",
-                  a.creator AS "creator!", COALESCE(c.verified, false) AS "creator_verified!",
-                  NULLIF(c.display_name, '') AS creator_display_name,
                   a.total_executions AS "total_executions!: Count", a.trust AS "trust!: Usdc",
                   a.success_rate AS "success_rate!", a.avg_execution_time_ms AS "avg_execution_time_ms!: Count",
                   a.successful_executions AS "successful_executions!: Count",
@@ -125,14 +150,19 @@ pub async fn agents(executor: impl PgExecutor<'_>, wanted: &[Pubkey]) -> Result<
                   a.expired_executions AS "expired_executions!: Count",
                   a.disputed_executions AS "dispute_count!: Count", a.platform_fees_total AS "platform_fees!: Usdc",
                   COALESCE(t.unique_callers, 0) AS "unique_callers!: Count",
-                  COALESCE(c.closed_agents, 0) AS "closed_agents!: Count",
-                  COALESCE(c.closed_completed_executions, 0) AS "closed_completed_executions!: Count",
-                  COALESCE(c.closed_successful_executions, 0) AS "closed_successful_executions!: Count",
-                  COALESCE(c.closed_failed_executions, 0) AS "closed_failed_executions!: Count",
-                  COALESCE(c.closed_expired_executions, 0) AS "closed_expired_executions!: Count",
-                  COALESCE(c.closed_disputed_executions, 0) AS "closed_disputes!: Count",
-                  COALESCE(c.closed_slashed_total, 0) AS "closed_slashed!: Usdc",
-                  COALESCE(c.closed_platform_fees_total, 0) AS "closed_platform_fees!: Usdc",
+                  jsonb_build_object(
+                      'pubkey', a.creator, 'verified', COALESCE(c.verified, false),
+                      'display_name', COALESCE(c.display_name, ''),
+                      'closed_agents', jsonb_build_object(
+                          'agents', COALESCE(c.closed_agents, 0),
+                          'completed_executions', COALESCE(c.closed_completed_executions, 0),
+                          'successful_executions', COALESCE(c.closed_successful_executions, 0),
+                          'failed_executions', COALESCE(c.closed_failed_executions, 0),
+                          'expired_executions', COALESCE(c.closed_expired_executions, 0),
+                          'dispute_count', COALESCE(c.closed_disputed_executions, 0),
+                          'slashed_usdc', COALESCE(c.closed_slashed_total, 0),
+                          'platform_fees_usdc', COALESCE(c.closed_platform_fees_total, 0)))
+                      AS "creator!: Json<CreatorDetails>",
                   a.created_at AS "created_at!: Timestamp", a.updated_at, a.collateral AS "collateral!: Usdc",
                   a.open_amount AS "open_amount!: Usdc", a.disputed_amount AS "disputed_amount!: Usdc",
                   a.timeout_seconds AS "timeout_seconds!", a.terms_hash AS "terms_hash!: [u8; 32]",

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use crtx_protocol::usdc::UsdcBase;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use solana_pubkey::Pubkey;
 use sqlx::{Decode, Postgres, error::BoxDynError, postgres::PgValueRef};
 use utoipa::ToSchema;
@@ -19,13 +19,26 @@ impl Serialize for Timestamp {
     }
 }
 
+/// With a year of four digits: not all that can be written are within what PostgreSQL stores.
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let time = DateTime::parse_from_rfc3339(&String::deserialize(deserializer)?);
+        time.map(|time| Self(time.to_utc())).map_err(D::Error::custom)
+    }
+}
+
 /// A number that is never negative.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Count(u64);
 
 /// An amount of USDC in base units.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Usdc(UsdcBase);
+
+/// An amount of base units in a JSON value.
+pub(super) fn base_units<'de, D: Deserializer<'de>>(deserializer: D) -> Result<UsdcBase, D::Error> {
+    u64::deserialize(deserializer).map(UsdcBase)
+}
 
 /// An address in base58.
 #[derive(Clone, Copy, Debug)]

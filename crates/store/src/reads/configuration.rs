@@ -1,13 +1,97 @@
 //! The marketplace's configuration, as the mirror has it.
 
+use crtx_protocol::usdc::UsdcBase;
+use serde::{Deserialize, Deserializer, Serialize};
 use sqlx::{PgExecutor, types::Json};
+use utoipa::ToSchema;
 
-use crate::{error::StoreError, mirror::ConfigRow};
+use super::columns::{Timestamp, base_units};
+use crate::error::StoreError;
+
+/// The configuration: a row of `mirror_config`.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Configuration {
+    #[serde(flatten)]
+    pub roles: NetworkRoles,
+    pub usdc_mint: String,
+    pub announced_resolver: Option<String>,
+    pub announced_treasury_owner: Option<String>,
+    pub announced_insurance_owner: Option<String>,
+    /// `None`, as the three before, if no roles are announced.
+    pub roles_apply_from: Option<Timestamp>,
+    #[serde(flatten)]
+    pub parameters: NetworkParameters,
+    pub announced_parameters: Option<NetworkParameters>,
+    pub parameters_apply_from: Option<Timestamp>,
+    pub paused: bool,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct NetworkRoles {
+    pub admin: String,
+    /// null: nobody is nominated.
+    #[schema(required)]
+    pub pending_admin: Option<String>,
+    /// null: there is none at present.
+    #[schema(required)]
+    pub resolver: Option<String>,
+    pub resolver_since: Timestamp,
+    pub gateway_authority: String,
+    pub treasury_owner: String,
+    pub insurance_owner: String,
+}
+
+// The aliases are the names in the database.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct NetworkParameters {
+    /// The marketplace's part of a payment, in basis points.
+    pub fee_bps: u64,
+    /// Lowest price of a call.
+    #[schema(value_type = f64)]
+    #[serde(alias = "min_price", deserialize_with = "base_units")]
+    pub min_price_usdc: UsdcBase,
+    /// Seconds after completion in which a dispute may be raised.
+    #[serde(alias = "dispute_window_s")]
+    pub dispute_window_seconds: i64,
+    /// Seconds that settlement may take after a time-out.
+    #[serde(alias = "settle_grace_s")]
+    pub settle_grace_seconds: i64,
+    /// Most that a penalty takes, in multiples of the amount paid.
+    pub max_penalty_multiple: u64,
+    /// Collateral by price, ascending.
+    #[serde(deserialize_with = "tiers")]
+    pub collateral_tiers: Vec<CollateralTierAnswer>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct CollateralTierAnswer {
+    /// Highest price of the tier. null: every higher price.
+    #[schema(required, value_type = Option<f64>)]
+    #[serde(alias = "max_price", deserialize_with = "some_base_units")]
+    pub max_price_usdc: Option<UsdcBase>,
+    /// A listing also holds at least its price.
+    #[schema(value_type = f64)]
+    #[serde(alias = "collateral", deserialize_with = "base_units")]
+    pub collateral_usdc: UsdcBase,
+}
+
+fn some_base_units<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<UsdcBase>, D::Error> {
+    base_units(deserializer).map(Some)
+}
+
+/// The last tier holds for every higher price, whatever price it names.
+fn tiers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<CollateralTierAnswer>, D::Error> {
+    let mut tiers = Vec::<CollateralTierAnswer>::deserialize(deserializer)?;
+    if let Some(last) = tiers.last_mut() {
+        last.max_price_usdc = None;
+    }
+    Ok(tiers)
+}
 
 /// The configuration. `None` before the mirror has it.
-pub async fn configuration(executor: impl PgExecutor<'_>) -> Result<Option<ConfigRow>, StoreError> {
+pub async fn configuration(executor: impl PgExecutor<'_>) -> Result<Option<Configuration>, StoreError> {
     let row = sqlx::query_scalar!(
-        r#"SELECT to_jsonb(c) AS "row!: Json<ConfigRow>" FROM mirror_config c
+        r#"SELECT to_jsonb(c) AS "row!: Json<Configuration>" FROM mirror_config c
            WHERE closed_at_slot IS NULL ORDER BY slot DESC LIMIT 1"#
     );
     Ok(row.fetch_optional(executor).await?.map(|Json(row)| row))

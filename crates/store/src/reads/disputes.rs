@@ -4,21 +4,22 @@
 //! were raised first at the top; then the others, newest first.
 
 use agent_marketplace::state::DisputeOutcome;
-use chrono::{DateTime, Utc};
 use crtx_protocol::result_hash::ResultHash;
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use solana_pubkey::Pubkey;
 use sqlx::{PgExecutor, types::Json};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::{
-    columns::Count,
+    columns::{Count, Timestamp},
     page::{Listed, Start},
 };
 use crate::error::StoreError;
 
-/// The outcome of a dispute.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, sqlx::Type)]
+// The outcome of a dispute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, sqlx::Type, ToSchema)]
+#[schema(as = DisputeStatusName)]
 #[serde(rename_all = "snake_case")]
 #[repr(i16)]
 pub enum DisputeStatus {
@@ -31,7 +32,7 @@ pub enum DisputeStatus {
 impl DisputeStatus {
     const ALL: [Self; 4] = [Self::Open, Self::Upheld, Self::Rejected, Self::Expired];
 
-    fn by_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+    pub(super) fn by_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let number = i16::deserialize(deserializer)?;
         let found = Self::ALL.into_iter().find(|status| *status as i16 == number);
         found.ok_or_else(|| D::Error::custom(format!("no outcome of a dispute has the number {number}")))
@@ -55,14 +56,14 @@ pub struct DisputeDetails {
     pub amount: u64,
     pub evidence_hash: ResultHash,
     pub evidence_uri: String,
-    pub raised_at: DateTime<Utc>,
+    pub raised_at: Timestamp,
     /// `None`, as its URI and its time, before the creator has answered.
     pub answer_hash: Option<ResultHash>,
     pub answer_uri: Option<String>,
-    pub answered_at: Option<DateTime<Utc>>,
+    pub answered_at: Option<Timestamp>,
     #[serde(deserialize_with = "DisputeStatus::by_number")]
     pub outcome: DisputeStatus,
-    pub resolved_at: Option<DateTime<Utc>>,
+    pub resolved_at: Option<Timestamp>,
     pub resolution_hash: Option<ResultHash>,
     pub slash: u64,
     /// What the caller got of the slash. The rest is the penalty.
@@ -112,10 +113,10 @@ pub struct DisputeFilter {
 }
 
 /// The sort key of a dispute in a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DisputePlace {
     pub open: bool,
-    pub raised_at: DateTime<Utc>,
+    pub raised_at: Timestamp,
     pub address: Pubkey,
 }
 
@@ -168,8 +169,8 @@ pub async fn list_disputes(
         owner,
         filter.scope.roles(),
         &outcomes,
-        after.filter(|place| place.open).map(|place| place.raised_at),
-        after.filter(|place| !place.open).map(|place| place.raised_at),
+        after.filter(|place| place.open).map(|place| place.raised_at.0),
+        after.filter(|place| !place.open).map(|place| place.raised_at.0),
         after.map(|place| place.address.to_string()).unwrap_or_default(),
         i64::from(limit).saturating_add(1),
         start.offset_to_db(),

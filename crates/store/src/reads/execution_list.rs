@@ -9,6 +9,7 @@ use crtx_protocol::usdc::UsdcBase;
 use serde::{Deserialize, Serialize};
 use solana_pubkey::Pubkey;
 use sqlx::PgExecutor;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::{
@@ -17,8 +18,9 @@ use super::{
 };
 use crate::error::StoreError;
 
-/// The status that a caller sees. `docs/specification.md`, "Execution states in the gateway".
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, sqlx::Type)]
+// The status that a caller sees. `docs/specification.md`, "Execution states in the gateway".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, sqlx::Type, ToSchema)]
+#[schema(as = ExecutionStatusName)]
 #[serde(rename_all = "snake_case")]
 #[repr(i16)]
 pub enum ShownStatus {
@@ -30,8 +32,9 @@ pub enum ShownStatus {
     Disputed = 4,
 }
 
-/// What a wallet is in the executions to list.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+/// A wallet's side of an execution.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[schema(as = ExecutionRoleName, default = "caller")]
 #[serde(rename_all = "snake_case")]
 pub enum ExecutionRole {
     /// It paid for them.
@@ -54,9 +57,9 @@ pub struct ExecutionFilter {
 }
 
 /// The sort key of an execution in a list. Newest first; no two executions have the same key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ExecutionPlace {
-    pub initiated_at: DateTime<Utc>,
+    pub initiated_at: Timestamp,
     pub execution_id: Uuid,
     pub record: Pubkey,
 }
@@ -76,7 +79,7 @@ pub struct ListedExecution {
 
 impl ListedExecution {
     fn place(&self) -> ExecutionPlace {
-        ExecutionPlace { initiated_at: self.initiated_at.0, execution_id: self.execution_id, record: self.record }
+        ExecutionPlace { initiated_at: self.initiated_at, execution_id: self.execution_id, record: self.record }
     }
 }
 
@@ -92,7 +95,7 @@ pub struct ExecutionListQuestion {
 impl ExecutionListQuestion {
     /// A place after the end of the time range is not of this list; the range holds anyway.
     fn after(&self) -> Option<&ExecutionPlace> {
-        self.start.after().filter(|place| self.filter.to.is_none_or(|to| place.initiated_at < to))
+        self.start.after().filter(|place| self.filter.to.is_none_or(|to| place.initiated_at.0 < to))
     }
 }
 
@@ -161,7 +164,7 @@ impl Columns {
             statuses: each(questions, |q| q.filter.status.map(|status| status as i16)),
             since: each(questions, |q| q.filter.from),
             until: each(questions, |q| q.filter.to),
-            place_times: each(questions, |q| q.after().map(|place| place.initiated_at).or(q.filter.to)),
+            place_times: each(questions, |q| q.after().map(|place| place.initiated_at.0).or(q.filter.to)),
             place_ids: each(questions, |q| q.after().map(|place| place.execution_id).unwrap_or_default()),
             place_records: each(questions, |q| q.after().map(|place| place.record.to_string()).unwrap_or_default()),
             most: each(questions, |q| i64::from(q.limit).saturating_add(1)),

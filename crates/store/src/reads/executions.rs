@@ -3,14 +3,15 @@
 
 use agent_marketplace::state::Settler;
 use crtx_protocol::usdc::UsdcBase;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use solana_pubkey::Pubkey;
-use sqlx::PgExecutor;
+use sqlx::{PgExecutor, types::Json};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::{
-    columns::{Base58, Count, Timestamp, Usdc},
+    columns::{Base58, Count, Timestamp, Usdc, base_units},
     disputes::DisputeStatus,
     execution_list::ShownStatus,
 };
@@ -57,20 +58,36 @@ pub struct ExecutionDetails {
     pub error_message: Option<String>,
     /// The number of the reason on chain. `None`: no escrow was opened.
     pub failure_reason: Option<i16>,
-    /// `None`, as all of the following, if there is no dispute.
-    pub dispute_status: Option<DisputeStatus>,
-    pub dispute_raised_at: Option<Timestamp>,
-    pub dispute_resolved_at: Option<Timestamp>,
-    pub dispute_evidence_hash: Option<[u8; 32]>,
-    pub dispute_evidence_uri: Option<String>,
-    /// `None`, as its URI and its time, before the creator has answered.
-    pub dispute_answer_hash: Option<[u8; 32]>,
-    pub dispute_answer_uri: Option<String>,
-    pub dispute_answered_at: Option<Timestamp>,
+    pub dispute: Option<Json<ExecutionDispute>>,
+}
+
+/// The dispute about an execution.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ExecutionDispute {
+    /// `expired`: nobody decided within 30 days.
+    #[serde(deserialize_with = "DisputeStatus::by_number")]
+    pub status: DisputeStatus,
+    pub raised_at: Timestamp,
+    #[schema(required)]
+    pub resolved_at: Option<Timestamp>,
+    /// SHA-256 of the evidence document: `sha256:` and hex.
+    pub evidence_hash: String,
+    pub evidence_uri: String,
+    /// SHA-256 of the document of the creator's answer. null before there is one, like its URI and time.
+    #[schema(required)]
+    pub answer_hash: Option<String>,
+    #[schema(required)]
+    pub answer_uri: Option<String>,
+    #[schema(required)]
+    pub answered_at: Option<Timestamp>,
     /// What the caller got back.
-    pub dispute_compensation: UsdcBase,
-    /// What the insurance received.
-    pub dispute_penalty: UsdcBase,
+    #[schema(value_type = f64)]
+    #[serde(deserialize_with = "base_units")]
+    pub compensation_usdc: UsdcBase,
+    /// What the collateral paid to the insurance beyond the compensation.
+    #[schema(value_type = f64)]
+    #[serde(deserialize_with = "base_units")]
+    pub penalty_usdc: UsdcBase,
 }
 
 /// One question for an execution.
@@ -114,14 +131,17 @@ pub async fn executions(
                   x.result AS "result?: String", x.result_hash AS "result_hash?: [u8; 32]",
                   x.tokens_used AS "tokens_used?: Count", x.execution_time_ms AS "execution_time_ms?: Count",
                   x.settled_by AS "settled_by?: SettledBy", x.binding, x.steps, x.error_code, x.error_message,
-                  x.failure_reason, x.dispute_outcome AS "dispute_status?: DisputeStatus",
-                  x.dispute_raised_at AS "dispute_raised_at?: Timestamp",
-                  x.dispute_resolved_at AS "dispute_resolved_at?: Timestamp",
-                  x.dispute_evidence_hash AS "dispute_evidence_hash?: [u8; 32]", x.dispute_evidence_uri,
-                  x.dispute_answer_hash AS "dispute_answer_hash?: [u8; 32]", x.dispute_answer_uri,
-                  x.dispute_answered_at AS "dispute_answered_at?: Timestamp",
-                  COALESCE(x.dispute_compensation, 0) AS "dispute_compensation!: Usdc",
-                  COALESCE(x.dispute_penalty, 0) AS "dispute_penalty!: Usdc"
+                  x.failure_reason,
+                  CASE WHEN x.dispute_outcome IS NOT NULL THEN jsonb_build_object(
+                      'status', x.dispute_outcome, 'raised_at', x.dispute_raised_at,
+                      'resolved_at', x.dispute_resolved_at,
+                      'evidence_hash', 'sha256:' || encode(x.dispute_evidence_hash, 'hex'),
+                      'evidence_uri', x.dispute_evidence_uri,
+                      'answer_hash', 'sha256:' || encode(x.dispute_answer_hash, 'hex'),
+                      'answer_uri', x.dispute_answer_uri, 'answered_at', x.dispute_answered_at,
+                      'compensation_usdc', COALESCE(x.dispute_compensation, 0),
+                      'penalty_usdc', COALESCE(x.dispute_penalty, 0))
+                  END AS "dispute?: Json<ExecutionDispute>"
            FROM unnest($1::text[], $2::uuid[]) WITH ORDINALITY AS q (wallet, execution_id, place)
            CROSS JOIN LATERAL (
                SELECT * FROM shown_executions s WHERE s.caller = q.wallet AND s.execution_id = q.execution_id LIMIT 1)

@@ -22,9 +22,12 @@ mod wallets;
 pub use agent_history::{AgentDay, PublicExecution, agent_days, recent_executions};
 pub use agent_metrics::{AgentMetrics, METRICS_DAYS, agent_metrics};
 pub use agent_names::agent_names;
-pub use agents::{AgentDetails, AgentVersion, ListingStatus, agent, agent_versions, agents, disputable_amount};
-pub use columns::Timestamp;
-pub use configuration::configuration;
+pub use agents::{
+    AgentDetails, AgentVersion, CreatorDetails, ListingStatus, ListingStatusName, agent, agent_versions, agents,
+    disputable_amount,
+};
+pub use columns::{Count, Timestamp};
+pub use configuration::{Configuration, NetworkParameters, NetworkRoles, configuration};
 pub use disputes::{
     DisputeDetails, DisputeFilter, DisputePlace, DisputeScope, DisputeStatus, dispute, is_resolver, list_disputes,
 };
@@ -32,7 +35,7 @@ pub use execution_list::{
     ExecutionFilter, ExecutionListQuestion, ExecutionPage, ExecutionPlace, ExecutionRole, ListedExecution, ShownStatus,
     execution_lists, list_executions,
 };
-pub use executions::{ExecutionDetails, ExecutionQuestion, SettledBy, execution, executions};
+pub use executions::{ExecutionDetails, ExecutionDispute, ExecutionQuestion, SettledBy, execution, executions};
 pub use freshness::{Freshness, freshness, quarantined};
 pub use history::{CreatorDay, MarketDay, creator_history, market_history};
 pub use listings::{ListingState, is_quarantined, listing};

@@ -67,10 +67,10 @@ impl Answers {
 mod tests {
     use std::time::Instant;
 
-    use super::{super::reader::Shown, *};
+    use super::*;
 
     fn table(version: u64) -> Current {
-        Current { shown: Shown { table: Arc::default(), slot: None }, at: Instant::now(), version }
+        Current { table: Arc::default(), slot: None, at: Instant::now(), version }
     }
 
     async fn ask(answers: &Answers, current: &Current, query: &str, bytes: Option<usize>) -> Option<Arc<Whole>> {

@@ -5,8 +5,8 @@ mod answers;
 mod model;
 mod query;
 mod reader;
-mod row;
 mod search;
+mod sort;
 mod table;
 
 use std::{
@@ -26,13 +26,13 @@ use tokio::{
 
 pub use answers::Answers;
 pub use model::Model;
-pub use query::{Filter, Ordering, Page, Place, Start};
+pub use query::{AgentListQuery, Place};
 pub use reader::ReadError;
-pub use row::{Row, Sort};
 pub use search::{MAX_WORDS, words};
+pub use sort::AgentSort;
 pub use table::Table;
 
-use reader::{Reader, Shown};
+use reader::Reader;
 
 /// Between two looks at the database.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -57,27 +57,13 @@ pub struct AgentList {
 
 /// A table, and when it was true.
 pub struct Current {
-    shown: Shown,
+    pub table: Arc<Table>,
+    /// The slot that the mirror had reached when the rows were read.
+    pub slot: Option<u64>,
     /// Before its rows were read.
     at: Instant,
     /// Another table has another number.
     version: u64,
-}
-
-impl Current {
-    pub fn table(&self) -> &Table {
-        &self.shown.table
-    }
-
-    /// The slot that the mirror had reached when the rows were read.
-    pub const fn slot(&self) -> Option<u64> {
-        self.shown.slot
-    }
-
-    /// How long ago the rows were read.
-    pub fn age(&self) -> Duration {
-        self.at.elapsed()
-    }
 }
 
 impl AgentList {
@@ -122,32 +108,32 @@ impl AgentList {
 
     /// How old the last table is; `None` before the first.
     pub fn age(&self) -> Option<Duration> {
-        self.last().map(|current| current.age())
+        self.last().map(|current| current.at.elapsed())
     }
 
     /// The slot of the last table.
     pub fn indexed_slot(&self) -> Option<u64> {
-        self.last().and_then(|current| current.slot())
+        self.last()?.slot
     }
 
     /// The names of those agents that are listed, in the order of `agents`, and the slot of the table that has them.
     /// `None`: there is no table of the last moments.
     pub fn names(&self, agents: &[Pubkey]) -> Option<(Vec<Option<String>>, u64)> {
-        let current = self.last().filter(|current| current.age() <= MAX_AGE_OF_NAMES)?;
-        let name = |agent| current.table().row_of(agent).map(|row| row.summary.name.clone());
-        Some((agents.iter().map(name).collect(), current.slot()?))
+        let current = self.last().filter(|current| current.at.elapsed() <= MAX_AGE_OF_NAMES)?;
+        let name = |agent| current.table.row_of(agent).map(|row| row.name.clone());
+        Some((agents.iter().map(name).collect(), current.slot?))
     }
 
     /// Reads what is committed now, and publishes it.
     pub async fn refresh(&self) -> Result<(), ReadError> {
         let mut reader = self.reader.lock().await;
         let at = Instant::now();
-        let shown = reader.read(&self.pool).await?;
+        let (table, slot) = reader.read(&self.pool).await?;
         let version = self.last().map_or(0, |last| {
-            let is_same = Arc::ptr_eq(&last.shown.table, &shown.table);
+            let is_same = Arc::ptr_eq(&last.table, &table);
             last.version.saturating_add(u64::from(!is_same))
         });
-        self.current.send_replace(Some(Arc::new(Current { shown, at, version })));
+        self.current.send_replace(Some(Arc::new(Current { table, slot, at, version })));
         Ok(())
     }
 }

@@ -5,39 +5,59 @@
 
 use std::{borrow::Cow, cmp::Reverse};
 
+use crtx_store::reads::{Listed, Start, agent_list::AgentSummary};
 use fixedbitset::FixedBitSet;
+use serde::{Deserialize, Serialize};
+use utoipa::IntoParams;
 
 use super::{
-    row::{Row, Sort},
     search::{creator_entry, tag_entry},
+    sort::AgentSort,
     table::Table,
 };
 
-/// Which agents. The default is all.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Filter {
-    /// Agents that have all of these tags.
+/// Which agents to list.
+#[derive(Clone, Debug, Default, PartialEq, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct AgentListQuery {
+    /// Agents per page.
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 100, default = 20)]
+    pub limit: u32,
+    /// Agents to skip. Deeper pages are reached with `cursor`.
+    #[param(value_type = Option<u64>, minimum = 0, maximum = 10_000, default = 0)]
+    pub offset: u64,
+    /// The `next_cursor` of an answer to the same request: the page after that one. Not together with `offset`.
+    #[param(max_length = 512)]
+    pub cursor: Option<String>,
+    /// Words to search for in name, tagline, tags and description: agents that have all of them, the last one also as
+    /// the beginning of a word. Words of 4 letters may differ by one edit, of 8 by two.
+    #[param(value_type = Option<String>, min_length = 1, max_length = 200, example = "contract audit")]
+    pub q: Vec<String>,
+    /// Comma-separated tags: agents that have all of them.
+    #[param(value_type = Option<String>, example = "data,finance",
+        pattern = "^ *[a-z0-9_-]{1,32} *(, *[a-z0-9_-]{1,32} *){0,19}$")]
     pub tags: Vec<String>,
-    /// 0 to 1.
-    pub min_success_rate: f64,
-    pub min_executions: u64,
-    pub max_price: Option<u64>,
-    pub verified_only: bool,
+    /// Only agents of this creator: the address of its wallet.
     pub creator: Option<String>,
-    /// Words that all occur.
-    pub words: Vec<String>,
-}
-
-/// In which order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ordering {
-    By(Sort),
-    /// The rows that fit the words best first, then by executions.
-    Relevance,
+    #[param(value_type = Option<f64>, minimum = 0.0, maximum = 1.0)]
+    pub min_success_rate: f64,
+    /// Minimum total executions.
+    #[param(value_type = Option<u64>, minimum = 0)]
+    pub min_executions: u64,
+    /// Highest price of one execution, in USDC with at most 6 decimals.
+    #[param(value_type = Option<f64>, minimum = 0.0, example = 0.05)]
+    pub max_price: Option<u64>,
+    /// Only agents of verified creators.
+    #[param(value_type = Option<bool>, default = false)]
+    pub verified_only: bool,
+    /// `total_executions`, `success_rate`, `price_asc`, `price_desc`, `created_at` (newest first), `trust` (highest
+    /// `trust_usdc` first) or, with `q`, `relevance`. The default is `relevance` with `q`, otherwise `total_executions`.
+    #[param(inline, required = false)]
+    pub sort: AgentSort,
 }
 
 /// The place of a row in an order. It stays the same while other rows change.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     /// 0 in orders that are not by relevance.
     pub score: u8,
@@ -45,37 +65,19 @@ pub struct Place {
     pub agent_id: String,
 }
 
-/// Where a page begins.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Start {
-    Offset(usize),
-    After(Place),
-}
-
-/// A page of a list.
-#[derive(Debug)]
-pub struct Page<'a> {
-    pub rows: Vec<&'a Row>,
-    /// Rows that pass the filter.
-    pub total: usize,
-    /// The place of the last row, if others follow it.
-    pub next: Option<Place>,
-}
-
 impl Table {
-    pub fn page(&self, filter: &Filter, ordering: Ordering, start: &Start, limit: usize) -> Page<'_> {
-        let fits = (!filter.words.is_empty()).then(|| self.index.scores(&filter.words, self.rows.len()));
-        let found = self.found(filter, fits.as_deref());
-        let (sort, scores) = match ordering {
-            Ordering::By(sort) => (sort, None),
-            Ordering::Relevance => (Sort::TotalExecutions, fits.as_deref()),
-        };
+    /// The page of a question that begins at `start`.
+    pub fn page(&self, query: &AgentListQuery, start: &Start<Place>) -> Listed<&AgentSummary, Place> {
+        let fits = (!query.q.is_empty()).then(|| self.index.scores(&query.q, self.rows.len()));
+        let found = self.found(query, fits.as_deref());
+        let sort = query.sort;
+        let scores = fits.as_deref().filter(|_| sort == AgentSort::Relevance);
         let order = self.order(sort);
         let order = scores.map_or(Cow::Borrowed(order), |scores| Cow::Owned(best_first(order, &found, scores)));
         let score = |number: u32| scores.and_then(|scores| scores.get(number as usize)).copied().unwrap_or_default();
         let place = |number: u32| Some((Reverse(score(number)), self.place(sort, number)?));
         let (first, skipped) = match start {
-            Start::Offset(offset) => (0, *offset),
+            Start::Offset(offset) => (0, usize::try_from(*offset).unwrap_or(usize::MAX)),
             Start::After(Place { score, key, agent_id }) => {
                 let last = Some((Reverse(*score), (*key, agent_id.as_str())));
                 (order.partition_point(|number| place(*number) <= last), 0)
@@ -83,64 +85,54 @@ impl Table {
         };
         let rest = order.get(first..).unwrap_or_default().iter().copied();
         let mut rest = rest.filter(|number| found.contains(*number as usize)).skip(skipped);
-        let numbers: Vec<u32> = rest.by_ref().take(limit).collect();
+        let numbers: Vec<u32> = rest.by_ref().take(query.limit as usize).collect();
         let last = numbers.last().filter(|_| rest.next().is_some());
         let next = last.and_then(|number| place(*number)).map(|(score, (key, agent_id))| Place {
             score: score.0,
             key,
             agent_id: agent_id.to_owned(),
         });
-        let rows = numbers.iter().filter_map(|number| self.row(*number)).collect();
-        Page { rows, total: found.count_ones(..), next }
+        let items = numbers.iter().filter_map(|number| self.row(*number)).collect();
+        Listed { items, total: found.count_ones(..) as u64, next }
     }
 
     /// The rows that pass the filter. `scores`: how well each row fits its words.
-    fn found(&self, filter: &Filter, scores: Option<&[u8]>) -> FixedBitSet {
+    fn found(&self, query: &AgentListQuery, scores: Option<&[u8]>) -> FixedBitSet {
         let mut found = self.listed.clone();
         if let Some(scores) = scores {
             found.intersect_with(&(0..).zip(scores).filter(|(_, score)| **score > 0).map(|(row, _)| row).collect());
         }
-        let entries = filter.tags.iter().map(|tag| tag_entry(tag));
-        for entry in entries.chain(filter.creator.as_deref().map(creator_entry)) {
+        let entries = query.tags.iter().map(|tag| tag_entry(tag));
+        for entry in entries.chain(query.creator.as_deref().map(creator_entry)) {
             found.intersect_with(&self.index.rows(&entry).collect());
         }
-        if filter.verified_only {
+        if query.verified_only {
             found.intersect_with(&self.verified);
         }
-        if filter.min_success_rate > 0.0 {
-            let fits = |row: &Row| row.summary.success_rate >= filter.min_success_rate;
-            self.keep_first(&mut found, Sort::SuccessRate, fits);
+        if query.min_success_rate > 0.0 {
+            self.keep_first(&mut found, AgentSort::SuccessRate, |row| row.success_rate >= query.min_success_rate);
         }
-        if filter.min_executions > 0 {
-            let fits = |row: &Row| row.summary.total_executions >= filter.min_executions;
-            self.keep_first(&mut found, Sort::TotalExecutions, fits);
+        if query.min_executions > 0 {
+            let fits = |row: &AgentSummary| row.total_executions >= query.min_executions;
+            self.keep_first(&mut found, AgentSort::TotalExecutions, fits);
         }
-        if let Some(price) = filter.max_price {
-            self.keep_first(&mut found, Sort::PriceAscending, |row| row.summary.price_per_call_usdc.0 <= price);
+        if let Some(price) = query.max_price {
+            self.keep_first(&mut found, AgentSort::PriceAsc, |row| row.price_per_call_usdc.0 <= price);
         }
         found
     }
 
     /// Keeps the rows at the beginning of an order. Those after them do not fit.
-    fn keep_first(&self, found: &mut FixedBitSet, sort: Sort, fits: impl Fn(&Row) -> bool) {
+    fn keep_first(&self, found: &mut FixedBitSet, sort: AgentSort, fits: impl Fn(&AgentSummary) -> bool) {
         let order = self.order(sort);
-        let (first, rest) = order.split_at(order.partition_point(|number| self.row(*number).is_some_and(&fits)));
-        if first.len() < rest.len() {
-            found.intersect_with(&first.iter().map(|number| *number as usize).collect());
-        } else {
-            rest.iter().for_each(|number| found.set(*number as usize, false));
-        }
+        let fitting = order.partition_point(|number| self.row(*number).is_some_and(&fits));
+        order.iter().skip(fitting).for_each(|number| found.set(*number as usize, false));
     }
 }
 
 /// The rows that were found, those with the highest scores first. Rows with equal scores stay in their order.
 fn best_first(order: &[u32], found: &FixedBitSet, scores: &[u8]) -> Vec<u32> {
-    let mut by_score = vec![Vec::new(); usize::from(u8::MAX).saturating_add(1)];
-    for number in order.iter().filter(|number| found.contains(**number as usize)) {
-        let score = scores.get(*number as usize).copied().unwrap_or_default();
-        if let Some(rows) = by_score.get_mut(usize::from(score)) {
-            rows.push(*number);
-        }
-    }
-    by_score.into_iter().rev().flatten().collect()
+    let mut rows: Vec<u32> = order.iter().copied().filter(|number| found.contains(*number as usize)).collect();
+    rows.sort_by_key(|number| Reverse(scores.get(*number as usize).copied().unwrap_or_default()));
+    rows
 }

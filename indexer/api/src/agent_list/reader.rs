@@ -8,7 +8,7 @@ use std::{
 
 use crtx_store::{
     PgPool, StoreError,
-    reads::agent_list::{ListedRow, Look, LookHead},
+    reads::agent_list::{AgentSummary, Look, LookHead},
 };
 use solana_pubkey::Pubkey;
 
@@ -27,14 +27,6 @@ pub enum ReadError {
     Interrupted(#[from] tokio::task::JoinError),
 }
 
-/// A table, and the slot that it shows.
-#[derive(Clone, Debug)]
-pub struct Shown {
-    pub table: Arc<Table>,
-    /// The mirror had reached this slot when the rows were read.
-    pub slot: Option<u64>,
-}
-
 /// Follows the tables of the database.
 #[derive(Default)]
 pub struct Reader {
@@ -44,13 +36,12 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Reads what is new, and makes a table of it.
-    pub async fn read(&mut self, pool: &PgPool) -> Result<Shown, ReadError> {
+    /// Reads what is new, and makes a table of it. The mirror had reached the slot when the rows were read.
+    pub async fn read(&mut self, pool: &PgPool) -> Result<(Arc<Table>, Option<u64>), ReadError> {
         let mut look = Look::begin(pool).await?;
         let head = look.head.clone();
         if self.last.as_ref().is_none_or(|last| head.next_transaction < last.next_transaction) {
-            self.last = None;
-            self.model = Model::default();
+            *self = Self::default();
         }
         let seen = self.last.as_ref().map(|last| last.seen.as_str());
         if seen != Some(&head.seen) {
@@ -60,26 +51,16 @@ impl Reader {
             }
         }
         look.end().await?;
-        let table = self.table().await?;
-        let slot = head.slot;
-        self.last = Some(head);
-        Ok(Shown { table, slot })
-    }
-
-    /// The table of the rows that were put. Large ones take a moment, so no request waits for its thread.
-    async fn table(&mut self) -> Result<Arc<Table>, ReadError> {
-        if !self.model.is_changed() {
-            return Ok(Arc::clone(self.model.table()));
-        }
-        let mut model = mem::take(&mut self.model);
-        self.last = None;
+        // A large table takes a moment, so no request waits for its thread. If nothing comes back, all is read again.
+        let Self { mut model, .. } = mem::take(self);
         let made = tokio::task::spawn_blocking(move || {
             let table = model.publish();
             (model, table)
         });
         let (model, table) = made.await?;
-        self.model = model;
-        Ok(table)
+        let slot = head.slot;
+        *self = Self { model, last: Some(head) };
+        Ok((table, slot))
     }
 
     /// Reads agents into the model, with the documents of those whose texts it does not have.
@@ -97,7 +78,7 @@ impl Reader {
         Ok(())
     }
 
-    async fn read_texts(&mut self, look: &mut Look, rows: Vec<ListedRow>) -> Result<(), StoreError> {
+    async fn read_texts(&mut self, look: &mut Look, rows: Vec<AgentSummary>) -> Result<(), StoreError> {
         let (agents, hashes): (Vec<_>, Vec<_>) =
             rows.iter().map(|row| (row.address, row.metadata_hash.clone())).unzip();
         let descriptions: HashMap<_, _> = look.descriptions(&agents, &hashes).await?.into_iter().collect();

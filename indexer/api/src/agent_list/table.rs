@@ -1,77 +1,72 @@
-//! One state of the list: all rows, their orders and what finds them. It never changes.
+//! One state of the list: all rows, their orders and what finds them. A published one never changes.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, mem, sync::Arc};
 
+use crtx_store::reads::agent_list::AgentSummary;
 use fixedbitset::FixedBitSet;
 use solana_pubkey::Pubkey;
 
-use super::{
-    row::{Row, Sort},
-    search::Index,
-};
-
-/// Rows by their numbers. A number without a row is free.
-pub type Rows = Vec<Option<Arc<Row>>>;
+use super::{search::Index, sort::AgentSort};
 
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    pub rows: Rows,
-    numbers: Arc<HashMap<Pubkey, u32>>,
+    /// Rows by their numbers. A number without a row is free.
+    pub rows: Vec<Option<Arc<AgentSummary>>>,
+    pub numbers: Arc<HashMap<Pubkey, u32>>,
     /// The numbers of all rows.
     pub listed: FixedBitSet,
     /// Rows of verified creators.
     pub verified: FixedBitSet,
     /// The numbers of all rows, in each order.
-    orders: [Vec<u32>; Sort::ALL.len()],
+    orders: [Vec<u32>; AgentSort::KEPT.len()],
     pub index: Arc<Index>,
 }
 
 impl Table {
-    /// The table after a change of the rows `changed`; `rows` are all rows as they are now, `index` has their texts.
-    pub fn after(
-        &self,
-        changed: &FixedBitSet,
-        rows: Rows,
-        numbers: Arc<HashMap<Pubkey, u32>>,
-        index: Arc<Index>,
-    ) -> Self {
-        let (listed, verified) = (self.listed.clone(), self.verified.clone());
-        let mut table = Self { rows, numbers, listed, verified, orders: Default::default(), index };
-        table.listed.grow(table.rows.len());
-        table.verified.grow(table.rows.len());
-        for number in changed.ones() {
-            let row = table.rows.get(number).and_then(Option::as_ref);
-            table.listed.set(number, row.is_some());
-            table.verified.set(number, row.is_some_and(|row| row.summary.creator.verified));
-        }
-        let mut orders = self.orders.clone();
-        for (sort, order) in Sort::ALL.into_iter().zip(&mut orders) {
-            *order = table.merged(sort, order, changed);
-        }
-        Self { orders, ..table }
+    pub fn order(&self, sort: AgentSort) -> &[u32] {
+        let order = if sort == AgentSort::Relevance { AgentSort::TotalExecutions } else { sort };
+        self.orders.get(order as usize).map(Vec::as_slice).unwrap_or_default()
     }
 
-    pub fn order(&self, sort: Sort) -> &[u32] {
-        let order = Sort::ALL.iter().zip(&self.orders).find(|(of, _)| **of == sort);
-        order.map(|(_, order)| order.as_slice()).unwrap_or_default()
-    }
-
-    pub fn row(&self, number: u32) -> Option<&Row> {
+    pub fn row(&self, number: u32) -> Option<&AgentSummary> {
         self.rows.get(number as usize)?.as_deref()
     }
 
     /// The row of an agent.
-    pub fn row_of(&self, agent: &Pubkey) -> Option<&Row> {
+    pub fn row_of(&self, agent: &Pubkey) -> Option<&AgentSummary> {
         self.row(*self.numbers.get(agent)?)
     }
 
     /// The place of a row in an order.
-    pub fn place(&self, sort: Sort, number: u32) -> Option<(u64, &str)> {
-        self.row(number).map(|row| (sort.key(row), row.summary.agent_id.as_str()))
+    pub fn place(&self, sort: AgentSort, number: u32) -> Option<(u64, &str)> {
+        self.row(number).map(|row| (sort.key(row), row.agent_id.as_str()))
+    }
+
+    /// Puts a row at a number, or frees it. The orders are as before.
+    pub fn set(&mut self, number: u32, row: Option<AgentSummary>) {
+        let number = number as usize;
+        let length = self.rows.len().max(number.saturating_add(1));
+        self.rows.resize(length, None);
+        self.listed.grow(length);
+        self.verified.grow(length);
+        self.listed.set(number, row.is_some());
+        self.verified.set(number, row.as_ref().is_some_and(|row| row.creator.verified));
+        if let Some(there) = self.rows.get_mut(number) {
+            *there = row.map(Arc::new);
+        }
+    }
+
+    /// Puts the rows that changed at their new places in all orders.
+    pub fn order_again(&mut self, changed: &FixedBitSet) {
+        let mut orders = mem::take(&mut self.orders);
+        for (sort, order) in AgentSort::KEPT.into_iter().zip(&mut orders) {
+            *order = self.merged(sort, order, changed);
+        }
+        self.orders = orders;
     }
 
     /// An order without the rows that changed, and with them at their new places.
-    fn merged(&self, sort: Sort, order: &[u32], changed: &FixedBitSet) -> Vec<u32> {
+    fn merged(&self, sort: AgentSort, order: &[u32], changed: &FixedBitSet) -> Vec<u32> {
         let place = |number: u32| self.place(sort, number);
         let kept: Vec<u32> = order.iter().copied().filter(|number| !changed.contains(*number as usize)).collect();
         let mut moved: Vec<u32> = changed.ones().filter_map(|number| u32::try_from(number).ok()).collect();

@@ -79,14 +79,15 @@ pub fn deployment(rpc_url: &str) -> Deployment {
 
 impl Market {
     pub async fn open() -> Self {
-        Self::open_with(|state| state).await
+        Self::open_with(|_| {}).await
     }
 
     /// With other parts in front of the database.
-    pub async fn open_with(change: impl FnOnce(ApiState) -> ApiState) -> Self {
+    pub async fn open_with(change: impl FnOnce(&mut ApiState)) -> Self {
         let database = TestDatabase::create().await;
         let node = FakeRpc::start().await;
-        let state = change(ApiState::new(database.pool().clone(), deployment(node.url())));
+        let mut state = ApiState::new(database.pool().clone(), deployment(node.url()));
+        change(&mut state);
         Self { router: crtx_http::finish(crtx_api::router(state.clone())), state, node, database }
     }
 

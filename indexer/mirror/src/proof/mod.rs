@@ -53,13 +53,17 @@ struct LeftOff {
 
 pub struct Auditor<S> {
     source: Arc<S>,
-    history: Option<Arc<dyn History>>,
-    content: Option<ContentStore>,
+    /// Closings are read again from it.
+    pub history: Option<Arc<dyn History>>,
+    /// Results are looked up in it.
+    pub content: Option<ContentStore>,
     pool: PgPool,
     program: Pubkey,
-    second_look_after: Duration,
+    /// The time before what differs is read again.
+    pub second_look_after: Duration,
     left_off: Mutex<LeftOff>,
-    figures: Arc<Figures>,
+    /// Count what it corrects.
+    pub figures: Arc<Figures>,
 }
 
 impl<S: AccountSource> Auditor<S> {
@@ -74,31 +78,6 @@ impl<S: AccountSource> Auditor<S> {
             left_off: Mutex::default(),
             figures: Arc::default(),
         }
-    }
-
-    /// Counts what it corrects.
-    #[must_use]
-    pub fn with_figures(self, figures: Arc<Figures>) -> Self {
-        Self { figures, ..self }
-    }
-
-    /// Closings are read again from this history.
-    #[must_use]
-    pub fn with_history(self, history: Arc<dyn History>) -> Self {
-        Self { history: Some(history), ..self }
-    }
-
-    /// Results are looked up in this store.
-    #[must_use]
-    pub fn with_content(self, content: Option<ContentStore>) -> Self {
-        Self { content, ..self }
-    }
-
-    /// For tests: the time before differing accounts are read again.
-    #[must_use]
-    pub fn second_look_after(mut self, delay: Duration) -> Self {
-        self.second_look_after = delay;
-        self
     }
 
     /// Audits while this process leads: in regular intervals, and once soon after it took the lead, until shut down.

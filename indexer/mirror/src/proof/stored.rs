@@ -1,7 +1,7 @@
 //! What the database has in rows without end: each kind is compared page by page, and goes on in the next audit if this
 //! one had to stop.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use crtx_protocol::{metadata::Metadata, result_hash::ResultHash};
 use crtx_store::{
@@ -30,12 +30,10 @@ const LOOKED_UP_PER_PAGE: usize = 5;
 const LOOKS: u32 = 3;
 
 /// A kind of rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum StoredKind {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StoredKind {
     /// Closed rows have the bytes that their closing left.
-    Executions,
-    Disputes,
-    Agents,
+    Closed(ClosingKind),
     /// Stored documents have the hash that their listing names, and what is shown of them is what they say.
     Documents,
     /// Stored results have the hash that was signed.
@@ -45,8 +43,7 @@ enum StoredKind {
 }
 
 /// The last row that was compared of each kind that goes on in the next audit.
-#[derive(Clone, Debug, Default)]
-pub struct Places(BTreeMap<StoredKind, String>);
+pub type Places = HashMap<StoredKind, String>;
 
 /// What one page had.
 struct ComparedPage {
@@ -55,12 +52,12 @@ struct ComparedPage {
     last: Option<String>,
 }
 
-pub async fn compare(audit: &mut Audit<'_>, Places(places): &mut Places) -> Result<(), AuditError> {
+pub async fn compare(audit: &mut Audit<'_>, places: &mut Places) -> Result<(), AuditError> {
     // The rows of one page, and of one audit.
     for (kind, check, per_page, most) in [
-        (StoredKind::Executions, CheckName::Closed, 500, 50_000),
-        (StoredKind::Disputes, CheckName::Closed, 500, 50_000),
-        (StoredKind::Agents, CheckName::Closed, 500, 50_000),
+        (StoredKind::Closed(ClosingKind::Execution), CheckName::Closed, 500, 50_000),
+        (StoredKind::Closed(ClosingKind::Dispute), CheckName::Closed, 500, 50_000),
+        (StoredKind::Closed(ClosingKind::Agent), CheckName::Closed, 500, 50_000),
         // A document has up to 256 KiB.
         (StoredKind::Documents, CheckName::Documents, 32, 20_000),
         // A result has up to 1 MiB; PostgreSQL hashes them.
@@ -72,9 +69,7 @@ pub async fn compare(audit: &mut Audit<'_>, Places(places): &mut Places) -> Resu
         let mut after = began_at.clone();
         loop {
             let page = match kind {
-                StoredKind::Executions => closed(audit, ClosingKind::Execution, &after, per_page).await?,
-                StoredKind::Disputes => closed(audit, ClosingKind::Dispute, &after, per_page).await?,
-                StoredKind::Agents => closed(audit, ClosingKind::Agent, &after, per_page).await?,
+                StoredKind::Closed(kind) => closed(audit, kind, &after, per_page).await?,
                 StoredKind::Documents => documents(audit, &after, per_page).await?,
                 StoredKind::Results => results(audit, &after, per_page).await?,
                 StoredKind::Lists => list(audit, &after, per_page, began_at.is_empty()).await?,

@@ -157,7 +157,7 @@ impl Running {
 
     pub async fn problems(&self) -> Vec<String> {
         let processes = indexer_status::processes(self.pool()).await.expect("read");
-        processes.into_iter().flat_map(|process| process.beat.problems).map(|problem| problem.code).collect()
+        processes.into_iter().flat_map(|process| process.problems.0).map(|problem| problem.code).collect()
     }
 
     pub async fn until_problem(&self, code: &str) {

@@ -7,10 +7,9 @@ use std::{
     sync::Arc,
 };
 
+use crtx_store::reads::agent_list::AgentSummary;
 use fixedbitset::FixedBitSet;
 use strsim::osa_distance;
-
-use crate::list_agents_response::AgentSummary;
 
 pub use words::words;
 
@@ -60,19 +59,12 @@ impl Posting {
 
     /// How good a find is, from 1. A typo is never better than the word itself, and eight finds fit into a byte.
     const fn score(self, kind: Kind) -> u8 {
-        match (kind, self.0 & 3) {
-            (Kind::Exact, 0) => 12,
-            (Kind::Prefix, 0) => 11,
-            (Kind::Exact, 1) => 10,
-            (Kind::Prefix, 1) => 9,
-            (Kind::Exact, 2) => 8,
-            (Kind::Prefix, 2) => 7,
-            (Kind::Exact, _) => 6,
-            (Kind::Prefix, _) => 5,
-            (Kind::Typo, 0) => 4,
-            (Kind::Typo, 1) => 3,
-            (Kind::Typo, 2) => 2,
-            (Kind::Typo, _) => 1,
+        // From 3 for a name to 0 for a description.
+        let quality = 3_u8.saturating_sub((self.0 & 3) as u8);
+        match kind {
+            Kind::Exact => quality.saturating_mul(2).saturating_add(6),
+            Kind::Prefix => quality.saturating_mul(2).saturating_add(5),
+            Kind::Typo => quality.saturating_add(1),
         }
     }
 }
@@ -265,25 +257,32 @@ impl Shape {
 
 #[cfg(test)]
 mod tests {
+    use crtx_protocol::usdc::UsdcBase;
+    use crtx_store::{
+        Json,
+        reads::{ListingStatus, agent_list::CreatorSummary},
+    };
     use proptest::prelude::*;
 
     use super::*;
-    use crate::agents::CreatorSummary;
 
     fn agent(name: &str, tags: &[&str], tagline: &str) -> AgentSummary {
         AgentSummary {
+            address: Default::default(),
             agent_id: String::new(),
             name: name.to_owned(),
             tagline: tagline.to_owned(),
             tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
             binding: false,
-            price_per_call_usdc: crtx_protocol::usdc::UsdcBase(0),
+            price_per_call_usdc: UsdcBase(0),
             total_executions: 0,
-            trust_usdc: crtx_protocol::usdc::UsdcBase(0),
+            trust_usdc: UsdcBase(0),
             success_rate: 0.0,
             avg_execution_time_ms: 0,
-            creator: CreatorSummary { pubkey: "creator".to_owned(), verified: false },
-            status: "active",
+            creator: Json(CreatorSummary { pubkey: "creator".to_owned(), verified: false }),
+            status: ListingStatus::Active,
+            created_at: Default::default(),
+            metadata_hash: Vec::new(),
         }
     }
 
