@@ -31,7 +31,7 @@ use crate::{
     market::{Connection, Market},
     output::{self, note, printable, say, sol},
     progress::during,
-    settings::{Network, Role, Settings},
+    settings::{Network, Role, Settings, authority},
 };
 
 /// Longer than the life of a blockhash, so that the outcome is known in the end if the node answers.
@@ -97,7 +97,9 @@ impl Sender {
         consent: Consent,
     ) -> anyhow::Result<Self> {
         let journal = Journal::of(&settings.folder, &market.genesis_hash, &keypair.pubkey());
-        let network = format!("{} ({})", settings.network, host_of(&market.rpc_url));
+        // Without path and query, in which the keys of providers stand.
+        let host = url::Url::parse(&market.rpc_url).map_or_else(|_| "?".to_owned(), |url| authority(&url));
+        let network = format!("{} ({host})", settings.network);
         let &SendArgs { priority_fee, output, .. } = arguments;
         let sender = Self { keypair, market, network, consent, priority_fee, output, journal, patience: PATIENCE };
         sender.resolve_earlier().await?;
@@ -257,13 +259,6 @@ fn unknown(title: &str, signature: &Signature) -> String {
         "it is not known whether this happened: {title} (transaction {signature}); run the command again when the \
          Solana RPC node answers: it finds out first, and does nothing twice"
     )
-}
-
-/// Keys of providers stand in paths and queries.
-fn host_of(rpc_url: &str) -> String {
-    let url = url::Url::parse(rpc_url).ok();
-    let host = url.as_ref().and_then(url::Url::host_str).unwrap_or("?");
-    url.as_ref().and_then(url::Url::port).map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
 #[cfg(test)]

@@ -1,20 +1,91 @@
-//! `crtx resolver uphold` and `reject`: a decision with its reasons.
+//! `crtx resolver`: the open disputes, and the decisions about them.
 
 use agent_marketplace::{instructions::ResolveDisputeArgs, state::AgentStatus};
 use anyhow::bail;
 use crtx_protocol::usdc::UsdcBase;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
-    arguments::usdc,
+    arguments::{ChainArgs, OutputArgs, usdc},
     asker::Asker,
     case::Case,
     dispute::StatementArgs,
     evidence::{self, Stored},
-    output::{duration, time},
+    market::Market,
+    output::{self, duration, note, table, time},
     settings::{Role, Settings},
     transaction::{Plan, Sender},
 };
+
+#[derive(Clone, Debug, clap::Subcommand)]
+pub enum ResolverCommand {
+    /// List open disputes, the one that is due next first
+    #[command(after_help = "Example:\n  crtx resolver queue")]
+    Queue(QueueArgs),
+    /// Decide for the caller, and slash the collateral
+    #[command(
+        mut_arg("execution", named_by_dispute),
+        after_help = "Example:\n  crtx resolver uphold 165cf497-1db5-4f5e-940b-57c2e3534dea --slash 0.05 --text 'It is empty.'"
+    )]
+    Uphold(UpholdArgs),
+    /// Decide for the creator
+    #[command(
+        mut_arg("execution", named_by_dispute),
+        after_help = "Example:\n  crtx resolver reject 165cf497-1db5-4f5e-940b-57c2e3534dea --text 'The result is right.'"
+    )]
+    Reject(StatementArgs),
+}
+
+fn named_by_dispute(execution: clap::Arg) -> clap::Arg {
+    execution.help("Execution id, or address of the record or of the dispute")
+}
+
+pub async fn run(command: ResolverCommand, settings: &Settings) -> anyhow::Result<()> {
+    match command {
+        ResolverCommand::Queue(arguments) => queue(&arguments, settings).await,
+        ResolverCommand::Uphold(arguments) => uphold(&arguments, settings).await,
+        ResolverCommand::Reject(arguments) => reject(&arguments, settings).await,
+    }
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct QueueArgs {
+    #[command(flatten)]
+    chain: ChainArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub async fn queue(arguments: &QueueArgs, settings: &Settings) -> anyhow::Result<()> {
+    let market = Market::connect(settings, &arguments.chain).await?;
+    let now = market.now().await?;
+    let mut cases = Case::of_all(&market, market.disputes().await?).await;
+    cases.retain(Case::is_open);
+    cases.sort_by_key(Case::respond_by);
+    if arguments.output.json {
+        let disputes: Vec<Value> = cases.iter().map(Case::as_json).collect();
+        return output::json(&json!({"disputes": disputes}));
+    }
+    if cases.is_empty() {
+        note!("No dispute is open.");
+        return Ok(());
+    }
+    let rows = cases.iter().map(|case| {
+        let wait = case.upholdable_from().saturating_sub(now);
+        vec![
+            case.id().to_string(),
+            case.due(now),
+            if case.dispute.answered_at_unix_s == 0 { "no" } else { "yes" }.to_owned(),
+            if wait > 0 { format!("in {}", duration(wait)) } else { "now".to_owned() },
+            UsdcBase(case.execution.amount).to_string(),
+            UsdcBase(case.highest_slash()).to_string(),
+            case.dispute.agent.to_string(),
+        ]
+    });
+    let headings = ["execution", "respond by", "answered", "can be upheld", "paid", "highest slash", "agent"];
+    output::page(&table(&headings, rows.collect()));
+    Ok(())
+}
 
 #[derive(Clone, Debug, clap::Args)]
 pub struct UpholdArgs {
