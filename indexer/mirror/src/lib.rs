@@ -40,8 +40,8 @@ const TIMEOUTS: Timeouts = Timeouts { request: Duration::from_secs(10), snapshot
 
 #[derive(Debug, thiserror::Error)]
 pub enum IndexerError {
-    #[error(transparent)]
-    Fetcher(#[from] documents::FetcherError),
+    #[error("documents cannot be fetched: {0}")]
+    Documents(#[from] std::io::Error),
     #[error(transparent)]
     Source(#[from] source::SourceError),
 }

@@ -116,7 +116,7 @@ async fn state(database: &TestDatabase, agent: &Pubkey) -> ListingState {
     reads::listing(database.pool(), agent).await.expect("read").expect("a listing")
 }
 
-fn fetcher(database: &TestDatabase, base_url: Option<String>) -> Fetcher {
+fn fetcher(database: &TestDatabase, base_url: Option<String>) -> Arc<Fetcher> {
     let sources = ContentSources { store: None, base_url };
     Fetcher::new(database.pool().clone(), OutboundPolicy::LOCAL, sources).expect("a client")
 }

@@ -479,7 +479,7 @@ fn content_in(folder: &std::path::Path) -> ContentSources {
     ContentSources { store: Some(ContentLocation::Folder(folder.to_owned())), base_url: None }
 }
 
-fn fetcher(database: &TestDatabase, policy: OutboundPolicy, sources: ContentSources) -> Fetcher {
+fn fetcher(database: &TestDatabase, policy: OutboundPolicy, sources: ContentSources) -> Arc<Fetcher> {
     Fetcher::new(database.pool().clone(), policy, sources).expect("a client")
 }
 

@@ -5,20 +5,24 @@
 //! next, so that slow hosts and creators delay only themselves.
 
 mod fetch;
-mod ledger;
 mod place;
 mod queue;
-mod reading;
 
-use std::{sync::Arc, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use crtx_content::ContentSources;
-use crtx_http::outbound::OutboundPolicy;
+use crtx_http::{
+    offload::{Offload, OffloadConfig},
+    outbound::OutboundPolicy,
+};
+use crtx_protocol::metadata::Metadata;
+use crtx_schema::{Schema, limits};
 use crtx_store::{
     PgPool, StoreError,
     document_claims::{self, ClaimLimits, Wanted},
     metadata::{self as store, Failure},
 };
+use serde_json::Value;
 use solana_pubkey::Pubkey;
 use tokio::{
     sync::{Notify, Semaphore},
@@ -31,8 +35,7 @@ use uuid::Uuid;
 use self::{
     fetch::{FetchError, Fetched, PACE, Ways},
     place::Place,
-    queue::{Job, Queue},
-    reading::Reading,
+    queue::{FETCHES, Job, Queue},
 };
 
 /// Documents that wait in memory. The others wait in the database.
@@ -45,6 +48,8 @@ const LEASES_PER_HOST: u32 = 16;
 /// Content by its hash is read at places that the operator has chosen, which are trusted to be quick. Each look for due
 /// documents ranks all of them, so few looks have to be enough for a market whose documents are all in the store.
 const LEASES_OF_CONTENT: u32 = 128;
+/// Documents are not trusted, so they are parsed and their schemas compiled on a thread of their own.
+const READING: OffloadConfig = OffloadConfig { threads: 1, places: FETCHES, stack_bytes: limits::STACK_BYTES };
 /// Documents that are written at once. Each takes a connection, and the mirror needs the others.
 const STORES_AT_ONCE: usize = 2;
 /// Between looks for due retries. Documents of new listings are looked for at once.
@@ -57,24 +62,13 @@ const LAST_RETRY: Duration = Duration::from_secs(3_600);
 const PRUNE_INTERVAL: Duration = Duration::from_secs(3_600);
 const PRUNE_CLOSED_AFTER: Duration = Duration::from_secs(30 * 24 * 3_600);
 
-/// Why the fetcher cannot start.
-#[derive(Debug, thiserror::Error)]
-pub enum FetcherError {
-    #[error("the HTTP client cannot be set up: {0}")]
-    Client(#[from] reqwest::Error),
-    #[error("no thread to read documents: {0}")]
-    Threads(#[from] std::io::Error),
-}
-
 /// Fetches documents for the listings of one database.
-pub struct Fetcher(Arc<Fetching>);
-
-struct Fetching {
+pub struct Fetcher {
     pool: PgPool,
     /// The name of its leases.
     holder: Uuid,
     policy: OutboundPolicy,
-    reading: Reading,
+    reading: Offload,
     ways: Ways,
     storing: Semaphore,
 }
@@ -83,14 +77,9 @@ struct Fetching {
 struct Ended {
     agent: Pubkey,
     took: Duration,
-    outcome: Result<Outcome, StoreError>,
-}
-
-enum Outcome {
-    Stored,
-    Failed,
-    /// Not read yet.
-    Elsewhere(Box<Job>),
+    stored: Result<bool, StoreError>,
+    /// It was not read yet: to be fetched elsewhere.
+    next: Option<Job>,
 }
 
 /// What is fetched and what waits for it. Fetches go on while others are looked for: one that stands still may hold the
@@ -102,32 +91,33 @@ struct UnderWay {
 }
 
 impl Fetcher {
-    pub fn new(pool: PgPool, policy: OutboundPolicy, sources: ContentSources) -> Result<Self, FetcherError> {
-        let (reading, ways) = (Reading::start(policy)?, Ways::new(policy, sources)?);
+    pub fn new(pool: PgPool, policy: OutboundPolicy, sources: ContentSources) -> io::Result<Arc<Self>> {
+        let ways = Ways::new(policy, sources).map_err(io::Error::other)?;
+        let reading = Offload::start("documents", READING)?;
         let (holder, storing) = (Uuid::new_v4(), Semaphore::new(STORES_AT_ONCE));
-        Ok(Self(Arc::new(Fetching { pool, holder, policy, reading, ways, storing })))
+        Ok(Arc::new(Self { pool, holder, policy, reading, ways, storing }))
     }
 
     /// Fetches documents when listings change and in regular intervals, until shut down.
-    pub async fn follow(&self, changed: &Notify, shutdown: &CancellationToken) {
+    pub async fn follow(self: &Arc<Self>, changed: &Notify, shutdown: &CancellationToken) {
         tokio::select! {
             () = shutdown.cancelled() => {}
             () = self.work(changed) => {}
-            () = self.0.prune() => {}
+            () = self.prune() => {}
         }
-        if let Err(error) = document_claims::release_all(&self.0.pool, self.0.holder).await {
+        if let Err(error) = document_claims::release_all(&self.pool, self.holder).await {
             tracing::warn!(cause = %error, "leases of documents could not be given back");
         }
     }
 
-    async fn work(&self, changed: &Notify) {
+    async fn work(self: &Arc<Self>, changed: &Notify) {
         let mut under_way = UnderWay::default();
         let mut last_look = Instant::now();
         let mut look_at = last_look;
         loop {
             if Instant::now() >= look_at {
                 last_look = Instant::now();
-                let claimed = self.0.claim(&mut under_way.queue).await;
+                let claimed = self.claim(&mut under_way.queue).await;
                 let full = claimed.unwrap_or_else(|error| {
                     tracing::warn!(cause = %error, "due metadata documents could not be read");
                     false
@@ -152,10 +142,10 @@ impl Fetcher {
     }
 
     /// Fetches all due documents, until none is left. Returns how many were stored.
-    pub async fn round(&self) -> Result<usize, StoreError> {
+    pub async fn round(self: &Arc<Self>) -> Result<usize, StoreError> {
         let (mut under_way, mut stored) = (UnderWay::default(), 0_usize);
         loop {
-            self.0.claim(&mut under_way.queue).await?;
+            self.claim(&mut under_way.queue).await?;
             self.begin(&mut under_way);
             let Some(ended) = under_way.fetches.join_next().await else { return Ok(stored) };
             stored = stored.saturating_add(usize::from(settle(&mut under_way.queue, ended)?));
@@ -163,15 +153,13 @@ impl Fetcher {
     }
 
     /// Begins the fetches that may begin now.
-    fn begin(&self, under_way: &mut UnderWay) {
+    fn begin(self: &Arc<Self>, under_way: &mut UnderWay) {
         while let Some(job) = under_way.queue.next(Instant::now()) {
-            let fetching = Arc::clone(&self.0);
-            under_way.fetches.spawn(async move { fetching.fetch_and_store(job).await });
+            let fetcher = Arc::clone(self);
+            under_way.fetches.spawn(async move { fetcher.fetch_and_store(job).await });
         }
     }
-}
 
-impl Fetching {
     async fn claim(&self, queue: &mut Queue) -> Result<bool, StoreError> {
         let room = MAX_WAITING.saturating_sub(u32::try_from(queue.waiting()).unwrap_or(u32::MAX));
         // Documents that failed before never fill the whole queue.
@@ -208,21 +196,22 @@ impl Fetching {
         let took = started.elapsed();
         let Job { claimed, start_before, .. } = job;
         let agent = claimed.wanted.agent;
-        let outcome = match fetched {
-            Ok(Fetched::Elsewhere(place)) => Ok(Outcome::Elsewhere(Box::new(Job { claimed, place, start_before }))),
-            Ok(Fetched::Document(bytes)) => self.keep(&claimed.wanted, bytes).await,
-            Err(error) => self.note(&claimed.wanted, &error).await.map(|()| Outcome::Failed),
+        let (stored, next) = match fetched {
+            Ok(Fetched::Elsewhere(place)) => (Ok(false), Some(Job { claimed, place, start_before })),
+            Ok(Fetched::Document(bytes)) => (self.keep(&claimed.wanted, bytes).await, None),
+            Err(error) => (self.note(&claimed.wanted, &error).await.map(|()| false), None),
         };
-        Ended { agent, took, outcome }
+        Ended { agent, took, stored, next }
     }
 
-    async fn keep(&self, wanted: &Wanted, bytes: Vec<u8>) -> Result<Outcome, StoreError> {
-        let fetched = bytes.clone();
-        let problem = match self.reading.read(bytes).await {
+    async fn keep(&self, wanted: &Wanted, bytes: Vec<u8>) -> Result<bool, StoreError> {
+        let (fetched, policy) = (bytes.clone(), self.policy);
+        let read = self.reading.run(move || read_document(&bytes, policy)).await;
+        let problem = match read.unwrap_or_else(|error| Err(format!("the document could not be read: {error}"))) {
             Ok((document, metadata)) => {
                 let _turn = self.storing.acquire().await;
                 match store::store_document(&self.pool, wanted, &fetched, &document, &metadata).await {
-                    Ok(()) => return Ok(Outcome::Stored),
+                    Ok(()) => return Ok(true),
                     Err(error) if error.is_unavailable() => return Err(error),
                     Err(error) => {
                         tracing::error!(agent = %wanted.agent, cause = %error, "a document cannot be stored");
@@ -232,7 +221,7 @@ impl Fetching {
             }
             Err(problem) => problem,
         };
-        self.note(wanted, &FetchError::Invalid(problem)).await.map(|()| Outcome::Failed)
+        self.note(wanted, &FetchError::Invalid(problem)).await.map(|()| false)
     }
 
     /// Notes why there is no document, and when to try again.
@@ -259,14 +248,8 @@ impl Fetching {
 fn settle(queue: &mut Queue, ended: Result<Ended, JoinError>) -> Result<bool, StoreError> {
     let ended = ended.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
     queue.finished(&ended.agent, ended.took, Instant::now());
-    match ended.outcome? {
-        Outcome::Stored => Ok(true),
-        Outcome::Failed => Ok(false),
-        Outcome::Elsewhere(job) => {
-            queue.add(*job);
-            Ok(false)
-        }
-    }
+    ended.next.into_iter().for_each(|job| queue.add(job));
+    ended.stored
 }
 
 fn later(moment: Instant, pause: Duration) -> Instant {
@@ -276,6 +259,15 @@ fn later(moment: Instant, pause: Duration) -> Instant {
 /// 2 s, 4 s, 8 s … up to an hour.
 fn retry_in(attempts: u32) -> Duration {
     FIRST_RETRY.saturating_mul(2u32.saturating_pow(attempts.min(20))).min(LAST_RETRY)
+}
+
+/// Parses a document, and checks that calls with it are possible: a listing that cannot be called is not shown.
+fn read_document(bytes: &[u8], policy: OutboundPolicy) -> Result<(Value, Metadata), String> {
+    let metadata = Metadata::parse(bytes).map_err(|error| error.to_string())?;
+    policy.check_url(&metadata.endpoint).map_err(|error| format!("`endpoint` is not allowed: {error}"))?;
+    Schema::compile(&metadata.input_schema).map_err(|error| format!("`input_schema` is not accepted: {error}"))?;
+    let document = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+    Ok((document, metadata))
 }
 
 #[cfg(test)]

@@ -20,15 +20,6 @@ pub enum Place {
     Url(Url),
 }
 
-/// Whom a fetch asks: places with the same host share one limit.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Host {
-    Store,
-    Base,
-    /// Name or address, and port.
-    Named(String),
-}
-
 impl Place {
     pub fn of(uri: &str, policy: OutboundPolicy) -> Result<Self, OutboundError> {
         match parse_ipfs_uri(uri) {
@@ -37,23 +28,22 @@ impl Place {
         }
     }
 
-    pub fn host(&self) -> Host {
+    /// Whom a fetch asks: places with the same host share one limit. A named host has its port.
+    pub fn host(&self) -> String {
         match self {
-            Self::Store(_) => Host::Store,
-            Self::Base(_) => Host::Base,
+            Self::Store(_) => "store".to_owned(),
+            Self::Base(_) => "base".to_owned(),
             Self::Url(url) => {
                 let port = url.port_or_known_default().unwrap_or(0);
-                Host::Named(format!("{}:{port}", url.host_str().unwrap_or_default().trim_end_matches('.')))
+                format!("{}:{port}", url.host_str().unwrap_or_default().trim_end_matches('.'))
             }
         }
     }
-}
 
-impl Host {
     pub const fn fetches_at_once(&self) -> usize {
         match self {
-            Self::Store | Self::Base => FETCHES_OF_CONTENT,
-            Self::Named(_) => FETCHES_PER_HOST,
+            Self::Store(_) | Self::Base(_) => FETCHES_OF_CONTENT,
+            Self::Url(_) => FETCHES_PER_HOST,
         }
     }
 }
@@ -65,7 +55,7 @@ mod tests {
     #[test]
     fn ways_to_write_a_host_are_one_host() {
         let host = |uri| Place::of(uri, OutboundPolicy::LOCAL).expect("allowed").host();
-        let expected = Host::Named("a.example:443".to_owned());
+        let expected = "a.example:443";
         for uri in ["https://a.example/x", "https://A.Example:443/y?z", "https://a.example./", "https://%61.example/"] {
             assert_eq!(host(uri), expected, "{uri}");
         }

@@ -1,15 +1,12 @@
 //! The order in which documents are fetched: who used the least time is next, and nobody uses all the places.
 
-use std::{collections::HashMap, time::Duration};
+use std::{collections::HashMap, hash::Hash, time::Duration};
 
 use crtx_store::document_claims::Claimed;
 use solana_pubkey::Pubkey;
 use tokio::time::Instant;
 
-use super::{
-    ledger::Ledger,
-    place::{Host, Place},
-};
+use super::place::Place;
 
 /// Fetches at once. Each holds at most one document in memory.
 pub const FETCHES: usize = 256;
@@ -20,6 +17,10 @@ pub const SLOW_FETCHES: usize = 64;
 pub const FETCHES_PER_CREATOR: usize = 2;
 /// Time spent from which a host or a creator is slow.
 const SLOW_AFTER: Duration = Duration::from_secs(10);
+/// Spent time counts half after this time.
+const HALF_LIFE: Duration = Duration::from_secs(300);
+/// Names whose time is remembered. Beyond that, the one with the least time is forgotten.
+const MAX_NAMES: usize = 4_096;
 
 /// A document that waits for its fetch.
 #[derive(Clone, Debug)]
@@ -33,7 +34,7 @@ pub struct Job {
 /// Whom a fetch under way counts for.
 #[derive(Clone, Debug)]
 struct Running {
-    host: Host,
+    host: String,
     creator: Pubkey,
     slow: bool,
 }
@@ -43,7 +44,7 @@ struct Running {
 pub struct Queue {
     waiting: Vec<Job>,
     running: HashMap<Pubkey, Running>,
-    hosts: Ledger<Host>,
+    hosts: Ledger<String>,
     creators: Ledger<Pubkey>,
 }
 
@@ -79,15 +80,15 @@ impl Queue {
     /// Ends a fetch that took so long.
     pub fn finished(&mut self, agent: &Pubkey, took: Duration, now: Instant) {
         if let Some(running) = self.running.remove(agent) {
-            self.hosts.add(&running.host, took, now);
-            self.creators.add(&running.creator, took, now);
+            spend(&mut self.hosts, &running.host, took, now);
+            spend(&mut self.creators, &running.creator, took, now);
         }
     }
 
     /// The sum orders the documents of one host by their creators, and those of one creator by their hosts.
     fn cost(&self, job: &Job, now: Instant) -> (Duration, bool) {
-        let host = self.hosts.spent(&job.place.host(), now);
-        let creator = self.creators.spent(&job.claimed.creator, now);
+        let host = spent(&self.hosts, &job.place.host(), now);
+        let creator = spent(&self.creators, &job.claimed.creator, now);
         (host.saturating_add(creator), host.max(creator) >= SLOW_AFTER)
     }
 
@@ -95,7 +96,29 @@ impl Queue {
         let host = job.place.host();
         let on_host = self.running.values().filter(|running| running.host == host).count();
         let of_creator = self.running.values().filter(|running| running.creator == job.claimed.creator).count();
-        on_host < host.fetches_at_once() && of_creator < FETCHES_PER_CREATOR
+        on_host < job.place.fetches_at_once() && of_creator < FETCHES_PER_CREATOR
+    }
+}
+
+/// How much time the fetches of a host or a creator took lately, and when the last one ended.
+type Ledger<Name> = HashMap<Name, (Duration, Instant)>;
+
+fn spent<Name: Eq + Hash>(ledger: &Ledger<Name>, name: &Name, now: Instant) -> Duration {
+    ledger.get(name).map_or(Duration::ZERO, |of_name| left(*of_name, now))
+}
+
+fn left((time, at): (Duration, Instant), now: Instant) -> Duration {
+    let halves = now.saturating_duration_since(at).as_secs().checked_div(HALF_LIFE.as_secs()).unwrap_or(0);
+    let divisor = u32::try_from(halves).ok().and_then(|halves| 1u32.checked_shl(halves)).unwrap_or(u32::MAX);
+    time.checked_div(divisor).unwrap_or_default()
+}
+
+fn spend<Name: Clone + Eq + Hash>(ledger: &mut Ledger<Name>, name: &Name, time: Duration, now: Instant) {
+    let time = spent(ledger, name, now).saturating_add(time);
+    ledger.insert(name.clone(), (time, now));
+    if ledger.len() > MAX_NAMES {
+        let least = ledger.iter().min_by_key(|(_, of_name)| left(**of_name, now)).map(|(name, _)| name.clone());
+        least.and_then(|name| ledger.remove(&name));
     }
 }
 
@@ -193,5 +216,27 @@ mod tests {
         queue.add(Job { start_before: now, ..job(1, 1, "a.example") });
         assert!(queue.next(now).is_none());
         assert_eq!(queue.waiting(), 0);
+    }
+
+    #[tokio::test]
+    async fn spent_time_adds_up_and_is_forgotten_by_halves() {
+        let (mut ledger, start) = (Ledger::<_>::default(), Instant::now());
+        spend(&mut ledger, &"a", Duration::from_secs(3), start);
+        spend(&mut ledger, &"a", Duration::from_secs(5), start);
+        assert_eq!(spent(&ledger, &"a", start), Duration::from_secs(8));
+        assert_eq!(spent(&ledger, &"a", start + HALF_LIFE * 2), Duration::from_secs(2));
+        assert_eq!(spent(&ledger, &"a", start + HALF_LIFE * 1_000), Duration::from_nanos(1));
+        assert_eq!(spent(&ledger, &"b", start), Duration::ZERO);
+    }
+
+    #[tokio::test]
+    async fn its_memory_is_bounded_and_the_slowest_are_remembered() {
+        let (mut ledger, now) = (Ledger::<_>::default(), Instant::now());
+        spend(&mut ledger, &usize::MAX, Duration::from_secs(60), now);
+        for name in 0..MAX_NAMES * 2 {
+            spend(&mut ledger, &name, Duration::from_secs(1), now);
+        }
+        assert_eq!(ledger.len(), MAX_NAMES);
+        assert_eq!(spent(&ledger, &usize::MAX, now), Duration::from_secs(60));
     }
 }
