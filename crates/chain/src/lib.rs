@@ -12,7 +12,6 @@ pub mod execution;
 mod fetched;
 pub mod filter;
 mod health;
-pub mod history;
 pub mod instructions;
 mod layout;
 mod node;

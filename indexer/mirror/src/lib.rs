@@ -18,7 +18,7 @@ pub mod sync;
 
 use std::{sync::Arc, time::Duration};
 
-use crtx_chain::{ChainClient, Timeouts, past::Depth};
+use crtx_chain::{ChainClient, CommitmentConfig, Timeouts};
 use crtx_content::ContentStore;
 use crtx_store::PgPool;
 use tokio_util::sync::CancellationToken;
@@ -55,7 +55,7 @@ pub async fn run(
     shutdown: CancellationToken,
 ) -> Result<(), IndexerError> {
     let client = ChainClient::with_timeouts(&config.rpc_urls, TIMEOUTS);
-    let history: Arc<dyn History> = Arc::new(Past(client.clone(), Depth::Finalized));
+    let history: Arc<dyn History> = Arc::new(Past(client.clone(), CommitmentConfig::finalized()));
     let urls = EndpointUrls::pairs(&config.rpc_urls, &config.ws_url)?;
     let yellowstone = config.yellowstone.as_ref();
     let source = Endpoints::with_yellowstone(&urls, yellowstone, config.program_id, config.deadlines)?;
@@ -67,7 +67,7 @@ pub async fn run(
     };
     let syncer = Syncer::with_settings(Arc::clone(&source), pool.clone(), config.program_id, settings)
         .with_figures(Arc::clone(&figures))
-        .with_history(Arc::new(Past(client, Depth::Confirmed)));
+        .with_history(Arc::new(Past(client, CommitmentConfig::confirmed())));
     let syncer = Arc::new(syncer);
     let leads = || syncer.leads();
     let content = config.content.store.as_ref().map(ContentStore::open);
