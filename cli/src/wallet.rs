@@ -7,7 +7,6 @@ use crtx_chain::{system, token};
 use crtx_protocol::usdc::UsdcBase;
 use serde_json::json;
 use solana_pubkey::Pubkey;
-use solana_rpc_client_api::request::RpcRequest;
 use solana_signer::Signer;
 
 use crate::{
@@ -212,7 +211,7 @@ async fn fund(arguments: &FundArgs, settings: &Settings) -> anyhow::Result<()> {
 async fn airdrop(market: &Market, wallet: &Pubkey, lamports: u64) -> anyhow::Result<()> {
     let before = market.lamports_of(wallet).await?;
     let params = json!([wallet.to_string(), lamports, {"commitment": "confirmed"}]);
-    let asked: Result<String, _> = market.chain.rpc().send(RpcRequest::RequestAirdrop, params).await;
+    let asked: Result<String, _> = market.chain.request("requestAirdrop", &params).await;
     asked.context("the network gave no SOL; only local networks do")?;
     for _ in 0..AIRDROP_ATTEMPTS {
         if market.lamports_of(wallet).await? > before {

@@ -35,8 +35,7 @@ pub(crate) async fn run(engine: &Engine, shutdown: &CancellationToken) {
 async fn poll(engine: &Engine) -> Result<(), PollError> {
     // Old counts of failures are deleted here, because this task runs periodically.
     admission::forget_old_failures(engine.executions.pool()).await?;
-    let rent = engine.chain.rpc().get_minimum_balance_for_rent_exemption(ExecutionRecord::OPEN_SPACE).await;
-    let rent = rent.map_err(ChainError::from)?;
+    let rent = engine.chain.rent_exemption(ExecutionRecord::OPEN_SPACE).await?;
     let address = engine.config.keypair.pubkey();
     let account = engine.chain.account(&address).await?.value;
     let payer = engine.fee_payer.note(address, account.map_or(0, |account| account.lamports), rent);

@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::Result;
-use crtx_chain::{ChainClient, Timeouts, past::Depth};
+use crtx_chain::{ChainClient, CommitmentConfig};
 use crtx_mirror::{
     IndexerConfig,
     history::Past,
@@ -15,7 +15,7 @@ use crtx_mirror::{
 };
 use crtx_store::PgPool;
 
-const TIMEOUTS: Timeouts = Timeouts { request: Duration::from_secs(20), snapshot: Duration::from_secs(20) };
+const TIMEOUT: Duration = Duration::from_secs(20);
 /// Between two lines of progress.
 const SHOW_EVERY: Duration = Duration::from_secs(2);
 
@@ -23,7 +23,7 @@ const SHOW_EVERY: Duration = Duration::from_secs(2);
 pub async fn run(config: &IndexerConfig, pool: &PgPool) -> Result<()> {
     let urls = EndpointUrls::pairs(&config.rpc_urls, &config.ws_url)?;
     let source = Endpoints::new(&urls, config.program_id, config.deadlines)?;
-    let history = Past(ChainClient::with_timeouts(&config.rpc_urls, TIMEOUTS), Depth::Finalized);
+    let history = Past(ChainClient::of_urls(&config.rpc_urls, TIMEOUT), CommitmentConfig::finalized());
     let shown: Mutex<Option<(&'static str, Instant)>> = Mutex::default();
     let show = |step: Step| {
         let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);

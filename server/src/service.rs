@@ -5,7 +5,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use anyhow::{Context, Error, anyhow};
 use axum::Router;
 use crtx_api::{ApiState, Deployment};
-use crtx_chain::{ChainClient, Timeouts};
+use crtx_chain::ChainClient;
 use crtx_gateway::{Gateway, GatewayConfig, GatewayError, Recovery};
 use crtx_http::{AuthState, ServeLimits, TrustedProxies};
 use crtx_mirror::{IndexerConfig, figures::Figures};
@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Reads of the readiness checks.
-const CHECK_TIMEOUTS: Timeouts = Timeouts { request: Duration::from_secs(2), snapshot: Duration::from_secs(2) };
+const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What the parts of one process are configured with.
 pub struct ServiceConfig {
@@ -144,7 +144,7 @@ impl Service {
         });
         let dependencies = Dependencies {
             database: self.pools.reads.health.clone(),
-            chain: ChainClient::with_timeouts(&self.config.deployment.rpc_urls, CHECK_TIMEOUTS),
+            chain: ChainClient::of_urls(&self.config.deployment.rpc_urls, CHECK_TIMEOUT),
             roles: self.config.roles.clone(),
             agents: api.as_ref().map(|(_, reads)| Arc::clone(reads.agent_list())),
         };

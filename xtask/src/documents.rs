@@ -52,20 +52,6 @@ const ENDINGS: [&str; 13] = ["rs", "sql", "toml", "md", "ts", "tsx", "json", "mj
 const SOURCES: [&str; 10] =
     [".rs", ".sql", ".mjs", ".ts", ".tsx", ".c", ".sh", ".toml", "tests/vectors/stored.json", SETTINGS];
 
-/// Words that a reader whose first language is not English has to look up, and what to write instead.
-const HARD_WORDS: [(&str, &str); 10] = [
-    ("ample", "generous"),
-    ("beside", "next to, in addition to"),
-    ("dear", "expensive"),
-    ("dearest", "most expensive"),
-    ("foretell", "predict"),
-    ("foretells", "predicts"),
-    ("not to be had", "unavailable"),
-    ("set back", "rolled back"),
-    ("whoever", "anybody who"),
-    ("for ever", "without end"),
-];
-
 /// Everything that the checks compare documents with.
 #[derive(Clone)]
 struct Repository {
@@ -202,18 +188,6 @@ impl Repository {
         unknown.map(|word| format!("`{name}`: no source contains `{word}`"))
     }
 
-    fn hard_words(&self) -> Vec<String> {
-        self.each(
-            |document| &document.prose,
-            |_, line| {
-                let words: Vec<_> = line.split(|c: char| !c.is_alphanumeric() && c != '-').collect();
-                let line = format!(" {} ", words.join(" ").to_lowercase());
-                let found = HARD_WORDS.iter().find(|(hard, _)| line.contains(&format!(" {hard} ")));
-                found.map(|(hard, plain)| format!("instead of \"{hard}\" write: {plain}"))
-            },
-        )
-    }
-
     /// Every command line of the documents, in blocks and in sentences.
     fn commands(&self) -> Vec<(String, String)> {
         const PROGRAMS: [&str; 4] = ["cargo ", "crtx ", "crtx-server ", "npm "];
@@ -288,7 +262,6 @@ pub fn xtask_command_lines() -> Result<Vec<(String, Vec<String>)>> {
 /// Everything that is wrong in the documents, as far as it is known without the programs of this repository.
 fn wrong_documents(repository: &Repository) -> Result<Vec<String>> {
     let mut wrong = [repository.wrong_links(), repository.wrong_paths(), repository.wrong_names()].concat();
-    wrong.extend(repository.hard_words());
     wrong.extend(repository.wrong_figures()?);
     wrong.extend(figures::differing_tables(&repository.texts)?);
     wrong.extend(specification::missing()?);
@@ -409,14 +382,6 @@ mod tests {
         let wrong = repository.wrong_figures().expect("compared");
         assert_eq!(wrong.len(), 1, "{wrong:?}");
         assert!(wrong[0].starts_with("b.md"), "{wrong:?}");
-    }
-
-    #[test]
-    fn hard_words_are_found_in_sentences_only() {
-        let mut repository = repository();
-        let text = "An *ample* limit, `ample` code, samples.\nBesides.\n";
-        repository.documents = BTreeMap::from([("new.md".to_owned(), markdown::read(text))]);
-        assert_eq!(repository.hard_words(), ["new.md:1: instead of \"ample\" write: generous"]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::Value;
 
 use crate::workspace;
 
@@ -51,48 +52,12 @@ pub struct Row {
     pub ok: bool,
 }
 
-/// A table with columns of its own, for figures that are no benchmark.
+/// A table with columns of its own, for figures that are no benchmark. A column with numbers stands on the right.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub struct Grid {
-    columns: Vec<Column>,
-    rows: Vec<Vec<Cell>>,
-}
-
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
-struct Column {
-    name: String,
-    /// Numbers stand on the right.
-    #[serde(default)]
-    number: bool,
-}
-
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-enum Cell {
-    Number(f64),
-    Text(String),
-}
-
-impl Grid {
-    /// A table of texts.
-    pub fn of_texts(columns: &[&str], rows: Vec<Vec<String>>) -> Self {
-        Self {
-            columns: columns.iter().map(|name| Column { name: (*name).to_owned(), number: false }).collect(),
-            rows: rows.into_iter().map(|row| row.into_iter().map(Cell::Text).collect()).collect(),
-        }
-    }
-
-    /// A table of numbers: the name of its first column, those of the others, and rows that begin with a text.
-    pub fn of_numbers(first: &str, columns: Vec<String>, rows: Vec<(String, Vec<f64>)>) -> Self {
-        let numbers = columns.into_iter().map(|name| Column { name, number: true });
-        let row = |(text, numbers): (String, Vec<f64>)| {
-            [Cell::Text(text)].into_iter().chain(numbers.into_iter().map(Cell::Number)).collect()
-        };
-        Self {
-            columns: [Column { name: first.to_owned(), number: false }].into_iter().chain(numbers).collect(),
-            rows: rows.into_iter().map(row).collect(),
-        }
-    }
+    pub columns: Vec<String>,
+    /// Texts and numbers.
+    pub rows: Vec<Vec<Value>>,
 }
 
 /// A kind of figures that documents show as a table.
@@ -103,17 +68,15 @@ pub trait Figures: Serialize + DeserializeOwned {
 impl Figures for Grid {
     fn table(&self) -> String {
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-        let mut text = line(self.columns.iter().map(|column| column.name.clone()).collect());
-        let rulers: Vec<_> = self.columns.iter().map(|column| if column.number { "---:" } else { "---" }).collect();
-        text += &format!("|{}|\n", rulers.join("|"));
-        for row in &self.rows {
-            let cell = |cell: &Cell| match cell {
-                Cell::Number(number) => number.to_string(),
-                Cell::Text(text) => text.clone(),
-            };
-            text += &line(row.iter().map(cell).collect());
-        }
-        text
+        let is_number = |column| self.rows.iter().any(|row| row.get(column).is_some_and(Value::is_number));
+        let rulers: Vec<_> = (0..self.columns.len()).map(|at| if is_number(at) { "---:" } else { "---" }).collect();
+        let cell = |cell: &Value| match cell {
+            Value::String(text) => text.clone(),
+            // Without the `.0` of a whole number.
+            number => number.as_f64().map_or_else(String::new, |number| number.to_string()),
+        };
+        let rows = self.rows.iter().map(|row| line(row.iter().map(cell).collect()));
+        format!("{}|{}|\n{}", line(self.columns.clone()), rulers.join("|"), rows.collect::<String>())
     }
 }
 
@@ -294,15 +257,9 @@ mod tests {
 
     #[test]
     fn a_table_of_its_own_columns_is_shown() {
-        let json = r#"{"columns": [{"name": "Fault"}, {"name": "Times", "number": true}], "rows": [["all", 58], ["one", 1.5]]}"#;
+        let json = r#"{"columns": ["Fault", "Times"], "rows": [["all", 58], ["one", 1.5]]}"#;
         let grid: Grid = serde_json::from_str(json).expect("a table");
         assert_eq!(grid.table(), "| Fault | Times |\n|---|---:|\n| all | 58 |\n| one | 1.5 |\n");
-    }
-
-    #[test]
-    fn a_table_of_numbers_begins_each_row_with_its_text() {
-        let grid = Grid::of_numbers("Case", vec!["10".to_owned()], vec![("`a`".to_owned(), vec![1.5])]);
-        assert_eq!(grid.table(), "| Case | 10 |\n|---|---:|\n| `a` | 1.5 |\n");
     }
 
     #[test]

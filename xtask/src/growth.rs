@@ -1,6 +1,7 @@
 //! `cargo xtask bench reads --growth`: the read API at three sizes of the market, as a table.
 
 use anyhow::{Result, bail};
+use serde_json::json;
 
 use crate::{
     bench::{self, Name, Size},
@@ -30,14 +31,13 @@ pub fn run(name: Name) -> Result<()> {
 fn grid(reports: &[Report]) -> Grid {
     let names = reports.first().into_iter().flat_map(|report| &report.results).map(|row| row.name.as_str());
     let shown = |name: &&str| ["_rps", "_ms", "_mib", "_s"].iter().any(|end| name.ends_with(end));
-    let rows = names.filter(shown).map(|name| (format!("`{name}`"), values(reports, name))).collect();
-    Grid::of_numbers("Figure", SIZES.iter().map(|size| grouped(*size)).collect(), rows)
-}
-
-/// A figure at each size; 0 where it was not measured.
-fn values(reports: &[Report], name: &str) -> Vec<f64> {
-    let value = |report: &Report| report.results.iter().find(|row| row.name == name).map_or(0.0, |row| row.value);
-    reports.iter().map(value).collect()
+    let row = |name: &str| {
+        // 0 where it was not measured.
+        let value = |report: &Report| report.results.iter().find(|row| row.name == name).map_or(0.0, |row| row.value);
+        [json!(format!("`{name}`"))].into_iter().chain(reports.iter().map(|report| json!(value(report)))).collect()
+    };
+    let columns = ["Figure".to_owned()].into_iter().chain(SIZES.map(grouped)).collect();
+    Grid { columns, rows: names.filter(shown).map(row).collect() }
 }
 
 /// A number with a space before each three digits.

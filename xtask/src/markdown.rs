@@ -1,5 +1,7 @@
 //! Reads what a Markdown document refers to: headings, links, code.
 
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
+
 /// The parts of one document that can be checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Document {
@@ -7,8 +9,6 @@ pub struct Document {
     pub anchors: Vec<String>,
     /// Line and target of each link.
     pub links: Vec<(usize, String)>,
-    /// Line and text of sentences and headings, without code.
-    pub prose: Vec<(usize, String)>,
     /// Line and text of each piece of code within a sentence.
     pub code: Vec<(usize, String)>,
     /// Line and text of each command in a block of shell commands.
@@ -20,32 +20,35 @@ const SHELL: [&str; 3] = ["sh", "bash", "shell"];
 
 pub fn read(text: &str) -> Document {
     let mut document = Document::default();
-    let mut lines = (1_usize..).zip(text.lines());
-    while let Some((number, line)) = lines.next() {
-        if let Some(language) = line.trim_start().strip_prefix("```") {
-            let shell = SHELL.contains(&language.trim());
-            let block = lines.by_ref().take_while(|(_, line)| !line.trim_start().starts_with("```"));
-            let block: Vec<_> = block.collect();
-            if shell {
-                document.shell.extend(commands(&block));
+    // The text of the heading, and the lines of the block of shell commands, that is being read.
+    let (mut heading, mut shell) = (String::new(), None);
+    for (event, range) in Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter() {
+        let line = text.get(..range.start).unwrap_or_default().matches('\n').count().saturating_add(1);
+        match event {
+            Event::Start(Tag::Heading { .. }) => heading.clear(),
+            Event::End(TagEnd::Heading(_)) => document.anchors.push(unique(anchor(&heading), &document.anchors)),
+            Event::Start(Tag::Link { dest_url, .. }) => document.links.push((line, dest_url.into_string())),
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(language))) if SHELL.contains(&&*language) => {
+                shell = Some(Vec::new());
             }
-            continue;
+            Event::End(TagEnd::CodeBlock) => document.shell.extend(commands(&shell.take().unwrap_or_default())),
+            Event::Text(text) => match &mut shell {
+                Some(block) => block.extend((line..).zip(text.lines().map(str::to_owned))),
+                None => heading.push_str(&text),
+            },
+            Event::Code(code) => {
+                heading.push_str(&code);
+                document.code.push((line, code.into_string()));
+            }
+            _ => {}
         }
-        if let Some(heading) = line.strip_prefix('#') {
-            let anchor = anchor(heading.trim_start_matches('#').trim());
-            document.anchors.push(unique(anchor, &document.anchors));
-        }
-        let (prose, code) = split_code(line);
-        document.code.extend(code.into_iter().map(|code| (number, code)));
-        document.links.extend(links(&prose).into_iter().map(|target| (number, target)));
-        document.prose.push((number, prose));
     }
     document
 }
 
 /// Commands of a shell block: lines without comments; a line that ends with `\` continues on the next one. The text
 /// that a command gets with `<<NAME` is no command.
-fn commands(block: &[(usize, &str)]) -> Vec<(usize, String)> {
+fn commands(block: &[(usize, String)]) -> Vec<(usize, String)> {
     let mut commands: Vec<(usize, String)> = Vec::new();
     let (mut continued, mut text_until) = (false, None);
     for (number, line) in block {
@@ -68,46 +71,9 @@ fn commands(block: &[(usize, &str)]) -> Vec<(usize, String)> {
     commands
 }
 
-/// A line without its code, and the code.
-fn split_code(line: &str) -> (String, Vec<String>) {
-    let (mut prose, mut code) = (String::new(), Vec::new());
-    for (index, piece) in line.split('`').enumerate() {
-        if index.is_multiple_of(2) {
-            prose.push_str(piece);
-        } else {
-            prose.push_str("code");
-            code.push(piece.to_owned());
-        }
-    }
-    (prose, code)
-}
-
-/// Targets of `[text](target)` and `[name]: target`.
-fn links(prose: &str) -> Vec<String> {
-    let mut targets = Vec::new();
-    if let Some((name, target)) = prose.split_once("]: ")
-        && name.starts_with('[')
-    {
-        targets.push(target.trim().to_owned());
-    }
-    let mut rest = prose;
-    while let Some((_, after)) = rest.split_once("](") {
-        let (target, after) = after.split_once(')').unwrap_or((after, ""));
-        targets.push(target.split(' ').next().unwrap_or_default().to_owned());
-        rest = after;
-    }
-    targets
-}
-
 /// The name of a heading in links: lower case, hyphens for spaces, no punctuation.
 fn anchor(heading: &str) -> String {
-    let shown = match heading.split_once("](") {
-        Some((text, rest)) if text.starts_with('[') => {
-            format!("{}{}", text.trim_start_matches('['), rest.split_once(')').map_or("", |(_, rest)| rest))
-        }
-        _ => heading.to_owned(),
-    };
-    let kept = shown.to_lowercase();
+    let kept = heading.to_lowercase();
     kept.chars()
         .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'))
         .map(|c| if c == ' ' { '-' } else { c })
@@ -129,19 +95,19 @@ mod tests {
 
     #[test]
     fn headings_links_and_code_are_read() {
-        let text = "# The `crtx` command\nSee [b](c.md#d) and `e/f.rs`, [`g`](h \"title\").\n## Twice\n## Twice\n\n[1]: i.md\n";
+        let text = "# The `crtx` command\nSee [b](c.md#d) and `e/f.rs`, [`g`](h \"title\"), [i][1].\n## Twice\n## Twice\n\n[1]: i.md\n";
         let document = read(text);
         assert_eq!(document.anchors, ["the-crtx-command", "twice", "twice-1"]);
         let links: Vec<_> = document.links.iter().map(|(line, link)| (*line, link.as_str())).collect();
-        assert_eq!(links, [(2, "c.md#d"), (2, "h"), (6, "i.md")]);
+        assert_eq!(links, [(2, "c.md#d"), (2, "h"), (2, "i.md")]);
         let code: Vec<_> = document.code.iter().map(|(_, code)| code.as_str()).collect();
         assert_eq!(code, ["crtx", "e/f.rs", "g"]);
     }
 
     #[test]
     fn headings_keep_letters_digits_hyphens_and_underscores() {
-        assert_eq!(anchor("`POST /v1` – what it does, and why_not?"), "post-v1--what-it-does-and-why_not");
-        assert_eq!(anchor("[1.0](link) first"), "10-first");
+        assert_eq!(read("# `POST /v1` – what it does, and why_not?").anchors, ["post-v1--what-it-does-and-why_not"]);
+        assert_eq!(read("# [1.0](link) first").anchors, ["10-first"]);
     }
 
     #[test]

@@ -15,6 +15,7 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
+use serde_json::json;
 
 use crate::{
     figures::{self, Figures, Grid},
@@ -60,9 +61,10 @@ struct Outcome<'a> {
 fn table(outcomes: &[Outcome<'_>]) -> Grid {
     let row = |Outcome { mutant, caught_by }: &Outcome<'_>| {
         let by = caught_by.as_ref().map_or_else(|| "**SURVIVED**".to_owned(), |test| format!("`{test}`"));
-        vec![mutant.name.clone(), format!("`{}`", mutant.file()), by]
+        vec![json!(mutant.name), json!(format!("`{}`", mutant.file())), json!(by)]
     };
-    Grid::of_texts(&["fault", "where", "caught by"], outcomes.iter().map(row).collect())
+    let columns = ["fault", "where", "caught by"].map(str::to_owned).to_vec();
+    Grid { columns, rows: outcomes.iter().map(row).collect() }
 }
 
 pub fn list() -> Result<()> {

@@ -1,8 +1,8 @@
 //! `crtx admin test-mint`: USDC that is worth nothing, for a deployment that is tried out.
 
 use crtx_chain::{
-    deployment::{DeploymentError, usdc_mint},
-    system::{NewAccount, create_account_with_seed},
+    deployment::{DeploymentError, check_usdc_mint},
+    system::create_account_with_seed,
     token::{self, MINT_LEN, TOKEN_ACCOUNT_LEN, TOKEN_PROGRAM_ID},
 };
 use crtx_protocol::usdc::UsdcBase;
@@ -49,12 +49,11 @@ pub async fn run(arguments: &TestMintArgs, settings: &Settings) -> anyhow::Resul
     let mint = address_of(&wallet)?;
     let to = arguments.to.unwrap_or(wallet);
     let mut plan = Plan::new(format!("Make test USDC of the mint {mint}"), Vec::new());
-    match usdc_mint(chain, &mint).await {
+    match check_usdc_mint(chain, &mint).await {
         Ok(_) => {}
         Err(DeploymentError::NoMint(_)) => {
-            let lamports = chain.rpc().get_minimum_balance_for_rent_exemption(MINT_LEN).await?;
-            let account = NewAccount { lamports, bytes: u64::try_from(MINT_LEN)?, owner: TOKEN_PROGRAM_ID };
-            let (_, create) = create_account_with_seed(&wallet, SEED, account)?;
+            let (rent, bytes) = (chain.rent_exemption(MINT_LEN).await?, u64::try_from(MINT_LEN)?);
+            let create = create_account_with_seed(&wallet, &mint, &wallet, SEED, rent, bytes, &TOKEN_PROGRAM_ID);
             plan.instructions.extend([create, token::initialize_mint(&mint, &wallet)]);
             plan = plan.effect("Your wallet alone can make more of it.").creates("the mint", MINT_LEN);
         }

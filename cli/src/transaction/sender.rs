@@ -9,13 +9,13 @@ use crtx_chain::{
     Outcome, SignedTransaction, Simulation,
     instructions::{compute_unit_limit, compute_unit_price},
     token::{TOKEN_ACCOUNT_LEN, create_associated_token_account},
+    wire::WithContext,
 };
 use crtx_protocol::usdc::UsdcBase;
 use serde_json::{Value, json};
 use solana_instruction::Instruction;
 use solana_keypair::Keypair;
 use solana_pubkey::Pubkey;
-use solana_rpc_client_api::{request::RpcRequest, response::Response};
 use solana_signature::Signature;
 use solana_signer::Signer;
 
@@ -217,12 +217,11 @@ impl Sender {
     async fn cost(&self, plan: &Plan, draft: &SignedTransaction) -> anyhow::Result<Cost> {
         let mut rent = 0_u64;
         for account in &plan.new_accounts {
-            let lamports = self.market.chain.rpc().get_minimum_balance_for_rent_exemption(account.bytes).await;
+            let lamports = self.market.chain.rent_exemption(account.bytes).await;
             rent = rent.saturating_add(lamports.context("the Solana RPC node does not say what rent costs")?);
         }
         let params = json!([BASE64.encode(draft.message()), {"commitment": "confirmed"}]);
-        let fee: Result<Response<Option<u64>>, _> =
-            self.market.chain.rpc().send(RpcRequest::GetFeeForMessage, params).await;
+        let fee: Result<WithContext<Option<u64>>, _> = self.market.chain.request("getFeeForMessage", &params).await;
         Ok(Cost { fee: fee.ok().and_then(|fee| fee.value), rent })
     }
 

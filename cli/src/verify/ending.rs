@@ -4,7 +4,7 @@
 use agent_marketplace::instruction::{CompleteExecution, FailExecution, RefundExpiredExecution};
 use anchor_lang::Discriminator;
 use anyhow::anyhow;
-use crtx_chain::{history::CalledInstruction, past::PastTransaction};
+use crtx_chain::past::{CalledInstruction, PastTransaction};
 use crtx_mirror::closings::event::closed_accounts;
 use solana_pubkey::Pubkey;
 

@@ -7,7 +7,7 @@ use agent_marketplace::{
 };
 use anchor_lang::{AnchorDeserialize, Discriminator};
 use anyhow::anyhow;
-use crtx_chain::history::CalledInstruction;
+use crtx_chain::past::CalledInstruction;
 use solana_pubkey::Pubkey;
 
 use super::transactions::History;

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use anyhow::Context;
 use crtx_chain::{
-    ChainClient,
-    past::{Depth, Listed, MAX_SIGNATURES_PER_PAGE as PAGE, PastTransaction},
+    ChainClient, CommitmentConfig,
+    past::{Listed, MAX_SIGNATURES_PER_PAGE as PAGE, PastTransaction},
 };
 use solana_pubkey::Pubkey;
 use tokio::task::JoinSet;
@@ -85,7 +85,10 @@ impl<'a> History<'a> {
         let mut before: Option<String> = self.listed.last().map(|listed| listed.signature.clone());
         let mut oldest = self.listed.last().and_then(|listed| listed.block_time);
         while !self.is_whole && self.pages < MOST_PAGES && oldest.is_none_or(|oldest| oldest >= since) {
-            let page = self.chain.transactions_about(Depth::Confirmed, &self.address, before.as_deref(), PAGE).await?;
+            let page = self
+                .chain
+                .transactions_about(CommitmentConfig::confirmed(), &self.address, before.as_deref(), PAGE)
+                .await?;
             self.pages = self.pages.saturating_add(1);
             self.is_whole = page.len() < PAGE;
             let Some(last) = page.last() else { break };
@@ -131,7 +134,7 @@ impl<'a> History<'a> {
             *left = rest;
             let (chain, signature) = (self.chain.clone(), signature.clone());
             reading.spawn(async move {
-                let found = chain.past_transaction(Depth::Confirmed, &signature).await?;
+                let found = chain.past_transaction(CommitmentConfig::confirmed(), &signature).await?;
                 let found = found.with_context(|| format!("the RPC node lists {signature} but does not have it"))?;
                 anyhow::Ok((signature, found))
             });

@@ -10,13 +10,15 @@ use bytemuck::Zeroable;
 use crtx_protocol::result_hash::ResultHash;
 use serde::Deserialize;
 use solana_instruction::Instruction;
+use solana_program_pack::Pack;
 use solana_pubkey::Pubkey;
 use solana_sdk_ids::{bpf_loader_upgradeable, system_program};
+use spl_token_interface::state::Mint;
 
 use crate::{
     ChainClient, ChainError, DecodeError, FetchedAccount, Instructions, Layout,
     instructions::program_data_address,
-    token::{self, Mint, TOKEN_PROGRAM_ID, USDC_DECIMALS},
+    token::{self, TOKEN_PROGRAM_ID, USDC_DECIMALS},
 };
 
 /// Describes the committed ELF; `cargo xtask build-program` writes it.
@@ -152,16 +154,15 @@ impl DeployedProgram {
     }
 }
 
-/// A mint that the program takes as USDC.
-pub async fn usdc_mint(chain: &ChainClient, mint: &Pubkey) -> Result<Mint, DeploymentError> {
+/// Whether the program takes the mint as USDC.
+pub async fn check_usdc_mint(chain: &ChainClient, mint: &Pubkey) -> Result<(), DeploymentError> {
     let account = chain.account(mint).await?.value.ok_or(DeploymentError::NoMint(*mint))?;
     if account.owner == TOKEN_2022_PROGRAM_ID {
         return Err(DeploymentError::Token2022(*mint));
     }
-    let found = Mint::from_bytes(&account.data).filter(|_| account.owner == TOKEN_PROGRAM_ID);
-    let found = found.ok_or(DeploymentError::NotMint(*mint))?;
-    match found.decimals {
-        USDC_DECIMALS => Ok(found),
+    let found = Mint::unpack(&account.data).ok().filter(|_| account.owner == TOKEN_PROGRAM_ID);
+    match found.ok_or(DeploymentError::NotMint(*mint))?.decimals {
+        USDC_DECIMALS => Ok(()),
         decimals => Err(DeploymentError::Decimals { mint: *mint, decimals }),
     }
 }
@@ -238,7 +239,7 @@ impl Initialization {
         let program = DeployedProgram::read(chain, &self.instructions.addresses.program_id()).await?;
         program.check_authority(authority)?;
         if other_code { program.check_address() } else { program.check_code() }?;
-        usdc_mint(chain, &self.instructions.usdc_mint).await?;
+        check_usdc_mint(chain, &self.instructions.usdc_mint).await?;
         Ok(program)
     }
 

@@ -3,11 +3,6 @@
 
 use std::time::Duration;
 
-use solana_rpc_client_api::{
-    client_error::{self, ErrorKind},
-    request::{RpcError, RpcResponseErrorData},
-};
-
 /// Why one node, or all of them, failed to answer a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NodeError {
@@ -52,9 +47,6 @@ pub enum ChainError {
     /// The nodes were unreachable or refused the request. This says nothing about a transaction that was sent.
     #[error(transparent)]
     Node(#[from] NodeError),
-    /// The same for a request through [`crate::ChainClient::rpc`].
-    #[error("the RPC node failed to answer: {0}")]
-    Rpc(#[from] Box<client_error::Error>),
     #[error("the answer of the RPC node is not {0}")]
     Malformed(&'static str),
 }
@@ -64,25 +56,7 @@ impl ChainError {
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Node(error) => error.retry_after(),
-            Self::Rpc(_) | Self::Malformed(_) => None,
+            Self::Malformed(_) => None,
         }
-    }
-}
-
-impl From<client_error::Error> for ChainError {
-    fn from(error: client_error::Error) -> Self {
-        Self::Rpc(Box::new(error))
-    }
-}
-
-impl From<NodeError> for client_error::Error {
-    fn from(error: NodeError) -> Self {
-        let kind = match error {
-            NodeError::Refused { code, message } => {
-                ErrorKind::RpcError(RpcError::RpcResponseError { code, message, data: RpcResponseErrorData::Empty })
-            }
-            other => ErrorKind::RpcError(RpcError::RpcRequestError(other.to_string())),
-        };
-        kind.into()
     }
 }

@@ -3,9 +3,6 @@
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use serde_json::{Value, json};
 
-/// Longest byte string that a node compares.
-pub const MAX_COMPARED_BYTES: usize = 128;
-
 /// One condition. All conditions of a read must hold; nodes accept at most four.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AccountFilter {

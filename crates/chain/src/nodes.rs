@@ -58,11 +58,6 @@ impl Nodes {
         Self { nodes: nodes.unwrap_or_default(), misconfigured, next_id: AtomicU64::new(1) }
     }
 
-    /// Hosts of the nodes, without secrets.
-    pub(crate) fn names(&self) -> String {
-        self.nodes.iter().map(|node| node.name.as_str()).collect::<Vec<_>>().join(",")
-    }
-
     pub(crate) fn request(&self, method: &str, params: &Value, answer_limit: usize) -> Request {
         Request::new(self.next_id.fetch_add(1, Ordering::Relaxed), method, params, answer_limit)
     }

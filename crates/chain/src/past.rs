@@ -3,12 +3,13 @@
 use std::collections::HashSet;
 
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use serde_json::{Value, json};
+use solana_commitment_config::CommitmentConfig;
 use solana_pubkey::Pubkey;
 use solana_transaction::versioned::VersionedTransaction;
 
-use crate::{error::ChainError, history::CalledInstruction, rpc::ChainClient};
+use crate::{error::ChainError, rpc::ChainClient};
 
 /// Largest answer in bytes: one transaction, its logs and balances.
 const ANSWER: usize = 1024 * 1024;
@@ -17,31 +18,31 @@ pub const MAX_SIGNATURES_PER_PAGE: usize = 1_000;
 /// Largest page in bytes: that many lines with a memo each.
 const PAGE: usize = 2 * 1024 * 1024;
 
-/// How certain the chain is about a past transaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Depth {
-    Confirmed,
-    Finalized,
-}
-
-impl Depth {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Confirmed => "confirmed",
-            Self::Finalized => "finalized",
-        }
-    }
-}
-
 /// A line of a node's list of transactions.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Listed {
     /// Base58.
     pub signature: String,
     pub slot: u64,
     /// Estimated time of its block, in seconds since 1970.
     pub block_time: Option<i64>,
+    #[serde(rename = "err", deserialize_with = "is_some")]
     pub failed: bool,
+}
+
+fn is_some<'de, D: Deserializer<'de>>(error: D) -> Result<bool, D::Error> {
+    Ok(Option::<IgnoredAny>::deserialize(error)?.is_some())
+}
+
+/// An instruction of a transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CalledInstruction {
+    pub program_id: Pubkey,
+    pub accounts: Vec<Pubkey>,
+    pub data: Vec<u8>,
+    /// What a top-level instruction called, in order.
+    pub called: Vec<Self>,
 }
 
 /// A transaction that is in a block.
@@ -71,15 +72,6 @@ impl PastTransaction {
     pub fn calls(&self) -> impl Iterator<Item = &CalledInstruction> {
         self.instructions.iter().flat_map(|top| std::iter::once(top).chain(&top.called))
     }
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct WireListed {
-    signature: String,
-    slot: u64,
-    block_time: Option<i64>,
-    err: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -141,25 +133,27 @@ impl ChainClient {
     /// [`MAX_SIGNATURES_PER_PAGE`]. `before`: older than this signature.
     pub async fn transactions_about(
         &self,
-        depth: Depth,
+        commitment: CommitmentConfig,
         address: &Pubkey,
         before: Option<&str>,
         limit: usize,
     ) -> Result<Vec<Listed>, ChainError> {
         let limit = limit.min(MAX_SIGNATURES_PER_PAGE);
-        let config = json!({"commitment": depth.as_str(), "limit": limit, "before": before});
-        let page: Vec<WireListed> =
+        let config = json!({"commitment": commitment.commitment, "limit": limit, "before": before});
+        let mut page: Vec<Listed> =
             self.read("getSignaturesForAddress", &json!([address.to_string(), config]), PAGE).await?;
-        let listed = |line: WireListed| {
-            let WireListed { signature, slot, block_time, err } = line;
-            Listed { signature, slot, block_time, failed: err.is_some() }
-        };
-        Ok(page.into_iter().take(limit).map(listed).collect())
+        page.truncate(limit);
+        Ok(page)
     }
 
-    /// A transaction of this depth; `None` if the node does not have it.
-    pub async fn past_transaction(&self, depth: Depth, signature: &str) -> Result<Option<PastTransaction>, ChainError> {
-        let config = json!({"encoding": "base64", "commitment": depth.as_str(), "maxSupportedTransactionVersion": 1});
+    /// A transaction at this commitment; `None` if the node does not have it.
+    pub async fn past_transaction(
+        &self,
+        commitment: CommitmentConfig,
+        signature: &str,
+    ) -> Result<Option<PastTransaction>, ChainError> {
+        let commitment = commitment.commitment;
+        let config = json!({"encoding": "base64", "commitment": commitment, "maxSupportedTransactionVersion": 1});
         let found: Option<WirePast> = self.read("getTransaction", &json!([signature, config]), ANSWER).await?;
         found.map(|found| past(found).ok_or(ChainError::Malformed("a transaction"))).transpose()
     }

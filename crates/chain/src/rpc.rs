@@ -4,10 +4,10 @@
 use std::{sync::Arc, time::Duration};
 
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use solana_commitment_config::CommitmentConfig;
 use solana_pubkey::Pubkey;
-use solana_rpc_client::{nonblocking::rpc_client::RpcClient, rpc_client::RpcClientConfig};
 use solana_signature::Signature;
 use solana_transaction_status_client_types::TransactionStatus;
 use tokio::time::{Instant, sleep};
@@ -19,10 +19,7 @@ use crate::{
     filter::AccountFilter,
     nodes::{Nodes, Parsed},
     seen::Seen,
-    sender::NodesSender,
     statuses,
-    timeouts::Timeouts,
-    token::TokenAccount,
     transaction::RecentBlockhash,
     urls::{RpcUrls, RpcUrlsError},
     wire::{WireAccount, WireKeyedAccount, WithContext},
@@ -38,7 +35,6 @@ pub const MAX_ACCOUNTS_PER_READ: usize = 100;
 /// Largest answers in bytes, by kind of request. Only the indexer reads whole programs.
 const SMALL_ANSWER: usize = 64 * 1024;
 const ACCOUNTS_ANSWER: usize = 32 * 1024 * 1024;
-const TOKEN_ACCOUNTS_ANSWER: usize = 4 * 1024 * 1024;
 const FILTERED_ANSWER: usize = 64 * 1024 * 1024;
 const PROGRAM_ANSWER: usize = 2 * 1024 * 1024 * 1024;
 
@@ -53,8 +49,8 @@ pub struct ChainClient {
 
 struct Shared {
     nodes: Arc<Nodes>,
-    timeouts: Timeouts,
-    rpc: RpcClient,
+    /// Longest duration of one read, including all nodes that are asked for it.
+    timeout: Duration,
     blockhashes: Blockhashes,
     confirmer: Confirmer,
     seen: Seen,
@@ -64,36 +60,27 @@ impl ChainClient {
     /// Creates a client of one node, or of several separated by commas, the preferred one first. No request is made
     /// before the first read. An invalid list is an error of every read.
     pub fn new(rpc_urls: &str, request_timeout: Duration) -> Self {
-        let timeouts = Timeouts { request: request_timeout, snapshot: request_timeout };
-        Self::over(Nodes::new(rpc_urls.parse().map_err(|error: RpcUrlsError| error.to_string())), timeouts)
+        Self::over(Nodes::new(rpc_urls.parse().map_err(|error: RpcUrlsError| error.to_string())), request_timeout)
     }
 
-    /// Creates a client of validated URLs, with a longer time limit for snapshots than for other reads.
-    pub fn with_timeouts(rpc_urls: &RpcUrls, timeouts: Timeouts) -> Self {
-        Self::over(Nodes::new(Ok(rpc_urls.clone())), timeouts)
+    /// Creates a client of validated URLs.
+    pub fn of_urls(rpc_urls: &RpcUrls, request_timeout: Duration) -> Self {
+        Self::over(Nodes::new(Ok(rpc_urls.clone())), request_timeout)
     }
 
-    fn over(nodes: Nodes, timeouts: Timeouts) -> Self {
+    fn over(nodes: Nodes, timeout: Duration) -> Self {
         let nodes = Arc::new(nodes);
-        let sender = NodesSender::new(Arc::clone(&nodes), timeouts);
-        let config = RpcClientConfig::with_commitment(CommitmentConfig::confirmed());
-        let rpc = RpcClient::new_sender(sender, config);
-        let blockhashes = Blockhashes::new(Arc::clone(&nodes), timeouts.request);
-        let confirmer = Confirmer::new(Arc::clone(&nodes), timeouts.request);
-        Self { shared: Arc::new(Shared { nodes, timeouts, rpc, blockhashes, confirmer, seen: Seen::default() }) }
-    }
-
-    /// For requests that this client has no method for. They use the same nodes, deadlines and limits.
-    pub fn rpc(&self) -> &RpcClient {
-        &self.shared.rpc
+        let blockhashes = Blockhashes::new(Arc::clone(&nodes), timeout);
+        let confirmer = Confirmer::new(Arc::clone(&nodes), timeout);
+        Self { shared: Arc::new(Shared { nodes, timeout, blockhashes, confirmer, seen: Seen::default() }) }
     }
 
     pub(crate) fn nodes(&self) -> &Nodes {
         &self.shared.nodes
     }
 
-    pub(crate) fn timeouts(&self) -> Timeouts {
-        self.shared.timeouts
+    pub(crate) fn timeout(&self) -> Duration {
+        self.shared.timeout
     }
 
     pub(crate) fn confirmer(&self) -> &Confirmer {
@@ -112,7 +99,20 @@ impl ChainClient {
     /// One small read from the node that answers first.
     pub(crate) async fn read<T: Parsed>(&self, method: &str, params: &Value, limit: usize) -> Result<T, NodeError> {
         let request = self.nodes().request(method, params, limit);
-        self.nodes().ask(&request, self.deadline(self.timeouts().request), |_| Ok(())).await
+        self.nodes().ask(&request, self.deadline(self.timeout()), |_| Ok(())).await
+    }
+
+    /// Makes a request that this client has no method for.
+    pub async fn request<T>(&self, method: &str, params: &Value) -> Result<T, ChainError>
+    where
+        T: DeserializeOwned + Send + 'static,
+    {
+        Ok(self.read(method, params, ACCOUNTS_ANSWER).await?)
+    }
+
+    /// Lamports that an account of so many bytes holds at least.
+    pub async fn rent_exemption(&self, bytes: usize) -> Result<u64, ChainError> {
+        Ok(self.read("getMinimumBalanceForRentExemption", &json!([bytes]), SMALL_ANSWER).await?)
     }
 
     /// Returns a blockhash that is not older than a few hundred milliseconds, or a few seconds while no newer one is
@@ -141,7 +141,7 @@ impl ChainClient {
         });
         let params = json!([addresses_text, config]);
         let request = self.nodes().request("getMultipleAccounts", &params, ACCOUNTS_ANSWER).since(min_slot);
-        let deadline = self.deadline(self.timeouts().request);
+        let deadline = self.deadline(self.timeout());
         let check = |answer: &WithContext<Vec<Option<WireAccount>>>| answer.at_least(min_slot);
         let answer = loop {
             match self.nodes().ask(&request, deadline, check).await {
@@ -202,30 +202,9 @@ impl ChainClient {
     ) -> Result<AtSlot<Vec<(Pubkey, FetchedAccount)>>, ChainError> {
         let params = json!([program.to_string(), config]);
         let request = self.nodes().request("getProgramAccounts", &params, limit);
-        let deadline = self.deadline(self.timeouts().snapshot);
+        let deadline = self.deadline(self.timeout());
         let answer: WithContext<Vec<WireKeyedAccount>> = self.nodes().ask_in_turn(&request, deadline).await?;
         Ok(AtSlot { slot: answer.context.slot, value: keyed(answer.value) })
-    }
-
-    /// The classic SPL Token accounts that `owner` has for `mint`, at `confirmed`. A wallet may have thousands; more
-    /// than 4 MiB are an error.
-    pub async fn token_accounts_by_owner(
-        &self,
-        owner: &Pubkey,
-        mint: &Pubkey,
-    ) -> Result<AtSlot<Vec<(Pubkey, TokenAccount)>>, ChainError> {
-        let params = json!([
-            owner.to_string(),
-            {"mint": mint.to_string()},
-            {"encoding": "base64", "commitment": "confirmed"},
-        ]);
-        let answer: WithContext<Vec<WireKeyedAccount>> =
-            self.read("getTokenAccountsByOwner", &params, TOKEN_ACCOUNTS_ANSWER).await?;
-        let decoded = keyed(answer.value).into_iter().filter_map(|(address, account)| {
-            let account = TokenAccount::decode(&account).ok()?;
-            (account.owner == *owner && account.mint == *mint).then_some((address, account))
-        });
-        Ok(AtSlot { slot: answer.context.slot, value: decoded.collect() })
     }
 
     pub async fn block_height(&self, commitment: CommitmentConfig) -> Result<u64, ChainError> {
@@ -250,7 +229,7 @@ impl ChainClient {
         signatures: &[Signature],
         history: bool,
     ) -> Result<Vec<Option<TransactionStatus>>, ChainError> {
-        let deadline = self.deadline(self.timeouts().request);
+        let deadline = self.deadline(self.timeout());
         Ok(statuses::of_several(self.nodes(), signatures, history, deadline).await?)
     }
 
@@ -266,7 +245,7 @@ impl ChainClient {
         });
         let params = json!([BASE64.encode(bytes), config]);
         let request = self.nodes().request("sendTransaction", &params, SMALL_ANSWER);
-        self.nodes().send_everywhere(request, self.deadline(self.timeouts().request)).await?;
+        self.nodes().send_everywhere(request, self.deadline(self.timeout())).await?;
         Ok(())
     }
 }

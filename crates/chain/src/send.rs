@@ -100,7 +100,7 @@ impl ChainClient {
     /// The outcome in the history of any node.
     async fn landed(&self, signature: &Signature) -> Result<Option<Outcome>, ChainError> {
         let signatures = std::slice::from_ref(signature);
-        let deadline = self.deadline(READ_LIMIT.min(self.timeouts().request));
+        let deadline = self.deadline(READ_LIMIT.min(self.timeout()));
         let statuses = statuses::of_several(self.nodes(), signatures, true, deadline).await?;
         Ok(statuses.into_iter().flatten().next().as_ref().and_then(outcome_of))
     }
@@ -133,7 +133,7 @@ impl ChainClient {
     /// Asks every node. If a node that has not reached `slot` finds nothing, its answer does not count.
     async fn find_up_to(&self, signature: &Signature, slot: u64) -> Found {
         let signatures = std::slice::from_ref(signature);
-        let deadline = self.deadline(READ_LIMIT.min(self.timeouts().request));
+        let deadline = self.deadline(READ_LIMIT.min(self.timeout()));
         let answers = statuses::of_each(self.nodes(), signatures, true, deadline, Whom::Everybody).await;
         let mut found = Found::Unclear;
         for answer in answers.into_iter().flatten() {

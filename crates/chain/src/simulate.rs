@@ -8,7 +8,6 @@ use serde_json::json;
 use solana_commitment_config::CommitmentConfig;
 use solana_rpc_client_api::{
     config::RpcSimulateTransactionConfig,
-    request::RpcRequest,
     response::{Response, RpcSimulateTransactionResult},
 };
 use solana_transaction_error::TransactionError;
@@ -79,7 +78,7 @@ impl ChainClient {
         };
         let params = json!([BASE64.encode(transaction.without_signatures()), config]);
         let answer: Result<Response<RpcSimulateTransactionResult>, _> =
-            self.rpc().send(RpcRequest::SimulateTransaction, params).await;
+            self.request("simulateTransaction", &params).await;
         match answer {
             Ok(answer) => answer.value.err.map_or(Simulation::Passes, |error| verdict(error.into())),
             Err(error) => {

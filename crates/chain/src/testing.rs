@@ -286,8 +286,10 @@ impl Script {
             "getSignaturesForAddress" => Ok(self.mentions(&params[0], &params[1])),
             "getTransaction" => {
                 let found = self.history.iter().find(|(signature, ..)| Some(signature.as_str()) == params[0].as_str());
-                Ok(found
-                    .map_or(Value::Null, |(_, _, _, bytes)| json!({"transaction": [BASE64.encode(bytes), "base64"]})))
+                Ok(found.map_or(Value::Null, |(_, time, _, bytes)| {
+                    let transaction = [BASE64.encode(bytes), "base64".to_owned()];
+                    json!({"slot": 1, "blockTime": time, "meta": {}, "transaction": transaction})
+                }))
             }
             "getMinimumBalanceForRentExemption" => Ok(json!(self.rent)),
             "sendTransaction" => self.send(&BASE64.decode(params[0].as_str().unwrap()).unwrap()),

@@ -30,22 +30,6 @@ pub struct TokenAccount {
 /// Size of a mint in bytes.
 pub const MINT_LEN: usize = state::Mint::LEN;
 
-/// An initialized mint of the classic SPL Token program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mint {
-    /// Who may make more of the token; `None`: nobody.
-    pub authority: Option<Pubkey>,
-    pub decimals: u8,
-}
-
-impl Mint {
-    /// Decodes the bytes. The caller must check which program owns the account.
-    pub fn from_bytes(data: &[u8]) -> Option<Self> {
-        let mint = state::Mint::unpack(data).ok()?;
-        Some(Self { authority: mint.mint_authority.into(), decimals: mint.decimals })
-    }
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not an initialized classic SPL Token account")]
 pub struct NotTokenAccount;

@@ -6,9 +6,8 @@ use std::time::{Duration, Instant};
 
 use crtx_chain::{
     AccountFilter, ChainClient, ChainError, CommitmentConfig, FetchedAccount, NodeError, Outcome, RecentBlockhash,
-    SignedTransaction, Timeouts,
+    SignedTransaction,
     testing::{FakeRpc, Fault, OnSend},
-    token::{TOKEN_PROGRAM_ID, TokenAccount},
 };
 use solana_instruction::{AccountMeta, Instruction};
 use solana_keypair::Keypair;
@@ -72,14 +71,6 @@ async fn a_node_that_limits_requests_is_neither_asked_again_nor_waited_for() {
         assert!(error.retry_after().is_some());
     }
     assert_eq!(node.script().asked(), 1, "a node that limits requests is not asked again");
-}
-
-#[tokio::test]
-async fn requests_of_the_client_library_do_not_wait_for_a_node_that_limits_requests() {
-    let node = FakeRpc::start().await;
-    node.script().fault = Some(Fault::RateLimit(20));
-    let client = client(&[&node]);
-    assert!(within(SOON, client.rpc().get_slot()).await.is_err());
 }
 
 #[tokio::test]
@@ -171,20 +162,6 @@ async fn a_list_of_nodes_that_cannot_be_used_is_an_error_of_every_request() {
 }
 
 #[tokio::test]
-async fn snapshots_have_a_time_limit_of_their_own() {
-    let node = FakeRpc::start().await;
-    node.script().fault = Some(Fault::Hang);
-    let timeouts = Timeouts { request: Duration::from_millis(200), snapshot: Duration::from_secs(2) };
-    let client = ChainClient::with_timeouts(&node.url().parse().expect("a URL"), timeouts);
-    let started = Instant::now();
-    assert!(client.slot(CommitmentConfig::confirmed()).await.is_err());
-    assert!(started.elapsed() < Duration::from_secs(1));
-    let started = Instant::now();
-    assert!(client.program_accounts(&Pubkey::default(), CommitmentConfig::confirmed()).await.is_err());
-    assert!(started.elapsed() >= Duration::from_secs(1));
-}
-
-#[tokio::test]
 async fn a_read_since_a_slot_is_not_answered_by_a_node_that_lags_behind_it() {
     let (lagging, current) = two_nodes().await;
     let address = Pubkey::new_from_array([1; 32]);
@@ -242,18 +219,6 @@ async fn a_filtered_read_drops_accounts_that_the_node_should_have_left_out() {
     let read = client(&[&node]).program_accounts_filtered(&program, &filters, CommitmentConfig::confirmed()).await;
     let addresses: Vec<Pubkey> = read.expect("read").value.into_iter().map(|(address, _)| address).collect();
     assert_eq!(addresses, vec![wanted]);
-}
-
-#[tokio::test]
-async fn token_accounts_of_another_mint_are_dropped() {
-    let node = FakeRpc::start().await;
-    let (owner, mint) = (Pubkey::new_from_array([3; 32]), Pubkey::new_from_array([4; 32]));
-    let token = TokenAccount { mint, owner, amount: 5, delegate: None, frozen: false };
-    let foreign = TokenAccount { mint: Pubkey::default(), ..token };
-    node.script().accounts.insert(Pubkey::new_from_array([1; 32]), an_account(TOKEN_PROGRAM_ID, token.encode()));
-    node.script().accounts.insert(Pubkey::new_from_array([2; 32]), an_account(TOKEN_PROGRAM_ID, foreign.encode()));
-    let read = client(&[&node]).token_accounts_by_owner(&owner, &mint).await.expect("read");
-    assert_eq!(read.value, vec![(Pubkey::new_from_array([1; 32]), token)]);
 }
 
 // Blockhashes.

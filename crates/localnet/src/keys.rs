@@ -1,6 +1,7 @@
 //! Every secret of the local network, made once and kept in one file that only its owner may read.
 
 use std::{
+    collections::BTreeMap,
     fs::{self, OpenOptions},
     io::{self, Write},
     os::unix::fs::{OpenOptionsExt, PermissionsExt},
@@ -10,10 +11,8 @@ use std::{
 use anyhow::{Context, anyhow, bail};
 use crtx_protocol::api_key::{ApiKey, KeyNetwork};
 use rand::{TryRngCore, rngs::OsRng};
-use serde::{Deserialize, Serialize};
 use solana_keypair::Keypair;
 use solana_pubkey::Pubkey;
-use solana_signer::Signer;
 
 /// Keys of all roles on the local network.
 pub struct Keys {
@@ -45,23 +44,22 @@ impl CallerWallet {
 }
 
 /// The file: base58 of each 32-byte seed, API keys in their own form.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct KeyFile {
-    admin: String,
-    gateway_authority: String,
-    treasury_owner: String,
-    /// Missing in files of earlier versions, whose chain this version cannot read.
-    #[serde(default)]
-    insurance_owner: Option<String>,
-    usdc_mint: String,
-    creator: String,
-    result_key: String,
-    wallet: String,
-    api_key: String,
-    unfunded_wallet: String,
-    unfunded_api_key: String,
-}
+type KeyFile = BTreeMap<String, String>;
+
+const SEEDS: [&str; 9] = [
+    "admin",
+    "gateway_authority",
+    "treasury_owner",
+    INSURANCE_OWNER,
+    "usdc_mint",
+    "creator",
+    "result_key",
+    "wallet",
+    "unfunded_wallet",
+];
+const API_KEYS: [&str; 2] = ["api_key", "unfunded_api_key"];
+/// Missing in files of earlier versions, whose chain this version cannot read.
+const INSURANCE_OWNER: &str = "insurance_owner";
 
 impl Keys {
     /// Reads the file, or makes new keys and writes it.
@@ -72,73 +70,56 @@ impl Keys {
                 serde_json::from_slice(&bytes).with_context(|| format!("{} is damaged", path.display()))?
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let file = KeyFile::generate()?;
+                let file = generate()?;
                 write_private(path, &serde_json::to_vec_pretty(&file)?)
                     .with_context(|| format!("cannot write {}", path.display()))?;
                 file
             }
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
         };
-        if file.insurance_owner.is_none() {
+        if !file.contains_key(INSURANCE_OWNER) {
             bail!(
                 "{} is of an earlier version of crtx, whose accounts this version cannot read; `crtx up --fresh` starts \
                  over",
                 path.display()
             );
         }
-        file.keys().with_context(|| format!("{} is damaged", path.display()))
+        Self::of(&file).with_context(|| format!("{} is damaged", path.display()))
+    }
+
+    fn of(file: &KeyFile) -> anyhow::Result<Self> {
+        let text = |name: &str| file.get(name).with_context(|| format!("no {name}"));
+        let keypair = |name: &str| anyhow::Ok(Keypair::new_from_array(seed_of(text(name)?)?));
+        let caller = |wallet: &str, api_key: &str| -> anyhow::Result<CallerWallet> {
+            Ok(CallerWallet { wallet: keypair(wallet)?, api_key: text(api_key)?.parse()? })
+        };
+        Ok(Self {
+            admin: keypair("admin")?,
+            gateway_authority: keypair("gateway_authority")?,
+            treasury_owner: keypair("treasury_owner")?,
+            insurance_owner: keypair(INSURANCE_OWNER)?,
+            usdc_mint: keypair("usdc_mint")?,
+            creator: keypair("creator")?,
+            result_key: ed25519_dalek::SigningKey::from_bytes(&seed_of(text("result_key")?)?),
+            demo: caller("wallet", "api_key")?,
+            unfunded: caller("unfunded_wallet", "unfunded_api_key")?,
+        })
     }
 }
 
-impl KeyFile {
-    fn generate() -> anyhow::Result<Self> {
-        let seed = || -> anyhow::Result<String> {
-            let mut seed = [0u8; 32];
-            OsRng.try_fill_bytes(&mut seed).context("the system has no randomness")?;
-            Ok(bs58::encode(seed).into_string())
-        };
-        Ok(Self {
-            admin: seed()?,
-            gateway_authority: seed()?,
-            treasury_owner: seed()?,
-            insurance_owner: Some(seed()?),
-            usdc_mint: seed()?,
-            creator: seed()?,
-            result_key: seed()?,
-            wallet: seed()?,
-            api_key: ApiKey::generate(KeyNetwork::Test)?.reveal(),
-            unfunded_wallet: seed()?,
-            unfunded_api_key: ApiKey::generate(KeyNetwork::Test)?.reveal(),
-        })
-    }
-
-    fn keys(&self) -> anyhow::Result<Keys> {
-        let caller = |wallet: &str, api_key: &str| -> anyhow::Result<CallerWallet> {
-            Ok(CallerWallet { wallet: keypair(wallet)?, api_key: api_key.parse()? })
-        };
-        Ok(Keys {
-            admin: keypair(&self.admin)?,
-            gateway_authority: keypair(&self.gateway_authority)?,
-            treasury_owner: keypair(&self.treasury_owner)?,
-            insurance_owner: keypair(self.insurance_owner.as_deref().context("no key of the insurance")?)?,
-            usdc_mint: keypair(&self.usdc_mint)?,
-            creator: keypair(&self.creator)?,
-            result_key: ed25519_dalek::SigningKey::from_bytes(&seed_of(&self.result_key)?),
-            demo: caller(&self.wallet, &self.api_key)?,
-            unfunded: caller(&self.unfunded_wallet, &self.unfunded_api_key)?,
-        })
-    }
+fn generate() -> anyhow::Result<KeyFile> {
+    let seed = |name: &str| {
+        let mut seed = [0u8; 32];
+        OsRng.try_fill_bytes(&mut seed).context("the system has no randomness")?;
+        anyhow::Ok((name.to_owned(), bs58::encode(seed).into_string()))
+    };
+    let api_key = |name: &str| Ok((name.to_owned(), ApiKey::generate(KeyNetwork::Test)?.reveal()));
+    SEEDS.into_iter().map(seed).chain(API_KEYS.into_iter().map(api_key)).collect()
 }
 
 fn seed_of(text: &str) -> anyhow::Result<[u8; 32]> {
     let bytes = bs58::decode(text).into_vec()?;
     bytes.try_into().map_err(|_| anyhow!("a key is not 32 bytes long"))
-}
-
-fn keypair(text: &str) -> anyhow::Result<Keypair> {
-    let keypair = Keypair::new_from_array(seed_of(text)?);
-    debug_assert_ne!(keypair.pubkey(), Pubkey::default());
-    Ok(keypair)
 }
 
 /// Writes a file that only its owner can read, from its first byte on. It is never half written.
@@ -153,6 +134,8 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use solana_signer::Signer;
+
     use super::*;
 
     #[test]

@@ -11,7 +11,7 @@ use anyhow::{Context, anyhow, bail};
 use crtx_chain::{
     ChainClient, Instructions, Outcome, ProgramAccount, SignedTransaction,
     deployment::Initialization,
-    system::{self, NewAccount},
+    system,
     token::{self, TokenAccount},
 };
 use crtx_content::ContentStore;
@@ -99,10 +99,9 @@ impl Setup<'_> {
             return Ok(());
         }
         let payer = keys.admin.pubkey();
-        let lamports = self.chain.rpc().get_minimum_balance_for_rent_exemption(token::MINT_LEN).await?;
-        let account = NewAccount { lamports, bytes: u64::try_from(token::MINT_LEN)?, owner: token::TOKEN_PROGRAM_ID };
-        let mut instructions =
-            vec![system::create_account(&payer, &mint, account), token::initialize_mint(&mint, &payer)];
+        let (rent, bytes) = (self.chain.rent_exemption(token::MINT_LEN).await?, u64::try_from(token::MINT_LEN)?);
+        let create = system::create_account(&payer, &mint, rent, bytes, &token::TOKEN_PROGRAM_ID);
+        let mut instructions = vec![create, token::initialize_mint(&mint, &payer)];
         for wallet in [&keys.creator, &keys.demo.wallet, &keys.unfunded.wallet] {
             instructions.push(token::create_associated_token_account(&payer, &wallet.pubkey(), &mint));
         }

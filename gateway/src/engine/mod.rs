@@ -30,7 +30,7 @@ use std::{
     time::Duration,
 };
 
-use crtx_chain::{ChainClient, FetchedAccount, Instructions, Layout, Timeouts};
+use crtx_chain::{ChainClient, FetchedAccount, Instructions, Layout};
 use crtx_content::{ContentLocation, ContentStore};
 use crtx_http::{
     Credentials,
@@ -113,8 +113,7 @@ impl Engine {
     /// through `mirror`, so that calls do not wait for them.
     pub fn new(config: GatewayConfig, money: PgPool) -> Result<Self, GatewayError> {
         let executions = Executions::new(money, config.limits.lease);
-        let timeouts = Timeouts { request: config.limits.rpc_timeout, snapshot: config.limits.rpc_timeout };
-        let chain = ChainClient::with_timeouts(&config.rpc_urls, timeouts);
+        let chain = ChainClient::of_urls(&config.rpc_urls, config.limits.rpc_timeout);
         let outbound = Outbound::new(config.outbound);
         Ok(Self {
             key_requests: Allowances::new(KEY_REQUESTS),

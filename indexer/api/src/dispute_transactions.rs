@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use agent_marketplace::instruction::{AnswerDispute, ExpireDispute, OpenDispute, ResolveDispute};
 use anchor_lang::Discriminator;
-use crtx_chain::{ChainClient, ChainError, Timeouts, history::Mention};
+use crtx_chain::{ChainClient, ChainError, CommitmentConfig, past::Listed};
 use serde::Serialize;
 use solana_pubkey::Pubkey;
 use tokio::time::timeout;
@@ -19,6 +19,7 @@ use crate::{kept::Kept, state::Deployment};
 const PATIENCE: Duration = Duration::from_secs(4);
 /// Pages of transactions that name the account.
 const MOST_PAGES: usize = 5;
+const PAGE: usize = 200;
 /// Transactions that are looked at, for each of the three.
 const MOST_LOOKED_AT: usize = 8;
 /// How long an answer is used that may become more complete.
@@ -63,8 +64,7 @@ pub struct DisputeHistory {
 
 impl DisputeHistory {
     pub fn new(deployment: &Deployment) -> Self {
-        let timeouts = Timeouts { request: PATIENCE, snapshot: PATIENCE };
-        let chain = ChainClient::with_timeouts(&deployment.rpc_urls, timeouts);
+        let chain = ChainClient::of_urls(&deployment.rpc_urls, PATIENCE);
         Self { chain, program_id: deployment.addresses.program_id(), kept: Kept::new(MOST_KEPT) }
     }
 
@@ -91,12 +91,13 @@ impl DisputeHistory {
     }
 
     /// Transactions that name the account and did not fail.
-    async fn mentions(&self, dispute: &Pubkey) -> Result<Vec<Mention>, ChainError> {
+    async fn mentions(&self, dispute: &Pubkey) -> Result<Vec<Listed>, ChainError> {
         let mut all = Vec::new();
         let mut before: Option<String> = None;
         for _ in 0..MOST_PAGES {
-            let page = self.chain.mentions(dispute, before.as_deref()).await?;
-            let full = page.len() >= crtx_chain::history::MAX_MENTIONS_PER_READ;
+            let confirmed = CommitmentConfig::confirmed();
+            let page = self.chain.transactions_about(confirmed, dispute, before.as_deref(), PAGE).await?;
+            let full = page.len() >= PAGE;
             before = page.last().map(|mention| mention.signature.clone());
             all.extend(page.into_iter().filter(|mention| !mention.failed));
             if !full {
@@ -109,17 +110,17 @@ impl DisputeHistory {
     /// The transaction nearest to `at` that calls one of the instructions about the dispute.
     async fn find(
         &self,
-        mentions: &[Mention],
+        mentions: &[Listed],
         dispute: &Pubkey,
         at: Option<i64>,
         discriminators: &[&[u8]],
     ) -> Result<Option<String>, ChainError> {
         let Some(at) = at else { return Ok(None) };
-        let mut nearest: Vec<&Mention> = mentions.iter().collect();
+        let mut nearest: Vec<&Listed> = mentions.iter().collect();
         nearest.sort_by_key(|mention| mention.block_time.map_or(u64::MAX, |time| time.abs_diff(at)));
         for mention in nearest.into_iter().take(MOST_LOOKED_AT) {
-            let Some(called) = self.chain.instructions_of(&mention.signature).await? else { continue };
-            let is_it = called.iter().any(|called| {
+            let found = self.chain.past_transaction(CommitmentConfig::confirmed(), &mention.signature).await?;
+            let is_it = found.iter().flat_map(|found| &found.instructions).any(|called| {
                 called.program_id == self.program_id
                     && called.accounts.contains(dispute)
                     && discriminators.iter().any(|discriminator| called.data.starts_with(discriminator))

@@ -4,7 +4,7 @@
 use std::{net::IpAddr, time::Duration};
 
 use crtx_chain::{
-    ChainClient, Timeouts,
+    ChainClient,
     token::{TokenAccount, associated_token_address},
 };
 use crtx_http::{
@@ -48,9 +48,8 @@ pub struct Holdings {
 
 impl Holdings {
     pub fn new(deployment: &Deployment) -> Self {
-        let timeouts = Timeouts { request: PATIENCE, snapshot: PATIENCE };
         Self {
-            chain: ChainClient::with_timeouts(&deployment.rpc_urls, timeouts),
+            chain: ChainClient::of_urls(&deployment.rpc_urls, PATIENCE),
             addresses: deployment.addresses,
             places: Semaphore::new(AT_ONCE),
             clients: AddressAllowances::new(PER_CLIENT),

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use crtx_chain::{
-    ChainClient, ChainError,
-    past::{Depth, Listed, PastTransaction},
+    ChainClient, ChainError, CommitmentConfig,
+    past::{Listed, PastTransaction},
 };
 use solana_pubkey::Pubkey;
 
@@ -17,9 +17,9 @@ pub trait History: Send + Sync + 'static {
     async fn transaction(&self, signature: &str) -> Result<Option<PastTransaction>, ChainError>;
 }
 
-/// The transactions of this depth. Confirmed ones may be dropped with a fork: they are for what is itself provisional
+/// The transactions at this commitment. Confirmed ones may be dropped with a fork: they are for what is itself provisional
 /// until it is final.
-pub struct Past(pub ChainClient, pub Depth);
+pub struct Past(pub ChainClient, pub CommitmentConfig);
 
 #[async_trait]
 impl History for Past {

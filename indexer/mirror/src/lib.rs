@@ -18,7 +18,7 @@ pub mod sync;
 
 use std::{sync::Arc, time::Duration};
 
-use crtx_chain::{ChainClient, Timeouts, past::Depth};
+use crtx_chain::{ChainClient, CommitmentConfig};
 use crtx_content::ContentStore;
 use crtx_store::PgPool;
 use tokio_util::sync::CancellationToken;
@@ -36,7 +36,7 @@ use crate::{
 };
 
 /// Of reads of past transactions.
-const TIMEOUTS: Timeouts = Timeouts { request: Duration::from_secs(10), snapshot: Duration::from_secs(10) };
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, thiserror::Error)]
 pub enum IndexerError {
@@ -54,8 +54,8 @@ pub async fn run(
     figures: Arc<Figures>,
     shutdown: CancellationToken,
 ) -> Result<(), IndexerError> {
-    let client = ChainClient::with_timeouts(&config.rpc_urls, TIMEOUTS);
-    let history: Arc<dyn History> = Arc::new(Past(client.clone(), Depth::Finalized));
+    let client = ChainClient::of_urls(&config.rpc_urls, TIMEOUT);
+    let history: Arc<dyn History> = Arc::new(Past(client.clone(), CommitmentConfig::finalized()));
     let urls = EndpointUrls::pairs(&config.rpc_urls, &config.ws_url)?;
     let yellowstone = config.yellowstone.as_ref();
     let source = Endpoints::with_yellowstone(&urls, yellowstone, config.program_id, config.deadlines)?;
@@ -67,7 +67,7 @@ pub async fn run(
     };
     let syncer = Syncer::with_settings(Arc::clone(&source), pool.clone(), config.program_id, settings)
         .with_figures(Arc::clone(&figures))
-        .with_history(Arc::new(Past(client, Depth::Confirmed)));
+        .with_history(Arc::new(Past(client, CommitmentConfig::confirmed())));
     let syncer = Arc::new(syncer);
     let leads = || syncer.leads();
     let content = config.content.store.as_ref().map(ContentStore::open);

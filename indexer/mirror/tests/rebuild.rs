@@ -21,8 +21,8 @@ use agent_marketplace::{
 use anchor_lang::{AnchorSerialize, Discriminator, InstructionData};
 use chain::{Chain, agent_closed, listing_bytes, record_bytes, record_closed};
 use crtx_chain::{
-    history::CalledInstruction,
     instructions::{Instructions, Opening},
+    past::CalledInstruction,
 };
 use crtx_mirror::{
     closings::search::Closer,

@@ -31,7 +31,6 @@ use serde_json::{Value, json};
 use solana_instruction::{AccountMeta, Instruction};
 use solana_keypair::Keypair;
 use solana_pubkey::Pubkey;
-use solana_rpc_client_api::request::RpcRequest;
 use solana_sdk_ids::system_program;
 use solana_signer::Signer;
 
@@ -133,8 +132,7 @@ impl LocalChain {
     async fn travel(&self, ahead: Duration) -> Result<()> {
         let now = self.client.unix_time().await?.context("the chain has no clock")?;
         let then_ms = u64::try_from(now)?.saturating_add(ahead.as_secs()).saturating_mul(1_000);
-        let method = RpcRequest::Custom { method: "surfnet_timeTravel" };
-        let _: Value = self.client.rpc().send(method, json!([{"absoluteTimestamp": then_ms}])).await?;
+        let _: Value = self.client.request("surfnet_timeTravel", &json!([{"absoluteTimestamp": then_ms}])).await?;
         let started = Instant::now();
         while self.client.unix_time().await?.is_none_or(|seen| seen < now.saturating_add_unsigned(ahead.as_secs())) {
             if started.elapsed() > PATIENCE {

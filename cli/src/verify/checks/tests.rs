@@ -1,7 +1,11 @@
 //! Each check fails on its own: one thing is altered at a time, and only the checks that look at it fail.
 
 use agent_marketplace::state::{AgentListed, Config, Dispute, ExecutionRecord};
-use crtx_chain::{Instructions, history::CalledInstruction, instructions::Settlement, past::PastTransaction};
+use crtx_chain::{
+    Instructions,
+    instructions::Settlement,
+    past::{CalledInstruction, PastTransaction},
+};
 use crtx_protocol::{content::cid_of, result_hash::CallProof};
 use ed25519_dalek::SigningKey;
 use uuid::Uuid;

@@ -10,7 +10,7 @@
 
 use std::{
     cell::Cell,
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
@@ -29,25 +29,19 @@ pub fn this_thread_executes_transactions() {
 #[derive(Clone, Debug, Default)]
 pub struct OwnerIndex(Arc<RwLock<Addresses>>);
 
-#[derive(Clone, Debug, Default)]
-struct Addresses {
-    by_owner: BTreeMap<Arc<str>, BTreeSet<Arc<str>>>,
-    owner_of: HashMap<Arc<str>, Arc<str>>,
-}
+/// By owner. There are few owners.
+type Addresses = BTreeMap<String, BTreeSet<Arc<str>>>;
 
 impl OwnerIndex {
     /// Takes over what another index holds.
     pub fn from(other: &dyn Storage<String, Vec<String>>) -> StorageResult<Self> {
-        let mut addresses = Addresses::default();
-        for (owner, list) in other.into_iter()? {
-            list.iter().for_each(|address| addresses.add(address, &owner));
-        }
-        Ok(Self(Arc::new(RwLock::new(addresses))))
+        let lists = other.into_iter()?.map(|(owner, list)| (owner, list.into_iter().map(Arc::from).collect()));
+        Ok(Self(Arc::new(RwLock::new(lists.collect()))))
     }
 
     /// Leaves out a closed account.
     pub fn forget(&self, address: &str) {
-        self.write().remove(address);
+        remove(&mut self.write(), address);
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Addresses> {
@@ -59,34 +53,8 @@ impl OwnerIndex {
     }
 }
 
-impl Addresses {
-    fn add(&mut self, address: &str, owner: &str) {
-        if self.owner_of.get(address).is_some_and(|known| **known == *owner) {
-            return;
-        }
-        self.remove(address);
-        let (address, owner): (Arc<str>, Arc<str>) = (address.into(), owner.into());
-        self.owner_of.insert(Arc::clone(&address), Arc::clone(&owner));
-        self.by_owner.entry(owner).or_default().insert(address);
-    }
-
-    fn remove(&mut self, address: &str) {
-        let Some(owner) = self.owner_of.remove(address) else { return };
-        if let Some(list) = self.by_owner.get_mut(&owner) {
-            list.remove(address);
-            if list.is_empty() {
-                self.by_owner.remove(&owner);
-            }
-        }
-    }
-
-    fn take(&mut self, owner: &str) -> Option<Vec<String>> {
-        let list = self.by_owner.remove(owner)?;
-        for address in &list {
-            self.owner_of.remove(address);
-        }
-        Some(texts(&list))
-    }
+fn remove(addresses: &mut Addresses, address: &str) {
+    addresses.retain(|_, list| !list.remove(address) || !list.is_empty());
 }
 
 fn texts(list: &BTreeSet<Arc<str>>) -> Vec<String> {
@@ -97,9 +65,10 @@ impl Storage<String, Vec<String>> for OwnerIndex {
     fn store(&mut self, owner: String, list: Vec<String>) -> StorageResult<()> {
         let mut addresses = self.write();
         if !EXECUTES_TRANSACTIONS.get() {
-            addresses.take(&owner);
+            addresses.remove(&owner);
         }
-        list.iter().for_each(|address| addresses.add(address, &owner));
+        list.iter().for_each(|address| remove(&mut addresses, address));
+        addresses.entry(owner).or_default().extend(list.into_iter().map(Arc::from));
         Ok(())
     }
 
@@ -107,7 +76,7 @@ impl Storage<String, Vec<String>> for OwnerIndex {
         if EXECUTES_TRANSACTIONS.get() {
             return Ok(None);
         }
-        Ok(self.read().by_owner.get(owner.as_str()).map(texts))
+        Ok(self.read().get(owner).map(texts))
     }
 
     fn take(&mut self, owner: &String) -> StorageResult<Option<Vec<String>>> {
@@ -115,29 +84,25 @@ impl Storage<String, Vec<String>> for OwnerIndex {
         if EXECUTES_TRANSACTIONS.get() {
             return Ok(None);
         }
-        Ok(self.write().take(owner))
+        Ok(self.write().remove(owner).as_ref().map(texts))
     }
 
     fn clear(&mut self) -> StorageResult<()> {
-        *self.write() = Addresses::default();
+        self.write().clear();
         Ok(())
     }
 
     fn keys(&self) -> StorageResult<Vec<String>> {
-        Ok(self.read().by_owner.keys().map(ToString::to_string).collect())
+        Ok(self.read().keys().cloned().collect())
     }
 
     fn into_iter(&self) -> StorageResult<Box<dyn Iterator<Item = (String, Vec<String>)> + '_>> {
-        let lists: Vec<_> = self.read().by_owner.iter().map(|(owner, list)| (owner.to_string(), texts(list))).collect();
+        let lists: Vec<_> = self.read().iter().map(|(owner, list)| (owner.clone(), texts(list))).collect();
         Ok(Box::new(lists.into_iter()))
     }
 
-    fn contains_key(&self, owner: &String) -> StorageResult<bool> {
-        Ok(self.read().by_owner.contains_key(owner.as_str()))
-    }
-
     fn count(&self) -> StorageResult<u64> {
-        Ok(u64::try_from(self.read().by_owner.len()).unwrap_or(u64::MAX))
+        Ok(u64::try_from(self.read().len()).unwrap_or(u64::MAX))
     }
 
     fn clone_box(&self) -> Box<dyn Storage<String, Vec<String>>> {

@@ -2,14 +2,16 @@
 //! two that are answered from the database. For transactions by
 //! address Surfpool walks all transactions, and for the status of one it encodes the whole of it.
 
-use std::{fmt::Display, net::SocketAddr, sync::Arc};
+use std::{fmt::Display, net::SocketAddr, str::FromStr, sync::Arc};
 
 use anyhow::anyhow;
 use crossbeam_channel::Sender;
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
 use solana_pubkey::Pubkey;
-use solana_rpc_client_api::response::{Response, RpcConfirmedTransactionStatusWithSignature, RpcResponseContext};
-use solana_signature::Signature;
+use solana_rpc_client_api::{
+    config::{RpcSignatureStatusConfig, RpcSignaturesForAddressConfig},
+    response::{Response, RpcConfirmedTransactionStatusWithSignature, RpcResponseContext},
+};
 use solana_transaction_error::TransactionError;
 use solana_transaction_status::{TransactionConfirmationStatus, TransactionStatus};
 use surfpool_core::{
@@ -90,17 +92,6 @@ fn add_surfpools_methods(io: &mut Io) {
     io.extend_with(SurfpoolBankDataRpc.to_delegate());
 }
 
-/// The second parameter of `getSignaturesForAddress`. Confirmed and finalized see the same: there are no forks here.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct PageConfig {
-    before: Option<String>,
-    until: Option<String>,
-    limit: Option<usize>,
-    commitment: Option<String>,
-    min_context_slot: Option<u64>,
-}
-
 fn add_signatures_for_address(io: &mut Io, locker: SurfnetSvmLocker, database: Arc<ChainDatabase>) {
     io.add_method_with_meta("getSignaturesForAddress", move |params: Params, _: Option<RunloopContext>| {
         let answer = signatures_for_address(params, &locker, &database);
@@ -108,8 +99,16 @@ fn add_signatures_for_address(io: &mut Io, locker: SurfnetSvmLocker, database: A
     });
 }
 
+/// Confirmed and finalized see the same: there are no forks here.
 fn signatures_for_address(params: Params, locker: &SurfnetSvmLocker, database: &ChainDatabase) -> Result<Value, Error> {
-    let PageRequest { address, before, until, config } = page_of(params)?;
+    let (address, config) = with_config::<String, RpcSignaturesForAddressConfig>(params)?;
+    let config = config.unwrap_or_default();
+    let address: Pubkey = parsed(&address)?;
+    let before = config.before.as_deref().map(parsed).transpose()?;
+    let until = config.until.as_deref().map(parsed).transpose()?;
+    if config.commitment.is_some_and(|commitment| commitment.is_processed()) {
+        return Err(Error::invalid_params("Method does not support commitment below `confirmed`"));
+    }
     let limit = config.limit.unwrap_or(MAX_PAGE);
     if limit == 0 || limit > MAX_PAGE {
         return Err(Error::invalid_params(format!("Invalid limit; max {MAX_PAGE}")));
@@ -118,22 +117,14 @@ fn signatures_for_address(params: Params, locker: &SurfnetSvmLocker, database: &
     if config.min_context_slot.is_some_and(|wanted| wanted > slot) {
         return Err(Error::invalid_params(format!("Minimum context slot has not been reached: {slot}")));
     }
-    let found = database.about(&address, before, until, limit).map_err(internal)?;
-    let final_only = config.commitment.as_deref() == Some("finalized");
-    let lines: Vec<_> = found
-        .into_iter()
-        .map(|line| with_status(line, slot))
-        .filter(|line| !final_only || line.confirmation_status == Some(TransactionConfirmationStatus::Finalized))
-        .collect();
+    let mut lines = database.about(&address, before, until, limit).map_err(internal)?;
+    for line in &mut lines {
+        line.confirmation_status = Some(confirmation(slot.saturating_sub(line.slot)));
+    }
+    if config.commitment.is_some_and(|commitment| commitment.is_finalized()) {
+        lines.retain(|line| line.confirmation_status == Some(TransactionConfirmationStatus::Finalized));
+    }
     serde_json::to_value(lines).map_err(|_| Error::internal_error())
-}
-
-fn with_status(
-    mut line: RpcConfirmedTransactionStatusWithSignature,
-    slot: u64,
-) -> RpcConfirmedTransactionStatusWithSignature {
-    line.confirmation_status = Some(confirmation(slot.saturating_sub(line.slot)));
-    line
 }
 
 /// What a transaction is when its block has so many blocks after it.
@@ -144,15 +135,6 @@ const fn confirmation(depth: u64) -> TransactionConfirmationStatus {
     }
 }
 
-/// The second parameter of `getSignatureStatuses`: read to refuse what makes no sense. There is no other history than
-/// this one to search.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct StatusConfig {
-    #[serde(rename = "searchTransactionHistory")]
-    _search: bool,
-}
-
 fn add_signature_statuses(io: &mut Io, locker: SurfnetSvmLocker, database: Arc<ChainDatabase>) {
     io.add_method_with_meta("getSignatureStatuses", move |params: Params, _: Option<RunloopContext>| {
         let answer = signature_statuses(params, &locker, &database);
@@ -161,11 +143,12 @@ fn add_signature_statuses(io: &mut Io, locker: SurfnetSvmLocker, database: Arc<C
 }
 
 fn signature_statuses(params: Params, locker: &SurfnetSvmLocker, database: &ChainDatabase) -> Result<Value, Error> {
-    let (signatures, _) = with_config::<Vec<String>, StatusConfig>(params)?;
+    // There is no other history than this one to search.
+    let (signatures, _) = with_config::<Vec<String>, RpcSignatureStatusConfig>(params)?;
     if signatures.len() > MAX_STATUSES {
         return Err(Error::invalid_params(format!("Too many inputs provided; max {MAX_STATUSES}")));
     }
-    let signatures = signatures.iter().map(|text| signature_of(text)).collect::<Result<Vec<_>, _>>()?;
+    let signatures = signatures.iter().map(|text| parsed(text)).collect::<Result<Vec<_>, _>>()?;
     // Under one lock, so that no status is newer than the slot of the answer.
     let (slot, found) = locker.with_svm_reader(|svm| {
         let found: Result<Vec<_>, _> = signatures.iter().map(|signature| database.line(signature)).collect();
@@ -191,7 +174,7 @@ fn status_at(line: RpcConfirmedTransactionStatusWithSignature, slot: u64) -> Opt
     })
 }
 
-fn signature_of(text: &str) -> Result<Signature, Error> {
+fn parsed<T: FromStr<Err: Display>>(text: &str) -> Result<T, Error> {
     text.parse().map_err(|error| Error::invalid_params(format!("Invalid param: {error}")))
 }
 
@@ -206,23 +189,4 @@ fn with_config<T: DeserializeOwned, C: DeserializeOwned>(params: Params) -> Resu
         true => Ok((params.parse::<(T,)>()?.0, None)),
         false => params.parse(),
     }
-}
-
-struct PageRequest {
-    address: Pubkey,
-    before: Option<Signature>,
-    until: Option<Signature>,
-    config: PageConfig,
-}
-
-fn page_of(params: Params) -> Result<PageRequest, Error> {
-    let (address, config) = with_config::<String, PageConfig>(params)?;
-    let address = address.parse().map_err(|error| Error::invalid_params(format!("Invalid param: {error}")))?;
-    let config = config.unwrap_or_default();
-    let before = config.before.as_deref().map(signature_of).transpose()?;
-    let until = config.until.as_deref().map(signature_of).transpose()?;
-    if config.commitment.as_deref() == Some("processed") {
-        return Err(Error::invalid_params("Method does not support commitment below `confirmed`"));
-    }
-    Ok(PageRequest { address, before, until, config })
 }

@@ -81,8 +81,7 @@ async fn a_stopped_network_continues_with_its_accounts_and_transactions() {
     assert_eq!(lamports(&client, receiver).await, Some(5_000_000));
     let statuses = client.signature_statuses(&[signed.signature], true).await.expect("statuses");
     assert!(statuses[0].as_ref().is_some_and(|status| status.err.is_none()));
-    let about = client.rpc().get_signatures_for_address(&receiver).await.expect("signatures");
-    assert_eq!(about.iter().map(|found| found.signature.clone()).collect::<Vec<_>>(), [signed.signature.to_string()]);
+    assert_eq!(walk(&client, &receiver).await, [signed.signature.to_string()]);
     assert!(client.slot(CommitmentConfig::confirmed()).await.expect("slot") >= slot);
     pay(&client, receiver, 1_000_000).await;
     assert_eq!(lamports(&client, receiver).await, Some(6_000_000));
@@ -255,9 +254,8 @@ async fn walk(client: &ChainClient, address: &Pubkey) -> Vec<String> {
     let mut all: Vec<String> = vec![];
     loop {
         let config = serde_json::json!({"limit": 70, "before": all.last(), "commitment": "confirmed"});
-        let request = solana_rpc_client_api::request::RpcRequest::GetSignaturesForAddress;
-        let page: Vec<serde_json::Value> =
-            client.rpc().send(request, serde_json::json!([address.to_string(), config])).await.expect("a page");
+        let params = serde_json::json!([address.to_string(), config]);
+        let page: Vec<serde_json::Value> = client.request("getSignaturesForAddress", &params).await.expect("a page");
         if page.is_empty() {
             return all;
         }
@@ -271,7 +269,7 @@ async fn a_chain_keeps_its_genesis_hash_and_another_has_another() {
     let mut hashes = vec![];
     for path in [dir.path(), dir.path(), other.path()] {
         let (chain, client) = start(path);
-        let hash = client.rpc().get_genesis_hash().await.expect("a hash").to_string();
+        let hash = client.genesis_hash().await.expect("a hash");
         assert_eq!(hash, chain.genesis_hash);
         hashes.push(hash);
         stop(chain).await;
@@ -290,10 +288,8 @@ async fn an_idle_networks_clock_follows_the_machines_and_keeps_time_travel() {
 
     let three_days_ms = 3 * 24 * 3_600 * 1_000;
     let target = blocks::now_unix_ms() + three_days_ms;
-    let method = solana_rpc_client_request("surfnet_timeTravel");
-    let travelled =
-        client.rpc().send::<serde_json::Value>(method, serde_json::json!([{ "absoluteTimestamp": target }]));
-    travelled.await.expect("travels");
+    let params = serde_json::json!([{ "absoluteTimestamp": target }]);
+    client.request::<serde_json::Value>("surfnet_timeTravel", &params).await.expect("travels");
     tokio::time::sleep(Duration::from_millis(1_500)).await;
     let ahead = clock_unix_s(&client).await - now();
     assert!((ahead - 259_200).abs() <= 2, "{ahead}");
@@ -304,10 +300,6 @@ async fn an_idle_networks_clock_follows_the_machines_and_keeps_time_travel() {
     let ahead = clock_unix_s(&client).await - now();
     assert!((ahead - 259_200).abs() <= 2, "{ahead}");
     stop(chain).await;
-}
-
-fn solana_rpc_client_request(method: &'static str) -> solana_rpc_client_api::request::RpcRequest {
-    solana_rpc_client_api::request::RpcRequest::Custom { method }
 }
 
 #[tokio::test(flavor = "multi_thread")]

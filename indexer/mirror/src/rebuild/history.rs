@@ -9,7 +9,7 @@ use agent_marketplace::{
     instructions::{AnnounceParametersArgs, InitializeConfigArgs, OpenExecutionArgs, UpdateListingArgs},
 };
 use anchor_lang::{AnchorDeserialize, Discriminator, event::EVENT_IX_TAG_LE};
-use crtx_chain::{history::CalledInstruction, past::PastTransaction};
+use crtx_chain::past::{CalledInstruction, PastTransaction};
 use crtx_store::rebuild::{Fact, Opening};
 use solana_pubkey::Pubkey;
 

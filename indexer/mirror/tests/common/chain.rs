@@ -20,8 +20,7 @@ use anchor_lang::{AnchorSerialize, Discriminator, event::EVENT_IX_TAG_LE};
 use async_trait::async_trait;
 use crtx_chain::{
     ChainError, Execution,
-    history::CalledInstruction,
-    past::{Listed, PastTransaction},
+    past::{CalledInstruction, Listed, PastTransaction},
     token::TokenAccount,
 };
 use crtx_mirror::{

@@ -13,7 +13,6 @@ use crtx_chain::{ChainClient, Execution};
 use serde::Deserialize;
 use serde_json::json;
 use solana_pubkey::Pubkey;
-use solana_rpc_client_api::request::RpcRequest;
 
 /// Where the instruction names the grant and the record.
 const GRANT_AT: usize = 3;
@@ -76,11 +75,11 @@ impl Openings {
 
 async fn read(chain: &ChainClient, address: &Pubkey) -> Result<Opening> {
     let about = json!([address.to_string(), {"commitment": "confirmed"}]);
-    let about: Vec<Signature> = chain.rpc().send(RpcRequest::GetSignaturesForAddress, about).await?;
+    let about: Vec<Signature> = chain.request("getSignaturesForAddress", &about).await?;
     // Newest first: the opening is the last one.
     for found in about.iter().rev().filter(|found| found.err.is_none()) {
         let config = json!({"encoding": "json", "commitment": "confirmed", "maxSupportedTransactionVersion": 0});
-        let landed: Landed = chain.rpc().send(RpcRequest::GetTransaction, json!([found.signature, config])).await?;
+        let landed: Landed = chain.request("getTransaction", &json!([found.signature, config])).await?;
         let message = landed.transaction.message;
         if let Some(opening) = message.instructions.iter().find_map(|one| opening(one, &message.account_keys, address))
         {
