@@ -209,7 +209,7 @@ async fn take_over(
             Reservation::Refused(refusal) => return Err(admission::over_limit(&limits, &refusal)),
         };
         let wallet = call.caller;
-        let stages = engine.start_opened(lease, call);
+        let stages = engine.start(lease, call, None);
         execute::keep_place(&gateway, wallet, place, stages.clone());
         Ok(TakenOver::Running(stages))
     });

@@ -6,21 +6,12 @@
 
 mod dispatch;
 mod ended;
-mod error;
-mod failure;
 mod follow;
-mod fresh;
-mod handover;
-mod lease;
 mod opening;
 mod refund;
-mod refund_account;
-mod resumed;
+mod run;
 mod settlement;
-mod taken_over;
-mod time_spent;
 mod transactions;
-mod unopened;
 mod view;
 mod work;
 
@@ -44,13 +35,11 @@ use tokio_util::task::TaskTracker;
 
 pub(crate) use self::{
     dispatch::SETTLE_MARGIN_S,
-    ended::{Ended, Stage},
-    error::EngineError,
-    failure::{interrupted, refunded_elsewhere},
+    ended::{Ended, EngineError, Stage, failure, interrupted, refunded_elsewhere},
     opening::ToOpen,
     refund::reported_reason,
-    time_spent::TimeSpent,
     transactions::backoff,
+    work::TimeSpent,
 };
 use crate::{
     admission::{
