@@ -25,7 +25,7 @@ mod wall_clock;
 mod wallet_opening;
 mod worker;
 
-pub use config::{AdmissionLimits, FeePayerLimits, GatewayConfig, Limits, ProcessLimits, RefusedLimits};
+pub use config::{GatewayConfig, Limits};
 pub use crtx_protocol::creator_answer::MAX_RESULT_BYTES;
 pub use error::GatewayError;
 pub use gateway::Gateway;

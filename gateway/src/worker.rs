@@ -78,7 +78,7 @@ pub async fn run(gateway: Gateway, recovery: Recovery, shutdown: CancellationTok
             recover(engine, leadership, &shutdown).await;
         }
     };
-    let poll_every = engine.config.limits.admission.fee_payer.poll_every;
+    let poll_every = engine.config.limits.fee_poll_every;
     tokio::join!(recovering, every(poll_every, &shutdown, || poll_fee_payer(engine, &shutdown)));
     let tasks = &engine.tasks;
     tasks.close();

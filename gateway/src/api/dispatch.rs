@@ -202,7 +202,7 @@ async fn take_over(
     let tasks = gateway.engine.tasks.clone();
     let task = tasks.spawn(async move {
         let engine = &gateway.engine;
-        let limits = engine.config.limits.admission.calls;
+        let limits = engine.config.limits.calls;
         let lease = match engine.executions.take_over(&call, opening.opened_at, limits).await? {
             Reservation::New(lease) => lease,
             Reservation::Existing(execution) => return Ok(TakenOver::Before(execution)),

@@ -151,7 +151,7 @@ async fn answer_call(
         Attempt::Running(stages) => stages,
         Attempt::Answered(answer) => return answer,
         Attempt::Refused(refusal) => {
-            return Err(admission::over_limit(&gateway.engine.config.limits.admission.calls, &refusal));
+            return Err(admission::over_limit(&gateway.engine.config.limits.calls, &refusal));
         }
     };
     if call.is_async {
@@ -346,7 +346,7 @@ async fn accept(
     spent: &mut TimeSpent,
 ) -> Result<Attempt, ApiError> {
     let engine = &gateway.engine;
-    let limits = engine.config.limits.admission;
+    let limits = engine.config.limits;
     let mut patience = Patience::new(limits.funds_patience);
     let mut bounds = admission::bounds(&terms, ReadAt::Local(terms.read_at), limits.calls);
     // Most calls are admitted at the first attempt, so the opening is prepared at the same time.
