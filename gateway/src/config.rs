@@ -1,6 +1,6 @@
 //! Configuration of one gateway.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use crtx_chain::RpcUrls;
 use crtx_content::ContentLocation;
@@ -60,75 +60,27 @@ pub struct Limits {
     pub rpc_timeout: Duration,
     /// Price of a compute unit on a busy network, in millionths of a lamport. 0: no priority fee.
     pub compute_unit_price: u64,
-    pub admission: AdmissionLimits,
     /// Content that nothing on chain refers to yet.
     pub held_content: HoldLimits,
-}
-
-/// The limits that a new call is checked against before any money moves. The defaults are far above honest heavy use.
-/// They limit what one key, wallet or agent can cost this service, and how much work starts at the same time.
-#[derive(Clone, Copy, Debug)]
-pub struct AdmissionLimits {
-    /// Limits per key, wallet and agent, over all gateways of one database.
+    /// Limits of calls per key, wallet and agent, over all gateways of one database. The defaults are far above honest
+    /// heavy use.
     pub calls: CallLimits,
-    pub process: ProcessLimits,
-    pub refused: RefusedLimits,
+    /// Calls that this process works on at the same time. One wallet or agent has at most four times as many of them as
+    /// are free, so it cannot take the last place.
+    pub calls_at_once: u32,
+    /// Calls that wait for a place, and how long one waits before 503.
+    pub calls_queued: u32,
+    pub queue_patience: Duration,
+    /// Answers per second, after a burst, to calls of one key that fail or are refused before any money moves.
+    pub refused_calls_per_second: u32,
     /// How long a call waits for money that is reserved by openings in progress, before 402.
     pub funds_patience: Duration,
-    pub fee_payer: FeePayerLimits,
-}
-
-/// How much one process works on at the same time.
-#[derive(Clone, Copy, Debug)]
-pub struct ProcessLimits {
-    /// Calls from their opening to their end. One wallet or agent has at most four times as many of them as are free,
-    /// so it cannot take the last place.
-    pub calls: u32,
-    /// Calls that wait for a place.
-    pub queue: u32,
-    /// How long a call waits for a place, before 503.
-    pub queue_patience: Duration,
-}
-
-/// Limits of calls of one key, in one process, that fail or are refused before any money moves.
-#[derive(Clone, Copy, Debug)]
-pub struct RefusedLimits {
-    /// Answers per second after the burst.
-    pub per_second: u32,
-    /// Answers that are sent without delay.
-    pub burst: u32,
-    /// Answers that wait for their turn. When this number is reached, calls of the key get 429.
-    pub waiting: u32,
-}
-
-/// The SOL balance of the account that pays for openings and settlements.
-#[derive(Clone, Copy, Debug)]
-pub struct FeePayerLimits {
-    /// How often the balance is read between calls.
-    pub poll_every: Duration,
+    /// How often the balance of the account that pays for openings and settlements is read between calls.
+    pub fee_poll_every: Duration,
     /// If the balance pays for fewer calls, a warning is logged and the status is `low`.
-    pub low_calls: u64,
+    pub fee_low_calls: u64,
     /// Reserved for settlements and refunds of open calls. Below it, new calls are refused and the status is `empty`.
-    pub reserve_lamports: u64,
-}
-
-impl Default for AdmissionLimits {
-    fn default() -> Self {
-        Self {
-            calls: CallLimits {
-                under_way: PerSubject { key: 10_000, wallet: 10_000, agent: 10_000 },
-                failures_per_hour: PerSubject { key: 5_000, wallet: 5_000, agent: 10_000 },
-            },
-            process: ProcessLimits { calls: 256, queue: 64, queue_patience: Duration::from_millis(100) },
-            refused: RefusedLimits { per_second: 10, burst: 50, waiting: 64 },
-            funds_patience: Duration::from_secs(2),
-            fee_payer: FeePayerLimits {
-                poll_every: Duration::from_secs(10),
-                low_calls: 1_000,
-                reserve_lamports: 50_000_000,
-            },
-        }
-    }
+    pub fee_reserve_lamports: u64,
 }
 
 impl Default for Limits {
@@ -145,28 +97,24 @@ impl Default for Limits {
             lamports_for_others_per_day: 10_000_000,
             rpc_timeout: Duration::from_secs(10),
             compute_unit_price: 0,
-            admission: AdmissionLimits::default(),
             held_content: HoldLimits {
                 wallet: Room { pieces: 200, bytes: 32 * MIB },
                 unknown_wallets: Room { pieces: 20_000, bytes: 1_024 * MIB },
                 known_wallets: Room { pieces: 100_000, bytes: 8 * 1_024 * MIB },
                 keep_for: Duration::from_secs(24 * 3_600),
             },
+            calls: CallLimits {
+                under_way: PerSubject { key: 10_000, wallet: 10_000, agent: 10_000 },
+                failures_per_hour: PerSubject { key: 5_000, wallet: 5_000, agent: 10_000 },
+            },
+            calls_at_once: 256,
+            calls_queued: 64,
+            queue_patience: Duration::from_millis(100),
+            refused_calls_per_second: 10,
+            funds_patience: Duration::from_secs(2),
+            fee_poll_every: Duration::from_secs(10),
+            fee_low_calls: 1_000,
+            fee_reserve_lamports: 50_000_000,
         }
-    }
-}
-
-impl fmt::Debug for GatewayConfig {
-    /// Does not print the key pair.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GatewayConfig")
-            .field("rpc_urls", &self.rpc_urls)
-            .field("program_id", &self.addresses.program_id())
-            .field("usdc_mint", &self.usdc_mint)
-            .field("cluster", &self.cluster)
-            .field("outbound", &self.outbound)
-            .field("content", &self.content)
-            .field("limits", &self.limits)
-            .finish_non_exhaustive()
     }
 }

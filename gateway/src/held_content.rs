@@ -10,13 +10,10 @@ use bytes::Bytes;
 use crtx_content::ContentError;
 use crtx_http::{ApiError, ErrorCode, QuotaUnit, RateLimit};
 use crtx_protocol::result_hash::ResultHash;
-use crtx_store::{
-    StoreError,
-    held_content::{self as store, Fate, Held, Piece, Reference, Room},
-};
+use crtx_store::held_content::{self as store, Fate, Held, Piece, Reference, Room};
 use solana_pubkey::Pubkey;
 
-use crate::engine::Engine;
+use crate::engine::{Engine, EngineError};
 
 /// How long a client waits for the content store.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -26,14 +23,6 @@ const FULL_RETRY: Duration = Duration::from_secs(60);
 const WRITTEN_AFTER: Duration = Duration::from_secs(60);
 /// Pieces that one statement looks at. Strangers decide how many there are, and each costs several look-ups.
 const PER_SEARCH: u32 = 1_000;
-
-#[derive(Debug, thiserror::Error)]
-enum TidyError {
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error(transparent)]
-    Content(#[from] ContentError),
-}
 
 /// What on chain refers to the content, as far as the mirror shows.
 pub(crate) async fn reference(engine: &Engine, hash: &ResultHash) -> Result<Option<Reference>, ApiError> {
@@ -156,7 +145,7 @@ async fn tidy_some(
     held_for: Duration,
     fate: Fate,
     after: Option<[u8; 32]>,
-) -> Result<Option<[u8; 32]>, TidyError> {
+) -> Result<Option<[u8; 32]>, EngineError> {
     let pool = engine.executions.pool();
     let search = store::search(pool, held_for, fate, after, PER_SEARCH).await?;
     if fate == Fate::Listed {

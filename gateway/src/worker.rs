@@ -5,34 +5,40 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crtx_store::executions::{Claimed, State};
+use agent_marketplace::state::ExecutionRecord;
+use crtx_chain::ChainError;
+use crtx_store::{
+    admission,
+    executions::{Claimed, State},
+    fee_payers, sessions,
+};
 use solana_pubkey::Pubkey;
+use solana_signer::Signer;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     admission::places::Places,
-    content_backlog,
-    engine::Engine,
-    fee_payer_poll,
+    engine::{Engine, EngineError},
     gateway::Gateway,
     held_content,
-    housekeeping::Housekeeping,
+    housekeeping::{Housekeeping, sweep::Sweeper},
     presence::{self, Leadership},
-    session_purge,
-    sweeper::Sweeper,
 };
 
 /// How long shutdown waits for calls in progress. The others are resumed after the next start.
 const STOP_PATIENCE: Duration = Duration::from_secs(15);
 /// Pause for an execution whose agent has its maximum of resumed executions.
 const AGENT_PAUSE: Duration = Duration::from_secs(2);
-/// How often the database is searched for results that the content store lacks.
+/// How often the database is searched for results that the content store lacks, and how many are written at once.
 const CONTENT_EVERY: Duration = Duration::from_secs(2);
+const RESULTS_AT_ONCE: u32 = 16;
 /// How often held content is kept or dropped.
 const TIDY_EVERY: Duration = Duration::from_secs(300);
-/// How often sessions that are over are deleted.
+/// How often sessions that are over are deleted, and how many rows of each kind at once: more sign-ins than that within
+/// a minute do not happen for long.
 const PURGE_EVERY: Duration = Duration::from_secs(60);
+const MOST_SESSIONS: i64 = 10_000;
 
 /// One kind of work.
 struct Lane {
@@ -72,7 +78,8 @@ pub async fn run(gateway: Gateway, recovery: Recovery, shutdown: CancellationTok
             recover(engine, leadership, &shutdown).await;
         }
     };
-    tokio::join!(recovering, fee_payer_poll::run(engine, &shutdown));
+    let poll_every = engine.config.limits.fee_poll_every;
+    tokio::join!(recovering, every(poll_every, &shutdown, || poll_fee_payer(engine, &shutdown)));
     let tasks = &engine.tasks;
     tasks.close();
     if tokio::time::timeout(STOP_PATIENCE, tasks.wait()).await.is_err() {
@@ -86,53 +93,38 @@ pub async fn run(gateway: Gateway, recovery: Recovery, shutdown: CancellationTok
 
 async fn recover(engine: &Arc<Engine>, leadership: Leadership, shutdown: &CancellationToken) {
     let [before_dispatch, dispatch, settlement, refund] = LANES.map(|lane| lane.run(engine, shutdown));
+    let (sweeper, housekeeping) = (Sweeper::default(), Housekeeping::default());
+    let limits = engine.config.limits;
     tokio::join!(
         before_dispatch,
         dispatch,
         settlement,
         refund,
-        every(CONTENT_EVERY, shutdown, || content_backlog::write(engine)),
+        every(CONTENT_EVERY, shutdown, || write_missing_content(engine)),
         every(TIDY_EVERY, shutdown, || async {
             shutdown.run_until_cancelled(held_content::tidy(engine)).await;
         }),
-        every(PURGE_EVERY, shutdown, || session_purge::purge(engine)),
-        sweep(engine, leadership.clone(), shutdown),
-        keep_house(engine, leadership, shutdown),
+        every(PURGE_EVERY, shutdown, || purge_sessions(engine)),
+        every(limits.sweep_every, shutdown, || async {
+            if leadership.is_ours() {
+                sweeper.sweep(engine, shutdown).await;
+            }
+        }),
+        every(limits.housekeeping_every, shutdown, || async {
+            if leadership.is_ours() {
+                housekeeping.round(engine, shutdown).await;
+            }
+        }),
     );
 }
 
-/// Refunds overdue executions while this process is the leader.
-async fn sweep(engine: &Engine, leadership: Leadership, shutdown: &CancellationToken) {
-    let mut sweeper = Sweeper::default();
-    while tick(engine.config.limits.sweep_every, shutdown).await {
-        if leadership.is_ours() {
-            sweeper.sweep(engine, shutdown).await;
-        }
-    }
-}
-
-/// Does the market's housekeeping while this process is the leader.
-async fn keep_house(engine: &Engine, leadership: Leadership, shutdown: &CancellationToken) {
-    let mut housekeeping = Housekeeping::default();
-    while tick(engine.config.limits.housekeeping_every, shutdown).await {
-        if leadership.is_ours() {
-            housekeeping.round(engine, shutdown).await;
-        }
-    }
-}
-
-/// Waits for `pause`. Returns false if the process stops.
-async fn tick(pause: Duration, shutdown: &CancellationToken) -> bool {
-    tokio::select! {
-        biased;
-        () = shutdown.cancelled() => false,
-        () = tokio::time::sleep(pause) => true,
-    }
-}
-
+/// Works now, and again after each pause until the process stops.
 async fn every<F: Future<Output = ()>>(pause: Duration, shutdown: &CancellationToken, work: impl Fn() -> F) {
-    while tick(pause, shutdown).await {
+    loop {
         work().await;
+        if shutdown.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
+            return;
+        }
     }
 }
 
@@ -140,12 +132,8 @@ impl Lane {
     async fn run(self, engine: &Arc<Engine>, shutdown: &CancellationToken) {
         let slots = Arc::new(Semaphore::new(usize::try_from(self.slots).unwrap_or(1)));
         let busy = Places::default();
-        loop {
-            self.resume_some(engine, &slots, &busy).await;
-            if !tick(engine.config.limits.resume_every, shutdown).await {
-                return;
-            }
-        }
+        let resume_every = engine.config.limits.resume_every;
+        every(resume_every, shutdown, || self.resume_some(engine, &slots, &busy)).await;
     }
 
     async fn resume_some(&self, engine: &Arc<Engine>, slots: &Arc<Semaphore>, busy: &Places<Pubkey>) {
@@ -175,5 +163,50 @@ impl Lane {
                 drop((slot, place));
             });
         }
+    }
+}
+
+/// Copies results that only the database has to the content store.
+async fn write_missing_content(engine: &Engine) {
+    let missing = match engine.executions.without_content(RESULTS_AT_ONCE).await {
+        Ok(missing) => missing,
+        Err(error) => {
+            tracing::debug!(%error, "the results that the content store lacks could not be read");
+            return;
+        }
+    };
+    for (record, result) in missing {
+        if !engine.content.try_put(result).await {
+            return;
+        }
+        if let Err(error) = engine.executions.content_stored(&record).await {
+            tracing::debug!(%record, %error, "the content is stored, but its row could not be updated");
+        }
+    }
+}
+
+/// Deletes sessions that are over, and challenges that no clock accepts any more.
+async fn purge_sessions(engine: &Engine) {
+    match sessions::purge(engine.executions.pool(), MOST_SESSIONS).await {
+        Ok(0) => {}
+        Ok(rows) => tracing::debug!(rows, "sessions and challenges that are over were deleted"),
+        Err(error) => tracing::warn!(%error, "sessions that are over could not be deleted"),
+    }
+}
+
+/// Reads the balance of the fee payer, for `/v1/status` and the log.
+async fn poll_fee_payer(engine: &Engine, shutdown: &CancellationToken) {
+    let poll = async {
+        let pool = engine.executions.pool();
+        // Old counts of failures are deleted here, because this task runs in every process.
+        admission::forget_old_failures(pool).await?;
+        let rent = engine.chain.rent_exemption(ExecutionRecord::OPEN_SPACE).await?;
+        let address = engine.config.keypair.pubkey();
+        let account = engine.chain.account(&address).await?.value;
+        let payer = engine.fee_payer.note(address, account.map_or(0, |account| account.lamports), rent);
+        Ok::<_, EngineError>(fee_payers::store(pool, &payer).await?)
+    };
+    if let Some(Err(error)) = shutdown.run_until_cancelled(poll).await {
+        tracing::warn!(%error, "the fee payer's balance could not be read");
     }
 }

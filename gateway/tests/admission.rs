@@ -14,7 +14,7 @@ use std::{collections::HashSet, time::Duration};
 
 use axum::{Router, body::Body, http::Request};
 use crtx_chain::{testing::OnSend, token::TokenAccount};
-use crtx_gateway::{AdmissionLimits, FeePayerLimits, Gateway, Limits, ProcessLimits};
+use crtx_gateway::{Gateway, Limits};
 use crtx_store::{
     admission::{CallLimits, PerSubject, Reservation},
     executions::{Executions, State},
@@ -34,9 +34,9 @@ fn task() -> Value {
     json!({"task": "it"})
 }
 
-fn limits(change: impl FnOnce(&mut AdmissionLimits)) -> Limits {
+fn limits(change: impl FnOnce(&mut Limits)) -> Limits {
     let mut limits = Market::limits();
-    change(&mut limits.admission);
+    change(&mut limits);
     limits
 }
 
@@ -356,9 +356,9 @@ async fn a_node_that_cannot_simulate_stops_no_call() {
     assert_eq!(market.execute(&task()).await.status, 200);
 }
 
-fn fee_payer(limits: &mut AdmissionLimits) {
-    limits.fee_payer =
-        FeePayerLimits { poll_every: Duration::from_millis(50), low_calls: 10, reserve_lamports: 1_000_000 };
+fn fee_payer(limits: &mut Limits) {
+    (limits.fee_poll_every, limits.fee_low_calls, limits.fee_reserve_lamports) =
+        (Duration::from_millis(50), 10, 1_000_000);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -405,8 +405,8 @@ async fn a_fee_payer_that_runs_out_refuses_new_calls_and_still_settles_open_ones
 
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_beyond_what_the_process_works_on_get_503_at_once_and_another_wallets_place_stays_free() {
-    let process = ProcessLimits { calls: 5, queue: 0, queue_patience: Duration::from_secs(1) };
-    let market = Market::start_with(limits(|limits| limits.process = process)).await;
+    let few = Limits { calls_at_once: 5, calls_queued: 0, ..Market::limits() };
+    let market = Market::start_with(few).await;
     let slow = json!({"task": "it", "parameters": {"delay_ms": 600}, "async": true});
     for _ in 0..4 {
         assert_eq!(market.execute(&slow).await.status, 200);

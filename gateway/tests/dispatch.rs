@@ -16,7 +16,7 @@ use agent_marketplace::state::{
 };
 use bytemuck::Zeroable;
 use crtx_chain::{Execution as OnChain, Layout, testing::OnSend, token::TokenAccount};
-use crtx_gateway::{AdmissionLimits, Gateway, Limits};
+use crtx_gateway::{Gateway, Limits};
 use crtx_http::session_token::SessionToken;
 use crtx_protocol::{request_hash, result_hash::ResultHash};
 use crtx_store::{
@@ -380,8 +380,7 @@ async fn limits_of_wallet_and_agent_hold_for_what_is_handed_over() {
     let all = PerSubject { key: 9, wallet: 9, agent: 9 };
     for (policy, wallet, agent) in [("calls-under-way-per-wallet", 1, 9), ("calls-under-way-per-agent", 9, 1)] {
         let calls = CallLimits { under_way: PerSubject { key: 9, wallet, agent }, failures_per_hour: all };
-        let admission = AdmissionLimits { calls, ..AdmissionLimits::default() };
-        let market = Market::start_with(Limits { admission, ..Market::limits() }).await;
+        let market = Market::start_with(Limits { calls, ..Market::limits() }).await;
         let session = market.session_of(market.wallet).await;
         let body = json!({"task": "it", "parameters": {"delay_ms": 500}, "async": true});
         open_as_wallet(&market, Uuid::from_u128(1), &body);

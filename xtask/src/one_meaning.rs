@@ -17,7 +17,7 @@ const TO_BE_RENAMED: &str = "\
     DisputeRow 2, Done 2, Ended 2, Execution 2, Facts 2, Failure 2, Fault 2, Figures 2, File 3, Found 6, Funds 2, \
     Gate 2, Held 3, History 3, Job 3, Journal 2, Key 3, Keys 3, Kind 2, Known 4, Leadership 2, Limits 2, \
     Listed 6, ListedAgent 2, Look 2, Manifest 2, Metrics 2, MirrorCounts 2, Name 2, Network 2, \
-    NewAccount 2, Node 2, Opened 3, Opening 3, Outcome 2, Pace 2, Page 4, Part 2, Parts 2, Patience 2, Place 8, \
+    NewAccount 2, Node 2, Opened 3, Opening 3, Outcome 2, Pace 2, Page 4, Part 2, Parts 2, Place 8, \
     Places 4, Plan 2, Problem 2, Problems 2, Progress 3, Proven 2, Question 2, ReadError 2, Reader 2, \
     Reading 4, Received 2, Refusal 4, Refused 2, Report 2, Request 4, Role 2, Room 2, Row 3, Running 2, Search 4, \
     Seen 5, Sender 2, Settings 2, Shared 6, Shown 4, SignedIn 2, Start 2, State 8, Step 2, Stored 3, \
@@ -26,7 +26,7 @@ const TO_BE_RENAMED: &str = "\
 /// Types that share a name and its meaning: arguments of commands and instructions, and one message read by two programs.
 const SAME_MEANING: &str = "\
     AnnounceRolesArgs 2, AtSlot 2, CreatorRequest 2, InitArgs 2, ListArgs 4, NewSession 2, ShowArgs 5, \
-    Timestamp 2, TopupArgs 2, VerifyCreatorArgs 2, WireTransaction 2";
+    TopupArgs 2, VerifyCreatorArgs 2, WireTransaction 2";
 
 /// Words that say whether an API key or a session is valid.
 const VALIDITY: [&str; 3] = ["revoked_at", "ended_at", "expires_at"];

@@ -14,7 +14,7 @@ use crtx_http::{ApiError, ErrorCode};
 use crtx_store::fee_payers::{FeePayer, FeePayerState};
 use solana_pubkey::Pubkey;
 
-use crate::config::FeePayerLimits;
+use crate::config::Limits;
 
 /// Signatures of an opening (gateway and session key) and a settlement (gateway, and the creator's in the
 /// precompile).
@@ -25,7 +25,8 @@ const UNITS_PER_CALL: u64 = 140_512;
 const RETRY_AFTER: Duration = Duration::from_secs(30);
 
 pub(crate) struct FeePayerWatch {
-    limits: FeePayerLimits,
+    low_calls: u64,
+    reserve_lamports: u64,
     /// In millionths of a lamport.
     unit_price: u64,
     /// Rent of the record of one call while it is open; part of it returns when it ends. 0 until the node was asked.
@@ -34,8 +35,14 @@ pub(crate) struct FeePayerWatch {
 }
 
 impl FeePayerWatch {
-    pub fn new(limits: FeePayerLimits, unit_price: u64) -> Self {
-        Self { limits, unit_price, record_rent: AtomicU64::new(0), last: Mutex::default() }
+    pub fn new(limits: &Limits) -> Self {
+        Self {
+            low_calls: limits.fee_low_calls,
+            reserve_lamports: limits.fee_reserve_lamports,
+            unit_price: limits.compute_unit_price,
+            record_rent: AtomicU64::new(0),
+            last: Mutex::default(),
+        }
     }
 
     /// Returns 503 `unavailable` unless `lamports` pay for another call and for the end of the open ones.
@@ -45,11 +52,10 @@ impl FeePayerWatch {
 
     /// The state of this balance, and the number of calls that it pays for.
     fn judge(&self, lamports: u64) -> (FeePayerState, u64) {
-        let calls =
-            lamports.saturating_sub(self.limits.reserve_lamports).checked_div(self.lamports_per_call()).unwrap_or(0);
+        let calls = lamports.saturating_sub(self.reserve_lamports).checked_div(self.lamports_per_call()).unwrap_or(0);
         let state = match calls {
             0 => FeePayerState::Empty,
-            calls if calls < self.limits.low_calls => FeePayerState::Low,
+            calls if calls < self.low_calls => FeePayerState::Low,
             _ => FeePayerState::Ok,
         };
         (state, calls)
@@ -92,8 +98,8 @@ mod tests {
     use super::*;
 
     fn watch() -> FeePayerWatch {
-        let limits = FeePayerLimits { poll_every: Duration::from_secs(1), low_calls: 10, reserve_lamports: 1_000_000 };
-        let watch = FeePayerWatch::new(limits, 0);
+        let limits = Limits { fee_low_calls: 10, fee_reserve_lamports: 1_000_000, ..Limits::default() };
+        let watch = FeePayerWatch::new(&limits);
         watch.record_rent.store(3_980_000, Ordering::Relaxed);
         watch
     }

@@ -11,7 +11,7 @@ use crtx_http::{ApiError, ErrorCode};
 use solana_pubkey::Pubkey;
 
 use super::places::{Place, Places};
-use crate::config::ProcessLimits;
+use crate::config::Limits;
 
 const SHARE: u32 = 4;
 const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -30,13 +30,16 @@ pub(crate) enum Holder {
 pub(crate) type CallPlace = Place<Holder>;
 
 pub(crate) struct Gate {
-    limits: ProcessLimits,
+    calls: u32,
+    queue: u32,
+    patience: Duration,
     places: Places<Holder>,
 }
 
 impl Gate {
-    pub fn new(limits: ProcessLimits) -> Self {
-        Self { limits, places: Places::default() }
+    pub fn new(limits: &Limits) -> Self {
+        let Limits { calls_at_once: calls, calls_queued: queue, queue_patience: patience, .. } = *limits;
+        Self { calls, queue, patience, places: Places::default() }
     }
 
     /// Waits for a place for a call of `wallet` to `agent`. Returns 503 `unavailable` if none is free in time.
@@ -47,16 +50,16 @@ impl Gate {
             return Ok(place);
         }
         let _waiting = self.places.take(vec![Holder::Queue], most).map_err(full)?;
-        self.places.wait(self.limits.queue_patience, holders, most).await.map_err(full)
+        self.places.wait(self.patience, holders, most).await.map_err(full)
     }
 
     fn most(&self, holder: Holder, held: &HashMap<Holder, u32>) -> u32 {
         match holder {
-            Holder::Process => self.limits.calls,
-            Holder::Queue => self.limits.queue,
+            Holder::Process => self.calls,
+            Holder::Queue => self.queue,
             Holder::Wallet(_) | Holder::Agent(_) => {
                 let calls = held.get(&Holder::Process).copied().unwrap_or_default();
-                self.limits.calls.saturating_sub(calls).saturating_mul(SHARE)
+                self.calls.saturating_sub(calls).saturating_mul(SHARE)
             }
         }
     }
@@ -76,7 +79,7 @@ mod tests {
     const AGENT: Pubkey = Pubkey::new_from_array([200; 32]);
 
     fn gate(calls: u32, queue: u32) -> Gate {
-        Gate::new(ProcessLimits { calls, queue, queue_patience: Duration::from_millis(50) })
+        Gate { calls, queue, patience: Duration::from_millis(50), places: Places::default() }
     }
 
     fn who(number: u8) -> Pubkey {

@@ -11,31 +11,37 @@ use std::{
 use crtx_http::{ApiError, QuotaUnit, RateLimit, pace::Pace};
 use solana_pubkey::Pubkey;
 
-use crate::config::RefusedLimits;
-
 /// Keys and wallets that are remembered at the same time: those with a refused call moments ago.
 const MAX_KEYS: usize = 10_000;
 const SECOND: Duration = Duration::from_secs(1);
 
+/// Answers that are sent without delay.
+const BURST: u32 = 50;
+/// Answers that wait for their turn. When this number is reached, calls of the key get 429.
+const WAITING: u32 = 64;
+
 /// The refused and failed calls of each key in this process.
 pub(crate) struct RefusedCalls {
-    limits: RefusedLimits,
+    /// Answers after the burst.
+    per_second: u32,
+    burst: u32,
+    waiting: u32,
     keys: Mutex<HashMap<Pubkey, Pace>>,
 }
 
 impl RefusedCalls {
-    pub fn new(limits: RefusedLimits) -> Self {
-        Self { limits, keys: Mutex::default() }
+    pub fn new(per_second: u32) -> Self {
+        Self { per_second, burst: BURST, waiting: WAITING, keys: Mutex::default() }
     }
 
     /// Returns 429 `rate_limited` if the answer to another refused call of the key would wait too long.
     pub fn check(&self, session_key: &Pubkey) -> Result<(), ApiError> {
-        let longest = self.share().saturating_mul(self.limits.waiting);
+        let longest = self.share().saturating_mul(self.waiting);
         let pause = self.pause(session_key);
         if pause < longest || pause.is_zero() {
             return Ok(());
         }
-        let quota = self.limits.per_second;
+        let quota = self.per_second;
         let message = format!("more than {quota} calls of this key or wallet per second were refused or failed");
         let limit = RateLimit { policy: "refused-calls-per-key", quota, unit: QuotaUnit::Within(SECOND) };
         Err(ApiError::rate_limited(message, limit, pause.saturating_sub(longest).max(SECOND)))
@@ -63,13 +69,13 @@ impl RefusedCalls {
 
     /// How long the answer to a counted call is delayed.
     pub fn pause(&self, session_key: &Pubkey) -> Duration {
-        let burst = self.share().saturating_mul(self.limits.burst);
+        let burst = self.share().saturating_mul(self.burst);
         self.keys().get(session_key).map_or(Duration::ZERO, |pace| pace.wait(Instant::now(), burst))
     }
 
     /// The time per refused call of one key.
     fn share(&self) -> Duration {
-        SECOND.checked_div(self.limits.per_second).unwrap_or(SECOND)
+        SECOND.checked_div(self.per_second).unwrap_or(SECOND)
     }
 
     fn keys(&self) -> MutexGuard<'_, HashMap<Pubkey, Pace>> {
@@ -85,7 +91,7 @@ mod tests {
     const OTHER: Pubkey = Pubkey::new_from_array([2; 32]);
 
     fn refused(per_second: u32, burst: u32, waiting: u32) -> RefusedCalls {
-        RefusedCalls::new(RefusedLimits { per_second, burst, waiting })
+        RefusedCalls { burst, waiting, ..RefusedCalls::new(per_second) }
     }
 
     #[test]

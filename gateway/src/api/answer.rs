@@ -18,21 +18,9 @@ use uuid::Uuid;
 
 use crate::engine::{Ended, Engine};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ExecuteStatus {
-    /// Escrow confirmed, task dispatched.
-    Pending,
-    /// The agent has answered; settlement is still under way.
-    Running,
-    /// Delivered and settled.
-    Completed,
-}
-
 /// Of a result that is delivered and settled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-#[allow(dead_code, reason = "only described")]
 pub enum DeliveredStatus {
     Completed,
 }
@@ -40,7 +28,6 @@ pub enum DeliveredStatus {
 /// Of a call that is not finished yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-#[allow(dead_code, reason = "only described")]
 pub enum UnderWayStatus {
     /// Escrow confirmed, task dispatched.
     Pending,
@@ -61,8 +48,7 @@ pub enum ExecuteAnswers {
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct ExecuteAnswer {
     pub execution_id: Uuid,
-    #[schema(value_type = DeliveredStatus)]
-    pub status: ExecuteStatus,
+    pub status: DeliveredStatus,
     pub result: String,
     /// `sha256:` and the hex SHA-256 of the result; committed on chain.
     pub result_hash: String,
@@ -88,8 +74,7 @@ pub struct ExecuteAnswer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct StatusAnswer {
     pub execution_id: Uuid,
-    #[schema(value_type = UnderWayStatus)]
-    pub status: ExecuteStatus,
+    pub status: UnderWayStatus,
 }
 
 impl ExecuteAnswer {
@@ -97,7 +82,7 @@ impl ExecuteAnswer {
         let hash = ResultHash(delivered.hash);
         Self {
             execution_id: call.execution_id,
-            status: ExecuteStatus::Completed,
+            status: DeliveredStatus::Completed,
             result: delivered.result.clone(),
             result_hash: hash.to_string(),
             cost_usdc: charged.amount,
@@ -112,7 +97,7 @@ impl ExecuteAnswer {
 
 /// An asynchronous call whose escrow is confirmed.
 pub fn pending(execution_id: Uuid) -> Response {
-    Json(StatusAnswer { execution_id, status: ExecuteStatus::Pending }).into_response()
+    Json(StatusAnswer { execution_id, status: UnderWayStatus::Pending }).into_response()
 }
 
 /// The stored error of the execution and the state of its escrow. `escrow` is `None` if no escrow was opened.
@@ -133,7 +118,7 @@ pub fn ended(call: &Call, ended: &Ended, links: &Links) -> Result<Response, ApiE
             Err(settled_elsewhere(call, Some(settled.charged), Some(settled.result_hash)))
         }
         Ended::StillSettling => {
-            let answer = StatusAnswer { execution_id: call.execution_id, status: ExecuteStatus::Running };
+            let answer = StatusAnswer { execution_id: call.execution_id, status: UnderWayStatus::Running };
             Ok((StatusCode::ACCEPTED, Json(answer)).into_response())
         }
         Ended::Failed(stored) => Err(failure(call, stored, Some(REFUNDED))),
@@ -157,7 +142,7 @@ pub async fn recorded(engine: &Engine, execution: &Execution) -> Option<Result<R
         let call = &execution.call;
         return Some(Ok(Json(ExecuteAnswer {
             execution_id: call.execution_id,
-            status: ExecuteStatus::Completed,
+            status: DeliveredStatus::Completed,
             result,
             result_hash: ResultHash(hash).to_string(),
             cost_usdc: charged.amount,

@@ -202,14 +202,14 @@ async fn take_over(
     let tasks = gateway.engine.tasks.clone();
     let task = tasks.spawn(async move {
         let engine = &gateway.engine;
-        let limits = engine.config.limits.admission.calls;
+        let limits = engine.config.limits.calls;
         let lease = match engine.executions.take_over(&call, opening.opened_at, limits).await? {
             Reservation::New(lease) => lease,
             Reservation::Existing(execution) => return Ok(TakenOver::Before(execution)),
             Reservation::Refused(refusal) => return Err(admission::over_limit(&limits, &refusal)),
         };
         let wallet = call.caller;
-        let stages = engine.start_opened(lease, call);
+        let stages = engine.start(lease, call, None);
         execute::keep_place(&gateway, wallet, place, stages.clone());
         Ok(TakenOver::Running(stages))
     });

@@ -151,7 +151,7 @@ async fn answer_call(
         Attempt::Running(stages) => stages,
         Attempt::Answered(answer) => return answer,
         Attempt::Refused(refusal) => {
-            return Err(admission::over_limit(&gateway.engine.config.limits.admission.calls, &refusal));
+            return Err(admission::over_limit(&gateway.engine.config.limits.calls, &refusal));
         }
     };
     if call.is_async {
@@ -346,14 +346,13 @@ async fn accept(
     spent: &mut TimeSpent,
 ) -> Result<Attempt, ApiError> {
     let engine = &gateway.engine;
-    let limits = engine.config.limits.admission;
+    let limits = engine.config.limits;
     let mut patience = Patience::new(limits.funds_patience);
     let mut bounds = admission::bounds(&terms, ReadAt::Local(terms.read_at), limits.calls);
     // Most calls are admitted at the first attempt, so the opening is prepared at the same time.
-    let prepared = gateway.engine.prepare_opening(call.clone(), caller.clone(), terms.listing.hash_of_terms());
-    let mut opening = ToOpen::Prepared(prepared);
+    let mut opening = ToOpen::prepare(engine, call, caller, terms.listing.hash_of_terms());
     loop {
-        let shortage = match attempt(gateway, caller, call, bounds, place, opening).await? {
+        let shortage = match attempt(gateway, call, bounds, place, opening).await? {
             Attempt::Refused(Refusal::Short(shortage)) => shortage,
             decided => return Ok(decided),
         };
@@ -367,7 +366,7 @@ async fn accept(
             return Err(ApiError::new(ErrorCode::Unavailable, message).with_retry_after(Duration::from_secs(1)));
         }
         (call.amount, call.timeout_seconds) = (terms.price, terms.listing.timeout_seconds);
-        opening = ToOpen::OnTerms(terms.listing.hash_of_terms());
+        opening = ToOpen { caller: caller.clone(), terms_hash: terms.listing.hash_of_terms(), prepared: None };
         bounds = admission::bounds(&terms, ReadAt::Database(shortage.as_of), limits.calls);
     }
 }
@@ -375,13 +374,12 @@ async fn accept(
 /// Makes one attempt in a task of its own: if the caller disconnects, the call either runs or leaves no reservation.
 async fn attempt(
     gateway: &Gateway,
-    caller: &Caller,
     call: &Call,
     bounds: Bounds,
     place: &Arc<CallPlace>,
     opening: ToOpen,
 ) -> Result<Attempt, ApiError> {
-    let (gateway, caller, call, place) = (gateway.clone(), caller.clone(), call.clone(), Arc::clone(place));
+    let (gateway, call, place) = (gateway.clone(), call.clone(), Arc::clone(place));
     let tasks = gateway.engine.tasks.clone();
     let task = tasks.spawn(async move {
         let executions = &gateway.engine.executions;
@@ -397,8 +395,8 @@ async fn attempt(
                 },
             },
         };
-        let session_key = caller.session_key;
-        let stages = gateway.engine.start(lease, call, caller, opening);
+        let session_key = opening.caller.session_key;
+        let stages = gateway.engine.start(lease, call, Some(opening));
         keep_place(&gateway, session_key, place, stages.clone());
         Ok(Attempt::Running(stages))
     });

@@ -20,13 +20,13 @@ use crtx_protocol::{
 };
 use crtx_store::{
     api_keys::{self, GrantLimits, MOST_PER_WALLET, Registered, Registration, ShownKey},
-    reads::Page,
+    reads::{Page, Timestamp},
 };
 use serde::{Deserialize, Serialize};
 use solana_pubkey::Pubkey;
 use utoipa::{IntoParams, ToSchema};
 
-use super::{sign_in::unstored, types::Timestamp};
+use super::sign_in::unstored;
 use crate::{gateway::Gateway, wall_clock::now_unix_s};
 
 /// Largest body of these endpoints.

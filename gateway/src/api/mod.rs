@@ -10,13 +10,12 @@ mod keys;
 mod metadata;
 mod sessions;
 mod sign_in;
-mod types;
 
 use axum::Router;
 use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-pub use answer::{ExecuteAnswer, ExecuteStatus, StatusAnswer};
+pub use answer::{ExecuteAnswer, StatusAnswer};
 pub use content::{MAX_PIECE_BYTES, StoredContent};
 pub use evidence::{EvidenceFile, StoredEvidence};
 

@@ -7,15 +7,15 @@ use axum::{
 };
 use chrono::TimeDelta;
 use crtx_http::{ApiError, ApiPath, ApiQuery, ErrorBody, ErrorCode, SignedIn};
-use crtx_store::sessions::{self, SessionKind, SessionRow};
+use crtx_store::{
+    reads::Timestamp,
+    sessions::{self, SessionKind, SessionRow},
+};
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{
-    sign_in::{SessionKindName, cookie, unstored},
-    types::Timestamp,
-};
+use super::sign_in::{SessionKindName, cookie, unstored};
 use crate::gateway::Gateway;
 
 /// Stands for the session of the request, in place of its id.

@@ -9,13 +9,15 @@ use axum::{
 use chrono::{TimeDelta, Utc};
 use crtx_http::{ApiError, ApiJson, AuthState, ErrorBody, Peer, session_token::SessionToken, signed_in::check_page};
 use crtx_protocol::sign_in::{STATEMENT, SignInMessage, VERSION};
-use crtx_store::sessions::{self, NewSession, SessionKind};
+use crtx_store::{
+    reads::Timestamp,
+    sessions::{self, NewSession, SessionKind},
+};
 use serde::{Deserialize, Serialize};
 use solana_pubkey::Pubkey;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::types::Timestamp;
 use crate::{
     gateway::Gateway,
     sign_in::{MAX_BODY_BYTES, SignIn},

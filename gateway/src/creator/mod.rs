@@ -10,6 +10,8 @@ use crtx_http::{ErrorCode, outbound::OutboundError};
 use crtx_protocol::creator_answer::{AnswerError, MAX_ANSWER_BYTES};
 use crtx_store::executions::Failure;
 
+use crate::engine::failure;
+
 pub use self::client::{Creators, CreatorsError};
 
 /// What a creator may report is what the program stores.
@@ -65,12 +67,7 @@ impl CreatorError {
             Self::Timeout(_) => ErrorCode::ExecutionTimeout,
             _ => ErrorCode::ExecutionFailed,
         };
-        Failure {
-            reason: Some(self.reason() as u8),
-            status: code.status().as_u16(),
-            code: code.as_str().to_owned(),
-            message: self.to_string(),
-        }
+        failure(code, Some(self.reason()), self.to_string())
     }
 }
 

@@ -2,17 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use chrono::{DateTime, Utc};
+use chrono::Utc;
 use crtx_store::executions::{Delivered, Failure, State};
 use tokio::task::JoinHandle;
 
 use super::{
     Engine,
-    ended::Ended,
-    error::EngineError,
-    failure,
+    ended::{EngineError, Step, interrupted},
+    transactions::stored,
     view::{self, ChainView},
-    work::{ResumedCall, Work},
+    work::Work,
 };
 use crate::creator::CreatorError;
 
@@ -20,64 +19,58 @@ use crate::creator::CreatorError;
 pub(crate) const SETTLE_MARGIN_S: i64 = 15;
 /// With less time than this, the creator is not called again.
 const SHORTEST_PATIENCE: Duration = Duration::from_secs(1);
-
-/// How long the creator may take to answer.
-#[derive(Clone, Copy)]
-struct Patience {
-    time: Duration,
-    /// It is the full time of the listing: an answer that comes later is the creator's failure.
-    whole: bool,
-}
+/// How long a result that is not stored yet waits for a recent blockhash, which is usually cached.
+const SIGNING_PATIENCE: Duration = Duration::from_millis(50);
 
 impl Engine {
-    /// Sends an interrupted call to the creator again, if there is time. `None`: the state has changed and the next
-    /// step must be chosen.
-    pub(super) async fn dispatch(&self, call: &mut ResumedCall<'_>) -> Result<Option<Ended>, EngineError> {
-        self.refresh_view(call).await?;
-        if self.follow_record(call).await? {
-            return Ok(None);
-        }
-        let patience = patience_left(call)?;
-        if patience.time < SHORTEST_PATIENCE {
-            return self.give_up_resumed(call, &failure::interrupted()).await.map(|()| None);
-        }
-        self.executions.dispatching(call.work.lease).await?;
-        let sent_at = *call.dispatched_at.get_or_insert_with(Utc::now);
-        call.state = State::Running;
-        let seen = call.view.take();
-        let (checked, view) = self.ask_and_check(call.work, patience.time, seen).await?;
-        call.saw(view);
-        match checked {
-            Ok(delivered) => self.keep_result(call, delivered, sent_at).await?,
-            Err(error) => {
-                let failure = if patience.whole { error.failure() } else { after_interruption(&error) };
-                self.give_up_resumed(call, &failure).await?;
+    /// Sends the call to the creator, if there is time, and stores its result or why it has none.
+    pub(super) async fn dispatch(&self, work: &mut Work) -> Step {
+        let promised = Duration::from_secs(u64::from(work.call.timeout_seconds));
+        let mut patience = promised;
+        // The opening of a fresh call was stored together with the dispatch.
+        if !work.fresh {
+            self.refresh_view(work).await?;
+            if self.follow_record(work).await? {
+                return Ok(None);
             }
+            patience = promised.min(time_left(work.view()?)?);
+            if patience < SHORTEST_PATIENCE {
+                return self.give_up(work, interrupted()).await.map(|()| None);
+            }
+            self.executions.dispatching(work.lease).await?;
+        }
+        work.dispatched_at.get_or_insert_with(Utc::now);
+        work.state = State::Running;
+        match self.ask_and_check(work, patience).await? {
+            Ok(delivered) => self.keep_result(work, delivered).await?,
+            // With less than the promised time, a late answer is not the creator's failure.
+            Err(error) if patience < promised => self.give_up(work, after_interruption(&error)).await?,
+            Err(error) => self.give_up(work, error.failure()).await?,
         }
         Ok(None)
     }
 
     /// Calls the creator and reads the record at the same time, because the record says who has to sign the answer,
-    /// and for what. `seen`: an earlier read of the record.
-    pub(super) async fn ask_and_check(
+    /// and for what.
+    async fn ask_and_check(
         &self,
         work: &mut Work,
         patience: Duration,
-        seen: Option<ChainView>,
-    ) -> Result<(Result<Delivered, CreatorError>, ChainView), EngineError> {
+    ) -> Result<Result<Delivered, CreatorError>, EngineError> {
         let started = Instant::now();
+        let seen = work.view.take();
         let (answer, view) = tokio::join!(
             work.hold.unless_lost(self.creators.ask(&work.call, patience)),
             self.see_what_is_charged(work, seen),
         );
         let (answer, view) = (answer?, view?);
-        work.saw(&view);
         work.spent.creator = work.spent.creator.saturating_add(match &answer {
             Ok(answer) => answer.elapsed,
             Err(_) => started.elapsed(),
         });
         let signatory = view.signatory(&work.call.record)?;
-        Ok((answer.and_then(|answer| answer.check(work.call.execution_id, &signatory)), view))
+        work.saw(view);
+        Ok(answer.and_then(|answer| answer.check(work.call.execution_id, &signatory)))
     }
 
     /// Reads the record unless `seen` has it. If the price fell before the opening, the charged amount is stored
@@ -95,20 +88,26 @@ impl Engine {
         Ok(view)
     }
 
-    /// Stores the result before anything is settled.
-    async fn keep_result(
-        &self,
-        call: &mut ResumedCall<'_>,
-        mut delivered: Delivered,
-        sent_at: DateTime<Utc>,
-    ) -> Result<(), EngineError> {
-        let since_first = u64::try_from(Utc::now().signed_duration_since(sent_at).num_milliseconds()).unwrap_or(0);
-        delivered.execution_time_ms = since_first.max(delivered.execution_time_ms);
+    /// Stores the result before anything is settled. Its signed settlement is stored with it if signing is fast enough: a
+    /// result does not wait in memory for the chain.
+    async fn keep_result(&self, work: &mut Work, mut delivered: Delivered) -> Result<(), EngineError> {
+        if !work.fresh {
+            let since_first = Utc::now().signed_duration_since(work.dispatched_at.unwrap_or_else(Utc::now));
+            let since_first = u64::try_from(since_first.num_milliseconds()).unwrap_or(0);
+            delivered.execution_time_ms = since_first.max(delivered.execution_time_ms);
+        }
         let result = delivered.result.clone();
-        call.work.delivered = Some(delivered);
-        self.executions.result_stored(call.work.lease, call.work.delivered()?).await?;
-        call.state = State::ResultStored;
-        call.work.content = Some(self.write_content(result));
+        work.delivered = Some(delivered);
+        let signed = tokio::time::timeout(SIGNING_PATIENCE, self.sign_settlement(work)).await;
+        if let Ok(Ok(settlement)) = signed {
+            self.executions.settling_with_result(work.lease, work.delivered()?, &stored(&settlement)).await?;
+            (work.state, work.settlement) = (State::Settling, Some(settlement));
+        } else {
+            self.executions.result_stored(work.lease, work.delivered()?).await?;
+            work.state = State::ResultStored;
+        }
+        // The content is written after the row: both use the same disk, and the caller waits for the row.
+        work.content = Some(self.write_content(result));
         Ok(())
     }
 
@@ -121,39 +120,26 @@ impl Engine {
     }
 
     /// Stores the reason and starts the refund of the escrow.
-    pub(super) async fn give_up(&self, work: &mut Work, failure: &Failure) -> Result<(), EngineError> {
+    pub(super) async fn give_up(&self, work: &mut Work, failure: Failure) -> Result<(), EngineError> {
         tracing::info!(record = %work.lease.record, reason = failure.message, "refunding");
-        self.executions.refunding(work.lease, failure).await?;
-        work.failure = Some(failure.clone());
-        Ok(())
-    }
-
-    pub(super) async fn give_up_resumed(
-        &self,
-        call: &mut ResumedCall<'_>,
-        failure: &Failure,
-    ) -> Result<(), EngineError> {
-        self.give_up(call.work, failure).await?;
-        call.state = State::Refunding;
+        self.executions.refunding(work.lease, &failure).await?;
+        (work.state, work.failure) = (State::Refunding, Some(failure));
         Ok(())
     }
 
     /// Reads the chain and keeps the amounts that the record charges.
-    pub(super) async fn refresh_view(&self, call: &mut ResumedCall<'_>) -> Result<(), EngineError> {
-        let view = call.work.hold.unless_lost(self.view_of_open(&call.work.call)).await??;
-        call.saw(view);
+    pub(super) async fn refresh_view(&self, work: &mut Work) -> Result<(), EngineError> {
+        let view = work.hold.unless_lost(self.view_of_open(&work.call)).await??;
+        work.saw(view);
         Ok(())
     }
 }
 
-/// Returns the time left for an interrupted call. The creator may still have its full time, because the deadline of a
-/// record is later than the time-out.
-fn patience_left(call: &ResumedCall<'_>) -> Result<Patience, EngineError> {
-    let promised = Duration::from_secs(u64::from(call.work.call.timeout_seconds));
-    let view = call.view()?;
+/// The time left for an interrupted call. The creator may still have its full time, because the deadline of a record is
+/// later than the time-out.
+fn time_left(view: &ChainView) -> Result<Duration, EngineError> {
     let left = view.terms()?.deadline_unix_s.saturating_sub(view.now_unix_s).saturating_sub(SETTLE_MARGIN_S);
-    let left = Duration::from_secs(u64::try_from(left).unwrap_or(0));
-    Ok(Patience { time: promised.min(left), whole: left >= promised })
+    Ok(Duration::from_secs(u64::try_from(left).unwrap_or(0)))
 }
 
 /// The failure of a call when the creator had less than its promised time, or answered a process that died.
@@ -164,6 +150,6 @@ fn after_interruption(error: &CreatorError) -> Failure {
         | CreatorError::NotCallable(_)
         | CreatorError::Unreachable
         | CreatorError::Dropped
-        | CreatorError::NotKept => failure::interrupted(),
+        | CreatorError::NotKept => interrupted(),
     }
 }

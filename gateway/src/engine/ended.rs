@@ -1,11 +1,17 @@
-//! How executions end, and what a waiting handler sees.
+//! How the work on an execution ends, and what a waiting handler sees.
 
 use std::sync::Arc;
 
-use crtx_http::ApiError;
-use crtx_store::executions::{Charged, Delivered, Failure, SettledElsewhere};
+use agent_marketplace::state::FailureReason;
+use crtx_chain::{ChainError, SignError};
+use crtx_content::ContentError;
+use crtx_http::{ApiError, ErrorCode};
+use crtx_store::{
+    StoreError,
+    executions::{Charged, Delivered, ExecutionsError, Failure, SettledElsewhere},
+};
 
-use super::time_spent::TimeSpent;
+use super::work::TimeSpent;
 
 /// How this worker's part in an execution ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +32,9 @@ pub(crate) enum Ended {
     /// The outcome of the refund is not known yet.
     RefundPending(Failure),
 }
+
+/// `None`: the state has changed, and the next step must be chosen.
+pub(super) type Step = Result<Option<Ended>, EngineError>;
 
 impl Ended {
     pub const fn name(&self) -> &'static str {
@@ -49,4 +58,61 @@ pub(crate) enum Stage {
     Opening,
     Open(TimeSpent),
     Ended(Arc<Ended>, TimeSpent),
+}
+
+/// Why a worker stops before an execution ends. The execution is resumed later.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum EngineError {
+    #[error("another worker has taken over")]
+    LeaseLost,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Chain(#[from] ChainError),
+    #[error(transparent)]
+    Content(#[from] ContentError),
+    #[error(transparent)]
+    Sign(#[from] SignError),
+    #[error("the chain does not have what it confirmed: {0}")]
+    Missing(&'static str),
+    #[error("the stored execution lacks {0}")]
+    Incomplete(&'static str),
+}
+
+impl From<ExecutionsError> for EngineError {
+    fn from(error: ExecutionsError) -> Self {
+        match error {
+            ExecutionsError::LeaseLost => Self::LeaseLost,
+            ExecutionsError::Store(error) => Self::Store(error),
+        }
+    }
+}
+
+/// A failure as it is stored. The answer to the caller adds the state of the escrow. `reason`: what the program gets.
+pub(crate) fn failure(code: ErrorCode, reason: Option<FailureReason>, message: impl Into<String>) -> Failure {
+    Failure {
+        reason: reason.map(|reason| reason as u8),
+        status: code.status().as_u16(),
+        code: code.as_str().to_owned(),
+        message: message.into(),
+    }
+}
+
+/// The result was valid, but could not be settled. The agent did its part, so this is not its failure.
+pub(super) fn not_settled(problem: &str) -> Failure {
+    failure(ErrorCode::ExecutionFailed, Some(FailureReason::Interrupted), problem)
+}
+
+/// This service was interrupted before it asked the agent or while the agent worked. This is not the agent's failure
+/// and does not count as one.
+pub(crate) fn interrupted() -> Failure {
+    let problem =
+        "the service was interrupted while the agent worked, and the time that is left is too short to ask again";
+    failure(ErrorCode::Interrupted, Some(FailureReason::Interrupted), problem)
+}
+
+/// The creator may refund at any time, and anyone may after the deadline, without this gateway.
+pub(crate) fn refunded_elsewhere() -> Failure {
+    let problem = "the execution was ended on chain without this gateway";
+    failure(ErrorCode::ExecutionFailed, Some(FailureReason::Expired), problem)
 }

@@ -7,10 +7,9 @@ use crtx_store::executions::{Landing, Reported, State};
 
 use super::{
     Engine,
-    error::EngineError,
-    failure::refunded_elsewhere,
+    ended::{EngineError, refunded_elsewhere},
     view,
-    work::{ResumedCall, Work},
+    work::Work,
 };
 
 /// The chain counts whole seconds and the present one up to its end, so at least this much has passed.
@@ -18,12 +17,12 @@ const NEVER_LIMITED_MS: u64 = 1_000;
 
 impl Engine {
     /// Copies the state of an ended record to the row. Returns false if the record is still open.
-    pub(super) async fn follow_record(&self, call: &mut ResumedCall<'_>) -> Result<bool, EngineError> {
-        match call.record()?.status() {
+    pub(super) async fn follow_record(&self, work: &mut Work) -> Result<bool, EngineError> {
+        match work.record()?.status() {
             Some(ExecutionStatus::Open) => return Ok(false),
-            Some(ExecutionStatus::Failed | ExecutionStatus::Expired) => self.follow_refund(call).await?,
+            Some(ExecutionStatus::Failed | ExecutionStatus::Expired) => self.follow_refund(work).await?,
             Some(ExecutionStatus::Completed | ExecutionStatus::Disputed | ExecutionStatus::Overturned) => {
-                self.follow_settlement(call).await?;
+                self.follow_settlement(work).await?;
             }
             None => return Err(EngineError::Missing("a record in a state that this gateway knows")),
         }
@@ -32,28 +31,25 @@ impl Engine {
 
     /// The record is refunded. A reason that is already stored stays, because it is why this gateway wanted the
     /// refund.
-    async fn follow_refund(&self, call: &mut ResumedCall<'_>) -> Result<(), EngineError> {
-        if call.work.failure.is_none() {
-            self.give_up(call.work, &refunded_elsewhere()).await?;
+    async fn follow_refund(&self, work: &mut Work) -> Result<(), EngineError> {
+        if work.failure.is_none() {
+            self.give_up(work, refunded_elsewhere()).await?;
         }
-        self.refunded(call.work).await?;
-        call.state = State::Failed;
-        Ok(())
+        self.refunded(work).await
     }
 
     /// The record is settled, for the result that is stored here or for another result.
-    async fn follow_settlement(&self, call: &mut ResumedCall<'_>) -> Result<(), EngineError> {
-        let record = *call.record()?;
-        call.state = State::Completed;
-        if let Some(delivered) = call.work.delivered.as_mut().filter(|delivered| delivered.hash == record.result_hash) {
+    async fn follow_settlement(&self, work: &mut Work) -> Result<(), EngineError> {
+        let record = *work.record()?;
+        if let Some(delivered) = work.delivered.as_mut().filter(|delivered| delivered.hash == record.result_hash) {
             let reported = view::reported(&record);
             (delivered.tokens_used, delivered.execution_time_ms) = (reported.tokens_used, reported.execution_time_ms);
-            return self.completed(call.work, None).await;
+            return self.completed(work, None).await;
         }
         let settled = view::settled_elsewhere(&record)?;
-        tracing::warn!(record = %call.work.lease.record, "settled on chain without this gateway");
-        self.executions.settled_elsewhere(call.work.lease, &settled).await?;
-        call.settled_elsewhere = Some(settled);
+        tracing::warn!(record = %work.lease.record, "settled on chain without this gateway");
+        self.executions.settled_elsewhere(work.lease, &settled).await?;
+        (work.state, work.settled_elsewhere) = (State::Completed, Some(settled));
         Ok(())
     }
 
@@ -70,44 +66,40 @@ impl Engine {
         if work.delivered()?.execution_time_ms <= NEVER_LIMITED_MS {
             return Ok(());
         }
-        let record = match work.hold.unless_lost(self.view_of_settled(&work.call)).await? {
-            Ok(record) => record,
+        match work.hold.unless_lost(self.view_of_settled(&work.call)).await? {
+            Ok(record) => {
+                let recorded = view::reported(&record).execution_time_ms;
+                work.delivered.iter_mut().for_each(|delivered| delivered.execution_time_ms = recorded);
+            }
             Err(error) => {
                 tracing::warn!(record = %work.lease.record, %error, "the recorded execution time is not read");
-                return Ok(());
             }
-        };
-        if let Some(delivered) = &mut work.delivered {
-            delivered.execution_time_ms = view::reported(&record).execution_time_ms;
         }
         Ok(())
     }
 
     /// The settlement of the stored result is on chain. Anybody may have sent it.
-    pub(super) async fn completed(&self, work: &mut Work, landing: Option<&Landing>) -> Result<(), EngineError> {
+    async fn completed(&self, work: &mut Work, landing: Option<&Landing>) -> Result<(), EngineError> {
         if work.charged.is_none() {
-            let view = work.hold.unless_lost(self.view_of_open(&work.call)).await??;
-            work.saw(&view);
+            self.refresh_view(work).await?;
         }
-        self.await_content(work).await?;
+        // The result is in the content store, or it is noted that it must be written later.
+        if let Some(content) = work.content.take()
+            && !content.await.unwrap_or(false)
+        {
+            self.executions.content_missing(&work.lease.record).await?;
+        }
         let delivered = work.delivered()?;
         let reported = Reported { tokens_used: delivered.tokens_used, execution_time_ms: delivered.execution_time_ms };
         self.executions.completed_by(work.lease, &work.charged()?, &reported, landing).await?;
-        Ok(())
-    }
-
-    /// Waits until the result is in the content store, or notes that it must be written later.
-    async fn await_content(&self, work: &mut Work) -> Result<(), EngineError> {
-        let Some(content) = work.content.take() else { return Ok(()) };
-        if !content.await.unwrap_or(false) {
-            self.executions.content_missing(&work.lease.record).await?;
-        }
+        work.state = State::Completed;
         Ok(())
     }
 
     /// The refund is on chain.
-    pub(super) async fn refunded(&self, work: &Work) -> Result<(), EngineError> {
+    pub(super) async fn refunded(&self, work: &mut Work) -> Result<(), EngineError> {
         self.executions.refunded(work.lease).await?;
+        work.state = State::Failed;
         Ok(())
     }
 }

@@ -6,21 +6,12 @@
 
 mod dispatch;
 mod ended;
-mod error;
-mod failure;
 mod follow;
-mod fresh;
-mod handover;
-mod lease;
 mod opening;
 mod refund;
-mod refund_account;
-mod resumed;
+mod run;
 mod settlement;
-mod taken_over;
-mod time_spent;
 mod transactions;
-mod unopened;
 mod view;
 mod work;
 
@@ -44,13 +35,11 @@ use tokio_util::task::TaskTracker;
 
 pub(crate) use self::{
     dispatch::SETTLE_MARGIN_S,
-    ended::{Ended, Stage},
-    error::EngineError,
-    failure::{interrupted, refunded_elsewhere},
+    ended::{Ended, EngineError, Stage, failure, interrupted, refunded_elsewhere},
     opening::ToOpen,
     refund::reported_reason,
-    time_spent::TimeSpent,
     transactions::backoff,
+    work::TimeSpent,
 };
 use crate::{
     admission::{
@@ -128,11 +117,11 @@ impl Engine {
             examinations: Examinations::default(),
             credentials: Credentials::new(executions.pool().clone(), Arc::default()),
             sign_in: SignIn::new(&config.keypair, config.links.site().clone(), config.cluster),
-            gate: Gate::new(config.limits.admission.process),
+            gate: Gate::new(&config.limits),
             large: LargeRequests::default(),
-            refused: RefusedCalls::new(config.limits.admission.refused),
+            refused: RefusedCalls::new(config.limits.refused_calls_per_second),
             uploads: uploads::allowed(),
-            fee_payer: FeePayerWatch::new(config.limits.admission.fee_payer, config.limits.compute_unit_price),
+            fee_payer: FeePayerWatch::new(&config.limits),
             tasks: TaskTracker::new(),
             executions,
             config,

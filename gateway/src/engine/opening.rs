@@ -5,102 +5,93 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crtx_chain::{SignedTransaction, Simulation, instructions::Opening};
+use agent_marketplace::error::MarketplaceError;
+use crtx_chain::{Execution, SignedTransaction, Simulation, instructions::Opening, simulate::Refused};
 use crtx_http::{ApiError, Caller, ErrorCode};
-use crtx_protocol::transaction::Outcome;
-use crtx_store::executions::{Call, State, TransactionKind};
+use crtx_protocol::{transaction::Outcome, usdc::UsdcBase};
+use crtx_store::executions::{Call, Lease, State, TransactionKind};
 use solana_keypair::Keypair;
 use solana_signer::Signer;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{
     Engine,
-    ended::Ended,
-    error::EngineError,
-    handover::RESUME_AFTER,
+    ended::{Ended, EngineError, Step, failure},
+    run::RESUME_AFTER,
     transactions::{landing, stored},
     view::check_is_of,
-    work::{ResumedCall, Work},
+    work::Work,
+};
+use crate::{
+    admission::{fee_payer, insufficient},
+    terms::Terms,
 };
 
 /// Generous limit: unused units cost nothing unless a priority fee is set.
 const OPEN_UNITS: u32 = 80_000;
 
-/// An opening that was signed and simulated, but not sent.
-struct PreparedOpening {
-    transaction: SignedTransaction,
-    simulation: Simulation,
-}
-
-/// An opening that is signed and simulated while the call is admitted. Dropping it cancels the work.
-pub(crate) struct PreparingOpening(AbortOnDropHandle<(Result<PreparedOpening, EngineError>, Duration)>);
+/// An opening that was signed and simulated, but not sent, and how long that took.
+type Prepared = (Result<(SignedTransaction, Simulation), EngineError>, Duration);
 
 /// The opening of a call that is admitted.
-pub(crate) enum ToOpen {
-    Prepared(PreparingOpening),
-    /// Nothing is signed yet. The hash is the one of the terms that the call was checked against.
-    OnTerms([u8; 32]),
+pub(crate) struct ToOpen {
+    pub caller: Caller,
+    /// Of the listing's terms that the call was checked against: the program refuses the opening if the creator has
+    /// changed one of them.
+    pub terms_hash: [u8; 32],
+    /// Signed and simulated while the call is admitted. Dropping it cancels the work. `None`: nothing is signed yet.
+    pub prepared: Option<AbortOnDropHandle<Prepared>>,
 }
 
-/// Whether the escrow is open.
-pub(super) enum Opened {
-    /// This worker opened it a moment ago.
-    Now,
-    /// It was opened earlier, and this worker has not read the record since.
-    Before,
-    No(Ended),
+impl ToOpen {
+    /// Starts to sign and simulate the opening.
+    pub fn prepare(engine: &Arc<Engine>, call: &Call, caller: &Caller, terms_hash: [u8; 32]) -> Self {
+        let (engine, call, signer) = (Arc::clone(engine), call.clone(), caller.clone());
+        let work = async move { engine.sign_and_simulate(&call, &signer, terms_hash).await };
+        let prepared = Some(AbortOnDropHandle::new(tokio::spawn(work)));
+        Self { caller: caller.clone(), terms_hash, prepared }
+    }
 }
 
 impl Engine {
-    /// Starts to sign and simulate the opening of a call. `terms_hash` is the hash of the listing's terms that the call
-    /// was checked against: the program refuses the opening if the creator has changed one of them.
-    pub(crate) fn prepare_opening(
-        self: &Arc<Self>,
-        call: Call,
-        caller: Caller,
-        terms_hash: [u8; 32],
-    ) -> PreparingOpening {
-        let engine = Arc::clone(self);
-        PreparingOpening(AbortOnDropHandle::new(tokio::spawn(async move {
-            let started = Instant::now();
-            let prepared = async {
-                let transaction = engine.sign_opening(&call, &caller, terms_hash).await?;
-                let simulation = engine.chain.simulate(&transaction).await;
-                Ok(PreparedOpening { transaction, simulation })
-            };
-            let prepared = prepared.await;
-            (prepared, started.elapsed())
-        })))
-    }
-
     /// Opens the escrow.
-    pub(super) async fn open(
-        &self,
-        work: &mut Work,
-        caller: &Caller,
-        opening: PreparingOpening,
-    ) -> Result<Opened, EngineError> {
-        let (prepared, took) = opening.0.await.map_err(|_| EngineError::Incomplete("its opening"))?;
+    pub(super) async fn open(&self, work: &mut Work, opening: ToOpen) -> Step {
+        let ToOpen { caller, terms_hash, prepared } = opening;
+        let (prepared, took) = match prepared {
+            Some(task) => task.await.map_err(|_| EngineError::Incomplete("its opening"))?,
+            None => self.sign_and_simulate(&work.call, &caller, terms_hash).await,
+        };
         work.spent.chain = work.spent.chain.saturating_add(took);
-        let PreparedOpening { transaction, simulation } = match prepared {
+        let (transaction, simulation) = match prepared {
             Ok(prepared) => prepared,
             Err(EngineError::Chain(error)) => {
-                return self.not_opened(work.lease, ApiError::unavailable(error)).await.map(Opened::No);
+                return self.not_opened(work.lease, ApiError::unavailable(error)).await.map(Some);
             }
             Err(error) => return Err(error),
         };
         if let Simulation::Refused(refused) = simulation {
-            return self.refused_by_simulation(work, caller, &refused).await;
+            return self.refused_by_simulation(work, &caller, &refused).await;
         }
         self.executions.opening(work.lease, &stored(&transaction)).await?;
         match self.send_unnoted(work, &transaction, self.config.limits.open_patience).await? {
             Outcome::Confirmed { slot } => {
                 self.executions.opened_and_dispatching(work.lease, &landing(&transaction, slot)).await?;
-                Ok(Opened::Now)
+                (work.state, work.fresh) = (State::Running, true);
+                Ok(None)
             }
-            Outcome::Unknown => self.leave(work, RESUME_AFTER, Ended::OpeningUnknown).await.map(Opened::No),
-            Outcome::Rejected { .. } | Outcome::Expired => self.opening_refused(work, Some(caller)).await,
+            Outcome::Unknown => self.leave(work, RESUME_AFTER, Ended::OpeningUnknown).await.map(Some),
+            Outcome::Rejected { .. } | Outcome::Expired => self.opening_refused(work, Some(&caller)).await,
         }
+    }
+
+    async fn sign_and_simulate(&self, call: &Call, caller: &Caller, terms_hash: [u8; 32]) -> Prepared {
+        let started = Instant::now();
+        let prepared = async {
+            let transaction = self.sign_opening(call, caller, terms_hash).await?;
+            let simulation = self.chain.simulate(&transaction).await;
+            Ok((transaction, simulation))
+        };
+        (prepared.await, started.elapsed())
     }
 
     async fn sign_opening(
@@ -118,64 +109,111 @@ impl Engine {
             max_amount: call.amount.0,
             terms_hash: Some(terms_hash),
         };
-        let open = self.instructions.open_execution_with_grant(
-            &caller.wallet,
-            &caller.session_key,
-            &gateway.pubkey(),
-            &opening,
-        );
+        let build = &self.instructions;
+        let open = build.open_execution_with_grant(&caller.wallet, &caller.session_key, &gateway.pubkey(), &opening);
         let blockhash = self.chain.recent_blockhash().await?;
         let mut instructions = self.budget(OPEN_UNITS);
         instructions.push(open);
         Ok(SignedTransaction::sign(&instructions, &[gateway, &session], blockhash)?)
     }
 
+    /// A simulation failed; nothing is sent.
+    async fn refused_by_simulation(&self, work: &mut Work, caller: &Caller, refused: &Refused) -> Step {
+        tracing::info!(error = %refused.error(), "the chain would refuse the opening");
+        let record = match self.chain.account(&work.call.record).await {
+            Ok(read) => self.decode::<Execution>(read.value.as_ref()),
+            Err(error) => return self.never_opened(work.lease, ApiError::unavailable(error)).await.map(Some),
+        };
+        let error = match record {
+            Some(record) => match check_is_of(&record, &work.call) {
+                Ok(()) => {
+                    self.executions.found_open(work.lease).await?;
+                    work.state = State::Pending;
+                    return Ok(None);
+                }
+                Err(error) => error,
+            },
+            None => match self.terms(caller, &work.call.agent).await {
+                Err(reason) => reason,
+                Ok(terms) => in_words(refused, &work.call, &terms),
+            },
+        };
+        self.never_opened(work.lease, error).await.map(Some)
+    }
+
     /// The opening did not land as signed. The record decides, because another worker may have opened it before.
-    async fn opening_refused(&self, work: &Work, caller: Option<&Caller>) -> Result<Opened, EngineError> {
+    async fn opening_refused(&self, work: &mut Work, caller: Option<&Caller>) -> Step {
         if let Some(record) = self.view(&work.call).await?.record {
             if let Err(error) = check_is_of(&record, &work.call) {
-                return self.not_opened(work.lease, error).await.map(Opened::No);
+                return self.not_opened(work.lease, error).await.map(Some);
             }
-            self.executions.opened(work.lease).await?;
-            return Ok(Opened::Before);
+            return self.found_opened(work).await;
         }
         let reason = match caller {
             Some(caller) => self.terms(caller, &work.call.agent).await.err(),
             None => None,
         };
-        // A reason that concerns the call itself wins: a call that lost a race for the wallet's money leaves no
-        // execution.
-        if let Some(reason) = reason.clone().filter(|reason| reason.code != ErrorCode::Unavailable) {
-            return self.never_opened(work.lease, reason).await.map(Opened::No);
-        }
         let error = reason.unwrap_or_else(|| {
             ApiError::new(
                 ErrorCode::Unavailable,
                 "the escrow could not be opened in time; nothing was charged, try again with the same Idempotency-Key",
             )
         });
-        self.not_opened(work.lease, error).await.map(Opened::No)
-    }
-
-    /// Resolves an opening that an earlier worker sent. `None`: the state has changed and the next step must be
-    /// chosen.
-    pub(super) async fn resolve_opening(&self, call: &mut ResumedCall<'_>) -> Result<Option<Ended>, EngineError> {
-        let opened = match self.resolve(call.work, TransactionKind::Open).await? {
-            Outcome::Confirmed { .. } => {
-                self.executions.opened(call.work.lease).await?;
-                Opened::Before
-            }
-            Outcome::Rejected { .. } | Outcome::Expired => self.opening_refused(call.work, None).await?,
-            Outcome::Unknown => {
-                return self.leave(call.work, RESUME_AFTER, Ended::OpeningUnknown).await.map(Some);
-            }
-        };
-        match opened {
-            Opened::No(ended) => Ok(Some(ended)),
-            Opened::Now | Opened::Before => {
-                call.state = State::Pending;
-                Ok(None)
-            }
+        // A reason that concerns the call itself wins: a call that lost a race for the wallet's money leaves no
+        // execution.
+        if error.code == ErrorCode::Unavailable {
+            self.not_opened(work.lease, error).await.map(Some)
+        } else {
+            self.never_opened(work.lease, error).await.map(Some)
         }
     }
+
+    async fn found_opened(&self, work: &mut Work) -> Step {
+        self.executions.opened(work.lease).await?;
+        work.state = State::Pending;
+        Ok(None)
+    }
+
+    /// Resolves an opening that an earlier worker sent.
+    pub(super) async fn resolve_opening(&self, work: &mut Work) -> Step {
+        match self.resolve(work, TransactionKind::Open).await? {
+            Outcome::Confirmed { .. } => self.found_opened(work).await,
+            Outcome::Rejected { .. } | Outcome::Expired => self.opening_refused(work, None).await,
+            Outcome::Unknown => self.leave(work, RESUME_AFTER, Ended::OpeningUnknown).await.map(Some),
+        }
+    }
+
+    /// Ends a call whose escrow was not opened, and stores it as failed.
+    pub(super) async fn not_opened(&self, lease: Lease, error: ApiError) -> Result<Ended, EngineError> {
+        let failure = failure(error.code, None, error.message);
+        self.executions.not_opened(lease, &failure).await?;
+        Ok(Ended::NotOpened(failure))
+    }
+
+    /// Ends a call whose escrow was not opened. If no transaction of it can land any more, its row is deleted: the
+    /// answer has no id, no list shows it, and its idempotency key is free. Otherwise it is stored as failed.
+    async fn never_opened(&self, lease: Lease, error: ApiError) -> Result<Ended, EngineError> {
+        if self.executions.forget(lease).await? {
+            return Ok(Ended::NeverOpened(error));
+        }
+        self.not_opened(lease, error).await
+    }
+}
+
+/// The terms that were read again allow the call, so the cause of the failed simulation is gone or is not one of the
+/// terms.
+fn in_words(refused: &Refused, call: &Call, terms: &Terms) -> ApiError {
+    const PRICE_ROSE: u32 = MarketplaceError::PriceAboveMaximum as u32;
+    const TERMS_CHANGED: u32 = MarketplaceError::TermsChanged as u32;
+    if refused.is_short_of_funds() {
+        return insufficient(terms.funds.holding, terms.funds.approved, UsdcBase(0), call.amount);
+    }
+    let problem = match (refused, refused.program_error()) {
+        (Refused::Payer(_), _) => return fee_payer::empty(),
+        (_, Some(PRICE_ROSE)) => "the agent's price rose while the call was prepared".to_owned(),
+        (_, Some(TERMS_CHANGED)) => "the agent's terms changed while the call was prepared".to_owned(),
+        (Refused::Instruction(error), _) => format!("the chain would refuse to open the escrow ({error})"),
+    };
+    let message = format!("{problem}; nothing was charged, try again");
+    ApiError::new(ErrorCode::Unavailable, message).with_retry_after(Duration::from_secs(1))
 }

@@ -1,83 +1,147 @@
 //! Refunds the escrow. The pause after each refused refund grows, so that no owner can make the gateway pay for
 //! endless refusals.
+//!
+//! The program pays to the account that paid, or to the wallet's associated token account, and nowhere else. An associated
+//! account that the wallet has closed is created again, a few times a day: its rent is this gateway's, and the wallet gets
+//! it when it closes the account once more.
 
 use std::time::Duration;
 
 use agent_marketplace::state::FailureReason;
-use crtx_chain::SignedTransaction;
+use crtx_chain::{
+    Execution, SignedTransaction,
+    instructions::Refund,
+    token::{self, TokenAccount},
+};
 use crtx_protocol::transaction::Outcome;
-use crtx_store::executions::{Failure, State, TransactionKind};
+use crtx_store::executions::{Failure, TransactionKind};
+use solana_instruction::Instruction;
+use solana_pubkey::Pubkey;
 use solana_signer::Signer;
 
 use super::{
     Engine,
-    ended::Ended,
-    error::EngineError,
-    handover::RESUME_AFTER,
-    transactions::{backoff, stored},
+    ended::{Ended, EngineError, Step},
+    run::RESUME_AFTER,
+    transactions::{SETTLE_UNITS, backoff, stored},
     view::ChainView,
-    work::{ResumedCall, Work},
+    work::Work,
 };
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(600);
+/// Creating the associated account uses part of these units.
+const RECREATE_UNITS: u32 = 40_000;
+
+/// The account that receives a refund.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RefundAccount {
+    Existing(Pubkey),
+    /// Neither account can be used. The associated one is created first.
+    Recreated(Pubkey),
+}
 
 impl Engine {
-    /// Refunds the whole escrow. `None`: the state has changed and the next step must be chosen.
-    pub(super) async fn refund(&self, call: &mut ResumedCall<'_>) -> Result<Option<Ended>, EngineError> {
-        let rejections = self.executions.rejections(&call.work.lease.record, TransactionKind::Fail).await?;
-        loop {
-            match self.resolve(call.work, TransactionKind::Fail).await? {
-                Outcome::Confirmed { .. } => return self.refunded_resumed(call).await.map(|()| None),
+    /// Refunds the whole escrow.
+    pub(super) async fn refund(&self, work: &mut Work) -> Step {
+        let is_first = std::mem::take(&mut work.fresh) && work.view.as_ref().is_some_and(ChainView::is_open);
+        let mut rejections = 0;
+        if !is_first {
+            rejections = self.executions.rejections(&work.lease.record, TransactionKind::Fail).await?;
+            match self.resolve(work, TransactionKind::Fail).await? {
+                Outcome::Confirmed { .. } => return self.refunded(work).await.map(|()| None),
                 Outcome::Rejected { .. } | Outcome::Expired => {}
-                Outcome::Unknown => return self.leave_refund(call.work, RESUME_AFTER).await.map(Some),
+                Outcome::Unknown => return self.leave_refund(work, RESUME_AFTER).await,
             }
-            self.refresh_view(call).await?;
-            if self.follow_record(call).await? {
+            self.refresh_view(work).await?;
+            if self.follow_record(work).await? {
                 return Ok(None);
             }
-            let view = call.view.as_ref().ok_or(EngineError::Missing("the record"))?;
-            let transaction = self.sign_refund(call.work, view, rejections).await?;
-            self.executions.refund_signed(call.work.lease, &stored(&transaction)).await?;
-            if rejections > 0
-                && let Some(refusal) = call.work.hold.unless_lost(self.predict_refusal(&transaction)).await?
-            {
-                self.note(&transaction.signature.to_string(), &refusal).await?;
-                return self.leave_refund(call.work, pause_after(rejections)).await.map(Some);
-            }
-            match self.send(call.work, &transaction, self.config.limits.refund_patience).await? {
-                Outcome::Confirmed { .. } => return self.refunded_resumed(call).await.map(|()| None),
-                Outcome::Expired => {}
-                Outcome::Rejected { .. } => {
-                    return self.leave_refund(call.work, pause_after(rejections)).await.map(Some);
-                }
-                Outcome::Unknown => return self.leave_refund(call.work, RESUME_AFTER).await.map(Some),
-            }
+        }
+        let transaction = self.sign_refund(work, rejections).await?;
+        self.executions.refund_signed(work.lease, &stored(&transaction)).await?;
+        if rejections > 0
+            && let Some(refusal) = work.hold.unless_lost(self.predict_refusal(&transaction)).await?
+        {
+            self.note(&transaction.signature.to_string(), &refusal).await?;
+            return self.leave_refund(work, pause_after(rejections)).await;
+        }
+        match self.send(work, &transaction, self.config.limits.refund_patience).await? {
+            Outcome::Confirmed { .. } => self.refunded(work).await.map(|()| None),
+            Outcome::Expired => Ok(None),
+            Outcome::Rejected { .. } => self.leave_refund(work, pause_after(rejections)).await,
+            Outcome::Unknown => self.leave_refund(work, RESUME_AFTER).await,
         }
     }
 
-    async fn refunded_resumed(&self, call: &mut ResumedCall<'_>) -> Result<(), EngineError> {
-        self.refunded(call.work).await?;
-        call.state = State::Failed;
-        Ok(())
-    }
-
-    pub(super) async fn sign_refund(
-        &self,
-        work: &mut Work,
-        view: &ChainView,
-        rejections: u32,
-    ) -> Result<SignedTransaction, EngineError> {
+    async fn sign_refund(&self, work: &mut Work, rejections: u32) -> Result<SignedTransaction, EngineError> {
         let reason = reported_reason(work.failure()?);
-        let (mut instructions, refund) = self.refund_of(&work.lease.record, view.record()?, rejections).await?;
+        let (mut instructions, refund) = self.refund_of(&work.lease.record, work.record()?, rejections).await?;
         let gateway = &*self.config.keypair;
         instructions.push(self.instructions.fail_execution(&gateway.pubkey(), &refund, reason));
         let blockhash = work.spent.on_chain(self.chain.recent_blockhash()).await?;
         Ok(SignedTransaction::sign(&instructions, &[gateway], blockhash)?)
     }
 
-    pub(super) async fn leave_refund(&self, work: &Work, pause: Duration) -> Result<Ended, EngineError> {
-        self.leave(work, pause, Ended::RefundPending(work.failure()?.clone())).await
+    async fn leave_refund(&self, work: &Work, pause: Duration) -> Step {
+        self.leave(work, pause, Ended::RefundPending(work.failure()?.clone())).await.map(Some)
+    }
+
+    /// The refund of an open record, and the instructions that precede it in its transaction.
+    pub(crate) async fn refund_of(
+        &self,
+        address: &Pubkey,
+        record: &Execution,
+        rejections: u32,
+    ) -> Result<(Vec<Instruction>, Refund), EngineError> {
+        let terms = record.terms.ok_or(EngineError::Missing("the terms of an open record"))?;
+        let wallet = &record.caller;
+        let (preparation, refund_token) = match self.refund_account(wallet, &terms.paid_from, rejections).await {
+            RefundAccount::Existing(address) => (self.budget(SETTLE_UNITS), address),
+            RefundAccount::Recreated(address) => {
+                let mut instructions = self.budget(SETTLE_UNITS.saturating_add(RECREATE_UNITS));
+                let (payer, mint) = (self.config.keypair.pubkey(), self.instructions.usdc_mint);
+                instructions.push(token::create_associated_token_account(&payer, wallet, &mint));
+                (instructions, address)
+            }
+        };
+        let (agent, rent_payer, grant) = (record.agent, record.rent_payer, record.grant());
+        Ok((preparation, Refund { agent, record: *address, rent_payer, grant, refund_token }))
+    }
+
+    /// Returns the account for a refund. The accounts are read only after the chain has refused the one that paid.
+    async fn refund_account(&self, wallet: &Pubkey, paid_from: &Pubkey, rejections: u32) -> RefundAccount {
+        if rejections == 0 {
+            return RefundAccount::Existing(*paid_from);
+        }
+        let usual = self.instructions.usdc_of(wallet);
+        let candidates = [*paid_from, usual];
+        let read = match self.chain.accounts(&candidates).await {
+            Ok(read) => read.value,
+            Err(error) => {
+                tracing::warn!(%wallet, %error, "the wallet's accounts could not be read; using the one that paid");
+                return RefundAccount::Existing(*paid_from);
+            }
+        };
+        let exists = read.get(1).is_some_and(Option::is_some);
+        let usable = candidates.into_iter().zip(read).find(|(_, account)| {
+            let account = account.as_ref().and_then(|account| TokenAccount::decode(account).ok());
+            account.is_some_and(|account| {
+                account.owner == *wallet && account.mint == self.instructions.usdc_mint && !account.frozen
+            })
+        });
+        let may_create = || !exists && self.created_accounts.take((), "closed token accounts").is_ok();
+        chosen(usable.map(|(address, _)| address), usual, may_create)
+    }
+}
+
+/// Without an account that can receive money and without a new one, the refund is refused before it costs a fee, and
+/// tried again later: the wallet can have an account again by then.
+fn chosen(usable: Option<Pubkey>, usual: Pubkey, may_create: impl FnOnce() -> bool) -> RefundAccount {
+    match usable {
+        Some(address) => RefundAccount::Existing(address),
+        None if may_create() => RefundAccount::Recreated(usual),
+        None => RefundAccount::Existing(usual),
     }
 }
 
@@ -89,6 +153,26 @@ pub(crate) fn reported_reason(failure: &Failure) -> FailureReason {
 }
 
 /// Returns the pause after one more refusal than `rejections`.
-pub(super) fn pause_after(rejections: u32) -> Duration {
+fn pause_after(rejections: u32) -> Duration {
     backoff(rejections, FIRST_PAUSE, LONGEST_PAUSE)
+}
+
+#[cfg(test)]
+mod tests {
+    use crtx_http::allowance::Allowances;
+
+    use super::*;
+    use crate::engine::CREATED_ACCOUNTS;
+
+    #[test]
+    fn wallets_that_close_their_accounts_again_and_again_get_few_new_ones() {
+        let (usual, other) = (Pubkey::new_from_array([1; 32]), Pubkey::new_from_array([2; 32]));
+        let created = Allowances::new(CREATED_ACCOUNTS);
+        let may_create = || created.take((), "accounts").is_ok();
+        assert_eq!(chosen(Some(other), usual, || panic!("there is one")), RefundAccount::Existing(other));
+        let refunds = (0..1_000).map(|_| chosen(None, usual, may_create));
+        let recreated = refunds.filter(|account| *account == RefundAccount::Recreated(usual)).count();
+        assert!((1..=21).contains(&recreated), "{recreated}");
+        assert_eq!(chosen(None, usual, may_create), RefundAccount::Existing(usual));
+    }
 }

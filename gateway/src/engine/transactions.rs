@@ -11,7 +11,7 @@ use crtx_store::executions::{Landing, StoredTransaction, TransactionKind};
 use solana_instruction::Instruction;
 use uuid::Uuid;
 
-use super::{Engine, error::EngineError, work::Work};
+use super::{Engine, ended::EngineError, work::Work};
 
 /// Generous limit of settlements and refunds: unused units cost nothing unless a priority fee is set.
 pub(super) const SETTLE_UNITS: u32 = 60_000;

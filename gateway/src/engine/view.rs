@@ -10,7 +10,7 @@ use crtx_store::executions::{Call, Charged, Reported, SettledElsewhere};
 use solana_pubkey::Pubkey;
 use solana_sdk_ids::sysvar;
 
-use super::{Engine, error::EngineError};
+use super::{Engine, ended::EngineError};
 use crate::wall_clock::now_unix_s;
 
 /// A node behind a load balancer may lag behind the one that confirmed.
@@ -77,25 +77,30 @@ impl Engine {
 
     /// Reads the record, which was confirmed before, and the accounts that belong to it.
     pub(super) async fn view_of_open(&self, call: &Call) -> Result<ChainView, EngineError> {
-        for _ in 0..READS {
-            let seen = self.view(call).await?;
-            if seen.record.is_some() {
-                return Ok(seen);
-            }
-            tokio::time::sleep(BETWEEN_READS).await;
-        }
-        Err(EngineError::Missing("the record in its confirmed state"))
+        self.view_with(call, "the record in its confirmed state", |_| true).await
     }
 
     /// Reads the record, whose settlement was confirmed before.
     pub(super) async fn view_of_settled(&self, call: &Call) -> Result<Execution, EngineError> {
+        let is_settled = |record: &Execution| record.settled_by().is_some();
+        Ok(*self.view_with(call, "the record in its settled state", is_settled).await?.record()?)
+    }
+
+    /// Reads until the chain has such a record.
+    async fn view_with(
+        &self,
+        call: &Call,
+        what: &'static str,
+        is_it: impl Fn(&Execution) -> bool,
+    ) -> Result<ChainView, EngineError> {
         for _ in 0..READS {
-            if let Some(record) = self.view(call).await?.record.filter(|record| record.settled_by().is_some()) {
-                return Ok(record);
+            let seen = self.view(call).await?;
+            if seen.record.as_ref().is_some_and(&is_it) {
+                return Ok(seen);
             }
             tokio::time::sleep(BETWEEN_READS).await;
         }
-        Err(EngineError::Missing("the record in its settled state"))
+        Err(EngineError::Missing(what))
     }
 
     /// The time of the chain's clock, in seconds since 1970.

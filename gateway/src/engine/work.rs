@@ -1,81 +1,59 @@
-//! One execution that a worker works on.
-//!
-//! A [`FreshCall`] is a call whose escrow this worker opened a moment ago. No other process has sent a transaction of
-//! it, so no step needs to resolve earlier transactions. A [`ResumedCall`] starts from the state in the database: the
-//! chain is read before every step, and earlier transactions are resolved before another one is signed. A fresh call
-//! becomes a resumed call after any unexpected outcome.
+//! One execution that a worker works on under a lease. Work ends between two steps, never in the middle of a query: a
+//! step that finds the lease lost changes nothing, and only waits for the chain or the creator are cancelled.
+
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
-use crtx_store::executions::{Call, Charged, Delivered, Execution, Failure, Lease, SettledElsewhere, State};
+use crtx_chain::{Execution, SignedTransaction};
+use crtx_store::executions::{Call, Charged, Delivered, Executions, Failure, Lease, SettledElsewhere, State};
 use tokio::task::JoinHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
-    error::EngineError,
-    lease::Hold,
-    time_spent::TimeSpent,
+    Engine,
+    ended::EngineError,
     view::{self, ChainView},
 };
 
-/// The fields that both kinds share.
 pub(super) struct Work {
     pub lease: Lease,
     pub hold: Hold,
     pub call: Call,
+    pub state: State,
+    /// This worker opened the escrow a moment ago, and no other transaction of the call exists.
+    pub fresh: bool,
+    /// The last read of the chain; `None` before the first read.
+    pub view: Option<ChainView>,
+    pub dispatched_at: Option<DateTime<Utc>>,
     pub delivered: Option<Delivered>,
+    /// The settlement that was stored together with the result, and is not sent yet.
+    pub settlement: Option<SignedTransaction>,
     pub failure: Option<Failure>,
     pub charged: Option<Charged>,
+    pub settled_elsewhere: Option<SettledElsewhere>,
     /// The task that writes the result to the content store. It returns whether it succeeded.
     pub content: Option<JoinHandle<bool>>,
     pub spent: TimeSpent,
 }
 
-/// A call whose escrow this worker opened a moment ago.
-pub(super) struct FreshCall<'a> {
-    pub work: &'a mut Work,
-    /// The chain after the opening.
-    pub view: ChainView,
-    pub dispatched_at: DateTime<Utc>,
-}
-
-/// An execution that is resumed in its stored state.
-pub(super) struct ResumedCall<'a> {
-    pub work: &'a mut Work,
-    pub state: State,
-    /// The last read of the chain; `None` before the first read.
-    pub view: Option<ChainView>,
-    pub dispatched_at: Option<DateTime<Utc>>,
-    pub settled_elsewhere: Option<SettledElsewhere>,
-}
-
 impl Work {
-    /// Creates the work of a call that was reserved for this worker.
-    pub fn reserved(hold: Hold, lease: Lease, call: Call) -> Self {
+    pub fn new(hold: Hold, lease: Lease, call: Call, state: State) -> Self {
         Self {
             lease,
             hold,
             call,
+            state,
+            fresh: false,
+            view: None,
+            dispatched_at: None,
             delivered: None,
+            settlement: None,
             failure: None,
             charged: None,
+            settled_elsewhere: None,
             content: None,
             spent: TimeSpent::default(),
         }
-    }
-
-    /// Creates the work of a stored execution, with its state and the time of its first dispatch.
-    pub fn stored(hold: Hold, lease: Lease, execution: Execution) -> (Self, State, Option<DateTime<Utc>>) {
-        let work = Self {
-            delivered: execution.delivered,
-            failure: execution.failure,
-            charged: execution.charged,
-            ..Self::reserved(hold, lease, execution.call)
-        };
-        (work, execution.state, execution.dispatched_at)
-    }
-
-    /// Continues from `state`; every step reads the chain first.
-    pub fn resume(&mut self, state: State, dispatched_at: Option<DateTime<Utc>>) -> ResumedCall<'_> {
-        ResumedCall { work: self, state, view: None, dispatched_at, settled_elsewhere: None }
     }
 
     pub fn delivered(&self) -> Result<&Delivered, EngineError> {
@@ -90,30 +68,89 @@ impl Work {
         self.charged.ok_or(EngineError::Incomplete("what it charges"))
     }
 
-    /// Keeps the amounts that the record charges.
-    pub fn saw(&mut self, view: &ChainView) {
-        self.charged = view.record.as_ref().and_then(|record| view::charged(record)).or(self.charged);
-    }
-}
-
-impl<'a> FreshCall<'a> {
-    /// Continues as a resumed call: every step reads the chain first.
-    pub fn resume(self, state: State) -> ResumedCall<'a> {
-        self.work.resume(state, Some(self.dispatched_at))
-    }
-}
-
-impl ResumedCall<'_> {
-    pub fn saw(&mut self, view: ChainView) {
-        self.work.saw(&view);
-        self.view = Some(view);
-    }
-
     pub fn view(&self) -> Result<&ChainView, EngineError> {
         self.view.as_ref().ok_or(EngineError::Missing("the record"))
     }
 
-    pub fn record(&self) -> Result<&crtx_chain::Execution, EngineError> {
+    pub fn record(&self) -> Result<&Execution, EngineError> {
         self.view()?.record()
+    }
+
+    /// Keeps a read of the chain, and the amounts that the record charges.
+    pub fn saw(&mut self, view: ChainView) {
+        self.charged = view.record.as_ref().and_then(|record| view::charged(record)).or(self.charged);
+        self.view = Some(view);
+    }
+}
+
+/// The time that a call waits for the creator and for the chain.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TimeSpent {
+    pub chain: Duration,
+    pub creator: Duration,
+}
+
+impl TimeSpent {
+    pub fn add(&mut self, other: Self) {
+        self.chain = self.chain.saturating_add(other.chain);
+        self.creator = self.creator.saturating_add(other.creator);
+    }
+
+    /// Adds the time of `work` to the time of the chain.
+    pub async fn on_chain<T>(&mut self, work: impl Future<Output = T>) -> T {
+        let started = Instant::now();
+        let value = work.await;
+        self.chain = self.chain.saturating_add(started.elapsed());
+        value
+    }
+}
+
+/// A lease that is renewed until this value is dropped.
+pub(super) struct Hold {
+    lost: CancellationToken,
+    _release: DropGuard,
+}
+
+impl Hold {
+    /// Returns an error if the lease is known to be lost.
+    pub fn check(&self) -> Result<(), EngineError> {
+        if self.lost.is_cancelled() { Err(EngineError::LeaseLost) } else { Ok(()) }
+    }
+
+    /// Waits for `others` until the lease is lost. `others` must not do database work, which could be cancelled in
+    /// the middle of a query.
+    pub async fn unless_lost<T>(&self, others: impl Future<Output = T>) -> Result<T, EngineError> {
+        tokio::select! {
+            biased;
+            value = others => Ok(value),
+            () = self.lost.cancelled() => Err(EngineError::LeaseLost),
+        }
+    }
+}
+
+impl Engine {
+    /// Starts to renew `lease`, three times per lease length.
+    pub(super) fn hold(&self, lease: Lease) -> Hold {
+        let (lost, released) = (CancellationToken::new(), CancellationToken::new());
+        let every = self.config.limits.lease.div_f32(3.0);
+        tokio::spawn(renew(self.executions.clone(), lease, every, lost.clone(), released.clone()));
+        Hold { lost, _release: released.drop_guard() }
+    }
+}
+
+async fn renew(
+    executions: Executions,
+    lease: Lease,
+    every: Duration,
+    lost: CancellationToken,
+    released: CancellationToken,
+) {
+    while released.run_until_cancelled(tokio::time::sleep(every)).await.is_some() {
+        match executions.renew(lease).await {
+            Ok(true) => {}
+            Ok(false) => return lost.cancel(),
+            // The lease may still be valid. Every step checks it, so a step that comes too late changes nothing.
+            Err(error) => tracing::warn!(record = %lease.record, %error, "the lease could not be renewed"),
+        }
     }
 }

@@ -9,11 +9,8 @@ use solana_instruction::Instruction;
 use solana_pubkey::Pubkey;
 use tokio_util::sync::CancellationToken;
 
-use super::send::{Job, send};
-use crate::{
-    engine::{Engine, EngineError},
-    pauses::Pauses,
-};
+use super::send::{Job, Pauses};
+use crate::engine::{Engine, EngineError};
 
 /// Records whose closings fit one transaction: own ones share their rent payer, others may have two each.
 const OWN_PER_TRANSACTION: usize = 8;
@@ -35,7 +32,7 @@ struct Closing {
 /// Closes those of `records` that can be closed by the chain's clock. `own`: this gateway paid their rent.
 pub(super) async fn close(
     engine: &Engine,
-    pauses: &mut Pauses,
+    pauses: &Pauses,
     records: &[Pubkey],
     own: bool,
     now_unix_s: i64,
@@ -50,49 +47,29 @@ pub(super) async fn close(
     let (alone, together): (Vec<_>, Vec<_>) =
         closings.into_iter().partition(|closing| pauses.refusals(&closing.record) > 0);
     let size = if own { OWN_PER_TRANSACTION } else { OTHERS_PER_TRANSACTION };
-    let groups = groups(together, size).into_iter().chain(groups(alone, 1));
-    let sent = futures::stream::iter(groups)
-        .take_until(shutdown.cancelled())
-        .map(|group| {
-            let refused_before = group.iter().any(|closing| pauses.refusals(&closing.record) > 0);
-            async move { (send(engine, &job(engine.budget(units(&group)), &group, own), refused_before).await, group) }
-        })
-        .buffer_unordered(AT_ONCE)
-        .collect::<Vec<_>>()
-        .await;
-    for (outcome, group) in sent {
-        let records: Vec<Pubkey> = group.iter().map(|closing| closing.record).collect();
-        match outcome {
-            Ok(outcome) => pauses.note(&records, &outcome, "close records"),
-            Err(error) => tracing::warn!(?records, %error, "records were not closed"),
+    let send = |group| async move {
+        let job = job(engine.budget(units(group)), group, own);
+        if let Err(error) = job.send(engine, pauses).await {
+            tracing::warn!(%error, "records were not closed");
         }
-    }
+    };
+    let groups = futures::stream::iter(together.chunks(size).chain(alone.chunks(1)));
+    groups.take_until(shutdown.cancelled()).for_each_concurrent(AT_ONCE, send).await;
     Ok(())
-}
-
-fn groups(closings: Vec<Closing>, size: usize) -> Vec<Vec<Closing>> {
-    let mut groups: Vec<Vec<Closing>> = Vec::new();
-    for closing in closings {
-        match groups.last_mut() {
-            Some(group) if group.len() < size => group.push(closing),
-            _ => groups.push(vec![closing]),
-        }
-    }
-    groups
 }
 
 fn units(group: &[Closing]) -> u32 {
     u32::try_from(group.len()).unwrap_or(u32::MAX).saturating_mul(UNITS_PER_CLOSING)
 }
 
-fn job(preparation: Vec<Instruction>, group: &[Closing], own: bool) -> Job {
+fn job(budget: Vec<Instruction>, group: &[Closing], own: bool) -> Job {
+    let closings = group.iter().map(|closing| closing.instruction.clone());
     Job {
         chore: Chore::Close,
         own,
-        preparation,
-        instructions: group.iter().map(|closing| closing.instruction.clone()).collect(),
+        addresses: group.iter().map(|closing| closing.record).collect(),
+        instructions: budget.into_iter().chain(closings).collect(),
         units: units(group),
-        actions: u64::try_from(group.len()).unwrap_or(u64::MAX),
         rent_lamports: group.iter().fold(0, |sum, closing| sum.saturating_add(closing.rent_lamports)),
     }
 }
@@ -163,16 +140,14 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_full_except_the_last() {
+    fn a_transaction_counts_all_its_closings() {
         let closing = || Closing {
             record: Pubkey::new_unique(),
             instruction: Instruction { program_id: Pubkey::new_unique(), accounts: vec![], data: vec![] },
             rent_lamports: 2,
         };
-        let closings: Vec<Closing> = (0..9).map(|_| closing()).collect();
-        let groups = groups(closings, 4);
-        assert_eq!(groups.iter().map(Vec::len).collect::<Vec<_>>(), [4, 4, 1]);
-        let job = job(vec![], &groups[0], true);
-        assert_eq!((job.actions, job.rent_lamports, job.units), (4, 8, 4 * UNITS_PER_CLOSING));
+        let group: Vec<Closing> = (0..4).map(|_| closing()).collect();
+        let job = job(vec![], &group, true);
+        assert_eq!((job.addresses.len(), job.rent_lamports, job.units), (4, 8, 4 * UNITS_PER_CLOSING));
     }
 }

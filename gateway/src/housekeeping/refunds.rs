@@ -5,11 +5,8 @@ use crtx_chain::Execution;
 use crtx_store::housekeeping::Chore;
 use solana_pubkey::Pubkey;
 
-use super::send::{Job, send};
-use crate::{
-    engine::{Engine, EngineError},
-    pauses::Pauses,
-};
+use super::send::{Job, Pauses};
+use crate::engine::{Engine, EngineError};
 
 /// Includes the creation of a token account that the wallet closed.
 const UNITS: u32 = 100_000;
@@ -26,7 +23,7 @@ fn rent_of_open_terms(lamports: u64) -> u64 {
 /// Refunds those of `records` that are open and past their deadline by the chain's clock.
 pub(super) async fn refund(
     engine: &Engine,
-    pauses: &mut Pauses,
+    pauses: &Pauses,
     records: &[Pubkey],
     now_unix_s: i64,
 ) -> Result<(), EngineError> {
@@ -39,13 +36,11 @@ pub(super) async fn refund(
         if execution.terms.is_none_or(|terms| now_unix_s <= terms.deadline_unix_s) {
             continue;
         }
-        let refusals = pauses.refusals(address);
-        let (preparation, refund) = engine.refund_of(address, &execution, refusals).await?;
-        let instruction = engine.instructions.refund_expired_execution(None, &refund);
+        let (mut instructions, refund) = engine.refund_of(address, &execution, pauses.refusals(address)).await?;
+        instructions.push(engine.instructions.refund_expired_execution(None, &refund));
         let rent_lamports = rent_of_open_terms(account.map_or(0, |account| account.lamports));
-        let job = Job { rent_lamports, ..Job::of(Chore::Refund, false, preparation, instruction, UNITS) };
-        let outcome = send(engine, &job, refusals > 0).await?;
-        pauses.note(&[*address], &outcome, "refund an expired execution");
+        let job = Job { rent_lamports, ..Job::of(Chore::Refund, false, *address, instructions, UNITS) };
+        job.send(engine, pauses).await?;
     }
     Ok(())
 }

@@ -5,7 +5,6 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use crtx_chain::RpcUrls;
 use crtx_content::ContentLocation;
-use crtx_gateway::AdmissionLimits;
 use crtx_mirror::source::Deadlines;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -249,17 +248,18 @@ impl Default for GatewaySettings {
 
 impl Default for LimitSettings {
     fn default() -> Self {
-        let AdmissionLimits { calls, process, refused, fee_payer, .. } = AdmissionLimits::default();
+        let limits = crtx_gateway::Limits::default();
+        let (calls, failures) = (limits.calls.under_way, limits.calls.failures_per_hour);
         Self {
-            calls_at_once: process.calls,
-            calls_queued: process.queue,
-            refused_calls_per_second: refused.per_second,
-            wallet_calls: calls.under_way.wallet,
-            agent_calls: calls.under_way.agent,
-            wallet_failures: calls.failures_per_hour.wallet,
-            agent_failures: calls.failures_per_hour.agent,
-            fee_reserve_lamports: fee_payer.reserve_lamports,
-            fee_low_calls: fee_payer.low_calls,
+            calls_at_once: limits.calls_at_once,
+            calls_queued: limits.calls_queued,
+            refused_calls_per_second: limits.refused_calls_per_second,
+            wallet_calls: calls.wallet,
+            agent_calls: calls.agent,
+            wallet_failures: failures.wallet,
+            agent_failures: failures.agent,
+            fee_reserve_lamports: limits.fee_reserve_lamports,
+            fee_low_calls: limits.fee_low_calls,
         }
     }
 }

@@ -5,20 +5,23 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use crtx_api::Deployment;
 use crtx_chain::RpcUrls;
 use crtx_content::{ContentLocation, ContentSources};
-use crtx_gateway::{AdmissionLimits, GatewayConfig, Limits};
+use crtx_gateway::{GatewayConfig, Limits};
 use crtx_http::{Links, outbound::OutboundPolicy};
 use crtx_mirror::{
     IndexerConfig,
     source::{Deadlines, YellowstoneAddress},
 };
 use crtx_protocol::address::Addresses;
-use crtx_store::{admission::PerSubject, pools::PoolSizes};
+use crtx_store::{
+    admission::{CallLimits, PerSubject},
+    pools::PoolSizes,
+};
 use solana_keypair::Keypair;
 use solana_pubkey::Pubkey;
 
 use super::{
     load::{Loaded, Problem, Problems},
-    model::{LimitSettings, Settings},
+    model::Settings,
     secret::Secret,
     values::{DatabaseUrl, Network},
 };
@@ -194,29 +197,21 @@ fn public_rpc_url(settings: &Settings, rpc_urls: &RpcUrls) -> Option<String> {
 }
 
 fn limits(settings: &Settings) -> Limits {
-    let LimitSettings {
-        calls_at_once,
-        calls_queued,
-        refused_calls_per_second,
-        wallet_calls,
-        agent_calls,
-        wallet_failures,
-        agent_failures,
-        fee_reserve_lamports,
-        fee_low_calls,
-    } = settings.limits;
-    let mut admission = AdmissionLimits::default();
-    (admission.process.calls, admission.process.queue) = (calls_at_once, calls_queued);
-    admission.refused.per_second = refused_calls_per_second;
-    admission.calls.under_way = PerSubject { key: wallet_calls, wallet: wallet_calls, agent: agent_calls };
-    admission.calls.failures_per_hour =
-        PerSubject { key: wallet_failures, wallet: wallet_failures, agent: agent_failures };
-    (admission.fee_payer.reserve_lamports, admission.fee_payer.low_calls) = (fee_reserve_lamports, fee_low_calls);
+    let (gateway, limits) = (&settings.gateway, settings.limits);
+    let per_subject = |wallet: u32, agent: u32| PerSubject { key: wallet, wallet, agent };
     Limits {
-        compute_unit_price: settings.gateway.compute_unit_price,
-        housekeeping_every: Duration::from_secs(settings.gateway.housekeeping_seconds),
-        lamports_for_others_per_day: settings.gateway.lamports_for_others_per_day,
-        admission,
+        compute_unit_price: gateway.compute_unit_price,
+        housekeeping_every: Duration::from_secs(gateway.housekeeping_seconds),
+        lamports_for_others_per_day: gateway.lamports_for_others_per_day,
+        calls: CallLimits {
+            under_way: per_subject(limits.wallet_calls, limits.agent_calls),
+            failures_per_hour: per_subject(limits.wallet_failures, limits.agent_failures),
+        },
+        calls_at_once: limits.calls_at_once,
+        calls_queued: limits.calls_queued,
+        refused_calls_per_second: limits.refused_calls_per_second,
+        fee_low_calls: limits.fee_low_calls,
+        fee_reserve_lamports: limits.fee_reserve_lamports,
         ..Limits::default()
     }
 }

@@ -1,11 +1,9 @@
 //! The sweep refunds executions that are past their deadline on chain, also if the database does not have them. What the
 //! database does have is reported with its reason: an execution that expires counts as nobody's failure.
 
-use std::time::Duration;
-
 use agent_marketplace::state::{ExecutionRecord, ExecutionStatus};
 use anchor_lang::Discriminator;
-use crtx_chain::{CommitmentConfig, Execution, Layout, SignedTransaction, filter::AccountFilter};
+use crtx_chain::{CommitmentConfig, Execution, Layout, filter::AccountFilter};
 use crtx_protocol::transaction::Outcome;
 use crtx_store::executions::Failure;
 use futures::StreamExt;
@@ -13,10 +11,8 @@ use solana_pubkey::Pubkey;
 use solana_signer::Signer;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    engine::{Engine, EngineError, interrupted, refunded_elsewhere, reported_reason},
-    pauses::Pauses,
-};
+use super::send::{Pauses, send};
+use crate::engine::{Engine, EngineError, interrupted, refunded_elsewhere, reported_reason};
 
 /// For this long after the deadline, the sweep leaves the refund to the worker of the execution.
 const AFTER_DEADLINE_S: i64 = 10;
@@ -27,8 +23,6 @@ const MOST_PER_SWEEP: usize = 1_000;
 /// From so many refusals on, a refund does not report a failure any more. It is the only one that is accepted if the
 /// program's configuration names another gateway by now.
 const UNREPORTED_AFTER: u32 = 2;
-/// How long the sweep waits for a refund.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Finds and refunds overdue executions, and remembers which refunds the chain refused.
 #[derive(Default)]
@@ -38,7 +32,7 @@ pub(crate) struct Sweeper {
 
 impl Sweeper {
     /// Makes one search of the chain. Errors are logged, and the next sweep tries again.
-    pub async fn sweep(&mut self, engine: &Engine, shutdown: &CancellationToken) {
+    pub async fn sweep(&self, engine: &Engine, shutdown: &CancellationToken) {
         let overdue = match overdue(engine).await {
             Ok(overdue) => overdue,
             Err(error) => {
@@ -47,30 +41,19 @@ impl Sweeper {
             }
         };
         self.pauses.retain(|address| overdue.iter().any(|(overdue, _)| overdue == address));
-        let due: Vec<_> = overdue
-            .into_iter()
-            .filter(|(address, _)| self.pauses.allow(address))
-            .map(|(address, record)| (address, record, self.pauses.refusals(&address)))
-            .take(MOST_PER_SWEEP)
-            .collect();
+        let due: Vec<_> =
+            overdue.into_iter().filter(|(address, _)| self.pauses.allow(address)).take(MOST_PER_SWEEP).collect();
         if due.is_empty() {
             return;
         }
         tracing::info!(executions = due.len(), "refunding executions that are past their deadline");
-        let refunds =
-            futures::stream::iter(due)
-                .take_until(shutdown.cancelled())
-                .map(|(address, record, refusals)| async move {
-                    (address, refund(engine, &address, &record, refusals).await)
-                })
-                .buffer_unordered(AT_ONCE);
-        let mut refunds = std::pin::pin!(refunds);
-        while let Some((address, refunded)) = refunds.next().await {
-            match refunded {
-                Ok(outcome) => self.pauses.note(&[address], &outcome, "refund an overdue execution"),
+        let refund = |(address, record): (Pubkey, Execution)| async move {
+            match refund(engine, &address, &record, self.pauses.refusals(&address)).await {
+                Ok(outcome) => self.pauses.note(&[address], &outcome, "refund of an overdue execution"),
                 Err(error) => tracing::warn!(record = %address, %error, "an overdue execution was not refunded"),
             }
-        }
+        };
+        futures::stream::iter(due).take_until(shutdown.cancelled()).for_each_concurrent(AT_ONCE, refund).await;
     }
 }
 
@@ -105,24 +88,16 @@ async fn overdue(engine: &Engine) -> Result<Vec<(Pubkey, Execution)>, EngineErro
     Ok(overdue.into_iter().map(|(_, address, record)| (address, record)).collect())
 }
 
-/// Refunds one record. Nothing is stored before the transaction is sent: a refund lands at most once, and the next
-/// sweep reads the record again.
+/// Refunds one record.
 async fn refund(engine: &Engine, address: &Pubkey, record: &Execution, refusals: u32) -> Result<Outcome, EngineError> {
     let known = if refusals < UNREPORTED_AFTER { known_failure(engine, address).await? } else { None };
     let (mut instructions, refund) = engine.refund_of(address, record, refusals).await?;
-    let gateway = &*engine.config.keypair;
+    let gateway = engine.config.keypair.pubkey();
     instructions.push(match &known {
-        Some(failure) => engine.instructions.fail_execution(&gateway.pubkey(), &refund, reported_reason(failure)),
+        Some(failure) => engine.instructions.fail_execution(&gateway, &refund, reported_reason(failure)),
         None => engine.instructions.refund_expired_execution(None, &refund),
     });
-    let blockhash = engine.chain.recent_blockhash().await?;
-    let transaction = SignedTransaction::sign(&instructions, &[gateway], blockhash)?;
-    if refusals > 0
-        && let Some(refusal) = engine.predict_refusal(&transaction).await
-    {
-        return Ok(refusal);
-    }
-    let outcome = engine.chain.send_and_confirm(&transaction, PATIENCE).await;
+    let outcome = send(engine, &instructions, refusals > 0).await?;
     if matches!(outcome, Outcome::Confirmed { .. }) {
         engine.executions.follow_refund(address, &known.unwrap_or_else(refunded_elsewhere)).await?;
     }
