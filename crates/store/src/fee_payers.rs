@@ -5,34 +5,20 @@ use solana_pubkey::Pubkey;
 use sqlx::PgExecutor;
 
 use crate::{
-    convert::{amount_from_db, pubkey, saturating_to_db},
+    columns::{Base58, Count},
+    convert::saturating_to_db,
     error::StoreError,
 };
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, sqlx::Type)]
+#[strum(const_into_str, serialize_all = "snake_case")]
+#[sqlx(rename_all = "snake_case")]
 pub enum FeePayerState {
     Ok,
     /// Calls are accepted; an operator should send SOL.
     Low,
     /// New calls are refused; the rest of the balance settles and refunds open ones.
     Empty,
-}
-
-impl FeePayerState {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Low => "low",
-            Self::Empty => "empty",
-        }
-    }
-
-    fn parse(text: &str) -> Result<Self, StoreError> {
-        [Self::Ok, Self::Low, Self::Empty]
-            .into_iter()
-            .find(|state| state.as_str() == text)
-            .ok_or_else(|| StoreError::corrupt("fee payer state", text))
-    }
 }
 
 /// A fee payer at one moment.
@@ -53,7 +39,7 @@ pub async fn store(executor: impl PgExecutor<'_>, payer: &FeePayer) -> Result<()
              lamports = excluded.lamports, state = excluded.state, calls_left = excluded.calls_left, at = now()",
         payer.address.to_string(),
         saturating_to_db(payer.lamports),
-        payer.state.as_str(),
+        payer.state.into_str(),
         saturating_to_db(payer.calls_left),
     )
     .execute(executor)
@@ -63,17 +49,13 @@ pub async fn store(executor: impl PgExecutor<'_>, payer: &FeePayer) -> Result<()
 
 /// The fee payer that was stored last, and when; `None` if no gateway ever ran on this database.
 pub async fn latest(executor: impl PgExecutor<'_>) -> Result<Option<(FeePayer, DateTime<Utc>)>, StoreError> {
-    sqlx::query!("SELECT address, lamports, state, calls_left, at FROM fee_payers ORDER BY at DESC LIMIT 1")
-        .fetch_optional(executor)
-        .await?
-        .map(|row| {
-            let payer = FeePayer {
-                address: pubkey("fee payer", &row.address)?,
-                lamports: amount_from_db("lamports", row.lamports)?,
-                state: FeePayerState::parse(&row.state)?,
-                calls_left: amount_from_db("calls left", row.calls_left)?,
-            };
-            Ok((payer, row.at))
-        })
-        .transpose()
+    let row = sqlx::query!(
+        r#"SELECT address AS "address: Base58", lamports AS "lamports: Count", state AS "state: FeePayerState",
+                  calls_left AS "calls_left: Count", at
+           FROM fee_payers ORDER BY at DESC LIMIT 1"#
+    );
+    Ok(row.fetch_optional(executor).await?.map(|row| {
+        let (address, lamports) = (row.address.into(), row.lamports.into());
+        (FeePayer { address, lamports, state: row.state, calls_left: row.calls_left.into() }, row.at)
+    }))
 }

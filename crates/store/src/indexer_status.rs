@@ -3,13 +3,10 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sqlx::{PgExecutor, PgPool};
+use sqlx::{PgExecutor, PgPool, types::Json};
 use uuid::Uuid;
 
-use crate::{
-    convert::{amount_from_db, amount_to_db, optional_amount_from_db},
-    error::StoreError,
-};
+use crate::{columns::Count, convert::optional_amount_to_db, error::StoreError};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Heartbeat {
@@ -68,9 +65,8 @@ pub struct ProcessRow {
 /// age. Returns how far the clock of this process is ahead of the database's, less what the request may have taken.
 pub async fn beat(pool: &PgPool, beat: &Beat) -> Result<TimeDelta, StoreError> {
     let sent_at = Utc::now();
-    let slot = |slot: Option<u64>| slot.map(|slot| amount_to_db("slot", slot)).transpose();
     let problems = serde_json::to_value(&beat.problems).map_err(|error| StoreError::corrupt("problems", error))?;
-    let chain_slot = slot(beat.chain_slot)?;
+    let chain_slot = optional_amount_to_db("slot", beat.chain_slot)?;
     let database_at = sqlx::query_scalar!(
         r#"WITH forgotten AS (DELETE FROM indexer_processes WHERE at < now() - interval '10 minutes' AND id <> $1)
          INSERT INTO indexer_processes AS p (id, leads, source, streaming, chain_slot, finalized_slot, last_event_at,
@@ -89,7 +85,7 @@ pub async fn beat(pool: &PgPool, beat: &Beat) -> Result<TimeDelta, StoreError> {
         beat.source,
         beat.streaming,
         chain_slot,
-        slot(beat.finalized_slot)?,
+        optional_amount_to_db("slot", beat.finalized_slot)?,
         beat.last_event_at,
         beat.last_change_at,
         problems,
@@ -138,28 +134,25 @@ fn clock_ahead(before: DateTime<Utc>, database: DateTime<Utc>, after: DateTime<U
 pub async fn processes(executor: impl PgExecutor<'_>) -> Result<Vec<ProcessRow>, StoreError> {
     let rows = sqlx::query!(
         r#"SELECT id, started_at, at, extract(epoch FROM now() - at)::float8 AS "silent_s!", leads, source, streaming,
-                  chain_slot, finalized_slot, last_event_at, last_change_at, problems
+                  chain_slot AS "chain_slot: Count", finalized_slot AS "finalized_slot: Count", last_event_at,
+                  last_change_at, problems AS "problems: Json<Vec<Problem>>"
            FROM indexer_processes ORDER BY leads DESC, at DESC, id LIMIT 100"#
     );
-    rows.fetch_all(executor)
-        .await?
-        .into_iter()
-        .map(|row| {
-            let beat = Beat {
-                id: row.id,
-                leads: row.leads,
-                source: row.source,
-                streaming: row.streaming,
-                chain_slot: optional_amount_from_db("slot", row.chain_slot)?,
-                finalized_slot: optional_amount_from_db("slot", row.finalized_slot)?,
-                last_event_at: row.last_event_at,
-                last_change_at: row.last_change_at,
-                problems: serde_json::from_value(row.problems)
-                    .map_err(|error| StoreError::corrupt("problems", error))?,
-            };
-            Ok(ProcessRow { started_at: row.started_at, at: row.at, silent_s: row.silent_s, beat })
-        })
-        .collect()
+    let processes = rows.fetch_all(executor).await?.into_iter().map(|row| {
+        let beat = Beat {
+            id: row.id,
+            leads: row.leads,
+            source: row.source,
+            streaming: row.streaming,
+            chain_slot: row.chain_slot.map(u64::from),
+            finalized_slot: row.finalized_slot.map(u64::from),
+            last_event_at: row.last_event_at,
+            last_change_at: row.last_change_at,
+            problems: row.problems.0,
+        };
+        ProcessRow { started_at: row.started_at, at: row.at, silent_s: row.silent_s, beat }
+    });
+    Ok(processes.collect())
 }
 
 /// Ends the entry of a process that stops.
@@ -170,22 +163,13 @@ pub async fn end(executor: impl PgExecutor<'_>, id: Uuid) -> Result<(), StoreErr
 
 /// The last heartbeat; `None` if no indexer ever ran on this database.
 pub async fn heartbeat(executor: impl PgExecutor<'_>) -> Result<Option<Heartbeat>, StoreError> {
-    sqlx::query!(
-        r#"SELECT chain_slot, streaming, last_change, at, extract(epoch FROM now() - at)::float8 AS "silent_s!"
+    let heartbeat = sqlx::query_as!(
+        Heartbeat,
+        r#"SELECT chain_slot AS "chain_slot: Count", streaming, last_change, at,
+                  extract(epoch FROM now() - at)::float8 AS "silent_s!"
            FROM indexer_heartbeat"#
-    )
-    .fetch_optional(executor)
-    .await?
-    .map(|row| {
-        Ok(Heartbeat {
-            chain_slot: amount_from_db("slot", row.chain_slot)?,
-            streaming: row.streaming,
-            last_change: row.last_change,
-            at: row.at,
-            silent_s: row.silent_s,
-        })
-    })
-    .transpose()
+    );
+    Ok(heartbeat.fetch_optional(executor).await?)
 }
 
 /// Replaces the report of the audit before.

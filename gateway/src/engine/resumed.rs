@@ -17,7 +17,7 @@ impl Engine {
             let hold = self.hold(lease);
             let execution = self.executions.get(&lease.record).await?.ok_or(EngineError::Incomplete("its row"))?;
             let (mut work, state, dispatched_at) = Work::stored(hold, lease, execution);
-            tracing::info!(record = %lease.record, state = state.as_str(), "resuming");
+            tracing::info!(record = %lease.record, state = state.into_str(), "resuming");
             self.carry_on(work.resume(state, dispatched_at)).await
         };
         let result = result.await;

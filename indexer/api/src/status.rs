@@ -151,7 +151,7 @@ async fn fee_payer(connection: &mut ReadConnection) -> Result<Option<FeePayerSta
     Ok(fee_payers::latest(&mut **connection).await?.map(|(payer, at)| FeePayerStatus {
         address: payer.address.to_string(),
         lamports: payer.lamports,
-        state: payer.state.as_str(),
+        state: payer.state.into_str(),
         calls_left: payer.calls_left,
         at: Timestamp(at),
     }))

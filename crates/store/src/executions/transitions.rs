@@ -237,7 +237,7 @@ impl Executions {
             delivered.call_signature.as_ref().map(<[u8; 64]>::as_slice),
             self.process(),
             transaction.signature,
-            TransactionKind::Complete.as_str(),
+            TransactionKind::Complete.into_str(),
             transaction.bytes,
             amount_to_db("block height", transaction.last_valid_block_height)?,
         )
@@ -429,7 +429,7 @@ impl Executions {
         kind: TransactionKind,
         transaction: &StoredTransaction,
     ) -> Step {
-        let from: Vec<String> = from.iter().map(|state| state.as_str().to_owned()).collect();
+        let from: Vec<String> = from.iter().map(|state| state.into_str().to_owned()).collect();
         let inserted = sqlx::query!(
             "WITH moved AS (
                  UPDATE executions SET state = $3, updated_at = now(), lease_process = $9
@@ -439,10 +439,10 @@ impl Executions {
              SELECT $5, record, $6, $7, $8 FROM moved",
             lease.record.to_string(),
             lease.token,
-            to.as_str(),
+            to.into_str(),
             &from,
             transaction.signature,
-            kind.as_str(),
+            kind.into_str(),
             transaction.bytes,
             amount_to_db("block height", transaction.last_valid_block_height)?,
             self.process(),

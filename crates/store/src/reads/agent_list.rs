@@ -9,7 +9,7 @@ use solana_pubkey::Pubkey;
 use sqlx::{PgConnection, PgPool, Postgres, Transaction};
 
 use crate::{
-    convert::{amount_from_db, optional_amount_from_db, pubkey},
+    columns::{Base58, Count, Nullable},
     error::StoreError,
     transaction,
 };
@@ -57,18 +57,14 @@ impl Look {
         let settings = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL enable_seqscan = off;
                         SET LOCAL enable_bitmapscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off";
         sqlx::raw_sql(settings).execute(&mut *transaction).await?;
-        let row = sqlx::query!(
+        let head = sqlx::query_as!(
+            LookHead,
             r#"SELECT pg_current_snapshot()::text AS "seen!",
-                      pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS "next_transaction!",
-                      (SELECT slot FROM mirror_checkpoint) AS slot"#
+                      pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS "next_transaction!: Count",
+                      (SELECT slot FROM mirror_checkpoint) AS "slot!: Nullable<Count>""#
         )
         .fetch_one(&mut *transaction)
         .await?;
-        let head = LookHead {
-            seen: row.seen,
-            next_transaction: amount_from_db("transaction", row.next_transaction)?,
-            slot: optional_amount_from_db("slot", row.slot)?,
-        };
         Ok(Self { transaction, head })
     }
 
@@ -86,7 +82,7 @@ impl Look {
     pub async fn changed(&mut self, seen: Option<&str>) -> Result<Vec<Pubkey>, StoreError> {
         // Before the first transaction nothing was seen. `OFFSET 0`: agents are found for each creator that changed.
         let agents = sqlx::query_scalar!(
-            r#"SELECT agent AS "agent!" FROM mirror_agent_changes
+            r#"SELECT agent AS "agent!: Base58" FROM mirror_agent_changes
                WHERE changed_in >= pg_snapshot_xmin($1::text::pg_snapshot)
                    AND NOT pg_visible_in_snapshot(changed_in, $1::text::pg_snapshot)
                UNION ALL
@@ -97,41 +93,25 @@ impl Look {
             seen.unwrap_or("1:1:"),
             seen.is_some(),
         );
-        let agents = agents.fetch_all(&mut *self.transaction).await?;
-        agents.iter().map(|agent| pubkey("agent address", agent)).collect()
+        Ok(agents.fetch_all(&mut *self.transaction).await?.into_iter().map(Pubkey::from).collect())
     }
 
     /// Those of some agents that lists show.
     pub async fn listed(&mut self, agents: &[Pubkey]) -> Result<Vec<ListedRow>, StoreError> {
         let agents: Vec<String> = agents.iter().map(Pubkey::to_string).collect();
-        let rows = sqlx::query!(
-            r#"SELECT address, creator, price, total_executions, trust, success_rate, avg_execution_time_ms, created_at,
-                      binding, metadata_hash, name AS "name!", tagline AS "tagline!", tags AS "tags!",
+        let rows = sqlx::query_as!(
+            ListedRow,
+            r#"SELECT address AS "address: Base58", creator, price AS "price: Count",
+                      total_executions AS "total_executions: Count", trust AS "trust!: Count",
+                      success_rate AS "success_rate!", avg_execution_time_ms AS "avg_execution_time_ms!: Count",
+                      created_at, binding, metadata_hash, name AS "name!", tagline AS "tagline!", tags AS "tags!",
                       EXISTS (SELECT FROM mirror_creators c
                               WHERE c.wallet = creator AND c.verified AND c.closed_at_slot IS NULL) AS "verified!"
                FROM mirror_agents WHERE address = ANY ($1) AND status = agent_status('active')
                    AND closed_at_slot IS NULL AND name IS NOT NULL"#,
             &agents,
         );
-        let rows = rows.fetch_all(&mut *self.transaction).await?.into_iter().map(|row| {
-            Ok(ListedRow {
-                address: pubkey("agent address", &row.address)?,
-                creator: row.creator,
-                verified: row.verified,
-                price: amount_from_db("price", row.price)?,
-                total_executions: amount_from_db("total executions", row.total_executions)?,
-                trust: amount_from_db("trust", row.trust)?,
-                success_rate: row.success_rate,
-                avg_execution_time_ms: amount_from_db("mean execution time", row.avg_execution_time_ms)?,
-                created_at: row.created_at,
-                binding: row.binding,
-                metadata_hash: row.metadata_hash,
-                name: row.name,
-                tagline: row.tagline,
-                tags: row.tags,
-            })
-        });
-        rows.collect()
+        Ok(rows.fetch_all(&mut *self.transaction).await?)
     }
 
     /// Descriptions of agents with their document's hash. An agent without that document is missing.
@@ -141,17 +121,14 @@ impl Look {
         hashes: &[Vec<u8>],
     ) -> Result<Vec<(Pubkey, String)>, StoreError> {
         let agents: Vec<String> = agents.iter().map(Pubkey::to_string).collect();
-        sqlx::query!(
-            r#"SELECT m.agent AS "agent!", COALESCE(m.document ->> 'description', '') AS "description!"
+        let rows = sqlx::query!(
+            r#"SELECT m.agent AS "agent!: Base58", COALESCE(m.document ->> 'description', '') AS "description!"
                FROM unnest($1::text[], $2::bytea[]) AS wanted (agent, sha256)
                JOIN agent_metadata m ON m.agent = wanted.agent AND m.sha256 = wanted.sha256 AND m.error IS NULL"#,
             &agents,
             hashes,
-        )
-        .fetch_all(&mut *self.transaction)
-        .await?
-        .into_iter()
-        .map(|row| Ok((pubkey("agent address", &row.agent)?, row.description)))
-        .collect()
+        );
+        let rows = rows.fetch_all(&mut *self.transaction).await?;
+        Ok(rows.into_iter().map(|row| (row.agent.into(), row.description)).collect())
     }
 }

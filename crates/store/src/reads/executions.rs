@@ -9,12 +9,11 @@ use solana_pubkey::Pubkey;
 use sqlx::PgExecutor;
 use uuid::Uuid;
 
-use super::{
+use super::{disputes::DisputeStatus, execution_list::ShownStatus};
+use crate::{
     columns::{Base58, Count, Timestamp, Usdc},
-    disputes::DisputeStatus,
-    execution_list::ShownStatus,
+    error::StoreError,
 };
-use crate::error::StoreError;
 
 /// Who submitted the settlement of an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, sqlx::Type)]
