@@ -14,10 +14,6 @@ pub fn amount_to_db(what: &'static str, amount: u64) -> Result<i64, StoreError> 
     i64::try_from(amount).map_err(|_| StoreError::out_of_range(what, amount))
 }
 
-pub fn amount_from_db(what: &'static str, amount: i64) -> Result<u64, StoreError> {
-    u64::try_from(amount).map_err(|_| StoreError::corrupt(what, amount))
-}
-
 pub fn optional_amount_to_db(what: &'static str, amount: Option<u64>) -> Result<Option<i64>, StoreError> {
     amount.map(|amount| amount_to_db(what, amount)).transpose()
 }
