@@ -1,6 +1,36 @@
--- The lists of disputes read `mirror_disputes` itself, in the order of an index for each party and outcome. A dispute costs
--- a paid call and rent, so nobody has so many that their number has to be kept.
+-- The lists of disputes read `mirror_disputes` itself, in the order of an index for each party and outcome.
 
+CREATE TABLE dispute_totals (
+    -- 0: raised by the owner. 1: about its agents. 2: the same without those that it raised itself. 3: all, of nobody.
+    role    smallint NOT NULL,
+    owner   text NOT NULL,
+    outcome smallint NOT NULL,
+    n       bigint NOT NULL,
+    PRIMARY KEY (role, owner, outcome)
+) WITH (fillfactor = 70);
+
+CREATE TABLE dispute_notes (
+    raised_by text NOT NULL,
+    creator   text,
+    outcome   smallint NOT NULL,
+    n         smallint NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
+
+-- The counters that a dispute is in.
+CREATE FUNCTION dispute_keys(raised_by text, creator text) RETURNS TABLE (role smallint, owner text)
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT 0::smallint, raised_by
+    UNION ALL SELECT 1::smallint, creator WHERE creator IS NOT NULL
+    UNION ALL SELECT 2::smallint, creator WHERE creator <> raised_by
+    UNION ALL SELECT 3::smallint, '';
+END;
+
+CREATE FUNCTION fill_dispute_totals() RETURNS void LANGUAGE sql AS $$
+    INSERT INTO dispute_totals (role, owner, outcome, n)
+    SELECT k.role, k.owner, d.outcome, count(*) FROM mirror_disputes d, dispute_keys(d.raised_by, d.creator) k
+    GROUP BY k.role, k.owner, d.outcome
+$$;
 CREATE FUNCTION name_creator_of_dispute() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     NEW.creator := (SELECT a.creator FROM mirror_agents a WHERE a.address = NEW.agent);
@@ -10,8 +40,8 @@ $$;
 CREATE TRIGGER name_creator BEFORE INSERT OR UPDATE OF agent ON mirror_disputes FOR EACH ROW
     WHEN (NEW.creator IS NULL) EXECUTE FUNCTION name_creator_of_dispute();
 
--- The list of executions shows the compensation of their disputes. The function that makes the change switches the joins
--- off.
+-- What follows from new, changed and lost disputes: the list of executions shows their compensation, and lists of
+-- disputes have counters. The function that makes the change switches these joins off.
 CREATE FUNCTION follow_disputes() RETURNS trigger LANGUAGE plpgsql
 SET enable_hashjoin = on SET enable_mergejoin = on AS $$
 DECLARE
@@ -19,8 +49,10 @@ DECLARE
 BEGIN
     IF TG_OP = 'INSERT' THEN
         v_records := ARRAY(SELECT execution FROM inserted ORDER BY execution);
+        INSERT INTO dispute_notes (raised_by, creator, outcome, n) SELECT raised_by, creator, outcome, 1 FROM inserted;
     ELSIF TG_OP = 'DELETE' THEN
         v_records := ARRAY(SELECT execution FROM deleted ORDER BY execution);
+        INSERT INTO dispute_notes (raised_by, creator, outcome, n) SELECT raised_by, creator, outcome, -1 FROM deleted;
     ELSE
         v_records := ARRAY(
             SELECT changed.execution
@@ -28,6 +60,14 @@ BEGIN
             CROSS JOIN LATERAL (VALUES (o.execution), (u.execution)) AS changed (execution)
             WHERE (o.compensation, o.execution) IS DISTINCT FROM (u.compensation, u.execution)
             GROUP BY changed.execution ORDER BY changed.execution);
+        INSERT INTO dispute_notes (raised_by, creator, outcome, n)
+        SELECT c.raised_by, c.creator, c.outcome, c.n
+        FROM inserted u
+        JOIN deleted o ON o.address = u.address
+        CROSS JOIN LATERAL (VALUES (o.raised_by, o.creator, o.outcome, -1::smallint),
+                                   (u.raised_by, u.creator, u.outcome, 1::smallint))
+                           AS c (raised_by, creator, outcome, n)
+        WHERE (o.raised_by, o.creator, o.outcome) IS DISTINCT FROM (u.raised_by, u.creator, u.outcome);
     END IF;
     -- An upsert is an insertion as well, often of nothing.
     IF cardinality(v_records) > 0 THEN
@@ -51,9 +91,8 @@ CREATE INDEX mirror_disputes_by_other_creator ON mirror_disputes (other_creator,
 CREATE INDEX mirror_disputes_by_outcome ON mirror_disputes (outcome, raised_at, address);
 CREATE INDEX mirror_disputes_without_creator ON mirror_disputes (agent) WHERE creator IS NULL;
 
--- The rows of each list, by the role of its owner. 0: it raised them. 1: they are about its agents. 2: the same without
--- those that it raised itself. 3: all, of nobody. Without conditions, so that PostgreSQL reads one of these parts in the
--- order of its index.
+-- The rows of each list, in the roles of `dispute_totals`. Without conditions, so that PostgreSQL reads one of these
+-- parts in the order of its index.
 CREATE VIEW dispute_list_rows AS
 SELECT 0::smallint AS role, raised_by AS owner, outcome, raised_at, address, execution, creator FROM mirror_disputes
 UNION ALL

@@ -127,6 +127,16 @@ BEGIN
     WHERE (agent, day, metric) IN (
         SELECT agent, day, metric FROM agent_days WHERE day < current_date - kept_days() ORDER BY day LIMIT 1000);
     DELETE FROM market_days WHERE day < current_date - kept_days();
+
+    WITH taken AS (
+        DELETE FROM dispute_notes WHERE ctid = ANY (ARRAY(SELECT ctid FROM dispute_notes LIMIT p_most))
+        RETURNING raised_by, creator, outcome, n),
+    added AS (
+        INSERT INTO dispute_totals AS t (role, owner, outcome, n)
+        SELECT k.role, k.owner, d.outcome, sum(d.n) FROM taken d, dispute_keys(d.raised_by, d.creator) k
+        GROUP BY k.role, k.owner, d.outcome
+        ON CONFLICT (role, owner, outcome) DO UPDATE SET n = t.n + excluded.n)
+    SELECT count(*) FROM taken INTO v_taken;
     RETURN v_all + v_taken;
 END
 $$;
@@ -135,9 +145,11 @@ $$;
 CREATE FUNCTION rebuild_lists() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock(1668445312);
-    TRUNCATE execution_list, execution_totals, execution_changes, agent_days, market_days, agent_day_notes;
+    TRUNCATE execution_list, execution_totals, execution_changes, agent_days, market_days,
+             agent_day_notes, dispute_totals, dispute_notes;
     PERFORM fill_execution_list();
     PERFORM fill_agent_days();
+    PERFORM fill_dispute_totals();
 END
 $$;
 

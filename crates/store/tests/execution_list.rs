@@ -366,11 +366,13 @@ async fn a_step_that_changes_nothing_shown_does_not_touch_the_list() {
         pool.execute(change).await.unwrap();
         assert_eq!(sqlx::query_scalar::<_, String>(state).fetch_one(pool).await.unwrap(), before, "{change}");
     }
-    let notes: i64 =
-        sqlx::query_scalar("SELECT (SELECT count(*) FROM execution_notes) + (SELECT count(*) FROM agent_day_notes)")
-            .fetch_one(pool)
-            .await
-            .unwrap();
+    let notes: i64 = sqlx::query_scalar(
+        "SELECT (SELECT count(*) FROM execution_notes) + (SELECT count(*) FROM agent_day_notes)
+              + (SELECT count(*) FROM dispute_notes)",
+    )
+    .fetch_one(pool)
+    .await
+    .unwrap();
     assert_eq!(notes, 0);
 }
 

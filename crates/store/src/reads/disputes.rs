@@ -134,8 +134,10 @@ pub async fn list_disputes(
     // are full and a cursor leads to the end. That subquery, and the one with `OFFSET 0`, read one row by its key each.
     // Outcome 1 is open.
     let list = sqlx::query!(
-        r#"SELECT (SELECT count(*) FROM dispute_list_rows t
-                   WHERE t.role = ANY ($2) AND t.owner = $1 AND t.outcome = ANY ($3)) AS "total!: Count",
+        r#"SELECT ((SELECT COALESCE(sum(t.n), 0) FROM dispute_totals t
+                    WHERE t.role = ANY ($2) AND t.owner = $1 AND t.outcome = ANY ($3))
+                 + (SELECT COALESCE(sum(n.n), 0) FROM dispute_notes n, dispute_keys(n.raised_by, n.creator) k
+                    WHERE k.role = ANY ($2) AND k.owner = $1 AND n.outcome = ANY ($3)))::bigint AS "total!: Count",
                   (SELECT COALESCE(jsonb_agg(to_jsonb(s) ORDER BY p.place), '[]')
                    FROM (SELECT f.address, row_number() OVER (
                              ORDER BY f.open DESC, CASE WHEN f.open THEN f.raised_at END,
