@@ -5,53 +5,33 @@
 -- locks on executions, and in the order of the keys. If the trigger wrote the totals, two transactions could wait
 -- for each other: one for an execution, one for a total. The trigger is in `0013_record_triggers.sql`.
 
--- Settled and refunded executions that came (or, below 0, went), what the settled ones cost, and what creator and platform
--- received of them.
+-- Settled and refunded executions that came (or, below 0, went), what the settled ones cost, and what the creator received.
 CREATE TABLE mirror_total_notes (
     agent     text NOT NULL,
     caller    text NOT NULL,
     completed bigint NOT NULL,
     failed    bigint NOT NULL,
     spent     numeric NOT NULL,
-    earned    numeric NOT NULL,
-    fees      numeric NOT NULL
+    earned    numeric NOT NULL
 );
 
+-- What a wallet paid an agent.
 CREATE TABLE mirror_agent_callers (
-    agent      text NOT NULL,
-    caller     text NOT NULL,
+    caller    text NOT NULL,
+    agent     text NOT NULL,
     -- Settled executions, those with a dispute among them. 0 if a rolled-back chain lost them.
-    executions bigint NOT NULL,
-    -- What the platform received of them, in base units.
-    fees       numeric NOT NULL,
-    PRIMARY KEY (agent, caller)
+    completed bigint NOT NULL,
+    -- Refunded executions.
+    failed    bigint NOT NULL,
+    -- What the settled ones cost, in base units; compensations of disputes are not subtracted.
+    spent     numeric NOT NULL,
+    PRIMARY KEY (caller, agent)
 );
 
 CREATE TABLE mirror_agent_totals (
     agent          text PRIMARY KEY,
     -- Wallets with at least one settled execution.
-    unique_callers bigint NOT NULL
-);
-
-CREATE TABLE mirror_wallet_totals (
-    wallet    text PRIMARY KEY,
-    -- Settled executions, those with a dispute among them.
-    completed bigint NOT NULL,
-    -- Refunded executions.
-    failed    bigint NOT NULL,
-    -- What the settled ones cost, in base units; compensations of disputes are not subtracted.
-    spent     numeric NOT NULL
-);
-
-CREATE TABLE mirror_agent_earnings (
-    agent  text PRIMARY KEY,
+    unique_callers bigint NOT NULL,
     -- What the creator received of settled executions, in base units; slashes are not subtracted.
-    earned numeric NOT NULL
+    earned         numeric NOT NULL
 );
-
--- Listings in lists: active, not closed, and with a checked document.
-CREATE VIEW listed_agents AS
-SELECT address, name, tagline, tags, binding, price, total_executions, trust, success_rate, avg_execution_time_ms,
-       creator, status, created_at
-FROM mirror_agents
-WHERE status = agent_status('active') AND closed_at_slot IS NULL AND name IS NOT NULL;

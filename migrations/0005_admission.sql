@@ -56,7 +56,6 @@ DECLARE
     v_wallet_calls bigint;
     v_key_calls    bigint;
     v_agent_calls  bigint;
-    v_failure      timestamptz;
 BEGIN
     PERFORM pg_advisory_xact_lock(1668445304, hashtext(p_caller));
     PERFORM pg_advisory_xact_lock(1668445305, hashtext(p_agent));
@@ -98,28 +97,17 @@ BEGIN
     END IF;
 
     -- The oldest failure that has to be more than an hour old before one more call fits.
-    SELECT at INTO v_failure FROM call_failures
-    WHERE session_key = p_session_key AND at > v_hour_ago
-    ORDER BY at DESC OFFSET greatest(p_key_failures - 1, 0) LIMIT 1;
-    IF FOUND THEN
-        refusal := 'key_failures';
-    ELSE
-        SELECT at INTO v_failure FROM call_failures
-        WHERE caller = p_caller AND at > v_hour_ago
-        ORDER BY at DESC OFFSET greatest(p_wallet_failures - 1, 0) LIMIT 1;
-        IF FOUND THEN
-            refusal := 'wallet_failures';
-        ELSE
-            SELECT at INTO v_failure FROM call_failures
-            WHERE agent = p_agent AND at > v_hour_ago
-            ORDER BY at DESC OFFSET greatest(p_agent_failures - 1, 0) LIMIT 1;
-            IF FOUND THEN
-                refusal := 'agent_failures';
-            END IF;
-        END IF;
-    END IF;
+    SELECT f.name, extract(epoch FROM f.at - v_hour_ago) INTO refusal, retry_after_s FROM (
+        (SELECT 1 AS place, 'key_failures' AS name, at FROM call_failures WHERE session_key = p_session_key AND at > v_hour_ago
+         ORDER BY at DESC OFFSET greatest(p_key_failures - 1, 0) LIMIT 1)
+        UNION ALL
+        (SELECT 2, 'wallet_failures', at FROM call_failures WHERE caller = p_caller AND at > v_hour_ago
+         ORDER BY at DESC OFFSET greatest(p_wallet_failures - 1, 0) LIMIT 1)
+        UNION ALL
+        (SELECT 3, 'agent_failures', at FROM call_failures WHERE agent = p_agent AND at > v_hour_ago
+         ORDER BY at DESC OFFSET greatest(p_agent_failures - 1, 0) LIMIT 1)) AS f
+    ORDER BY f.place LIMIT 1;
     IF refusal IS NOT NULL THEN
-        retry_after_s := extract(epoch FROM v_failure - v_hour_ago);
         RETURN;
     END IF;
 

@@ -47,9 +47,9 @@ BEGIN
                                        c.creator_amount) m
         WHERE c.finished_at > now() - make_interval(days => kept_days())
         GROUP BY 1, 2, 3)
-    INSERT INTO mirror_total_notes (agent, caller, completed, failed, spent, earned, fees)
+    INSERT INTO mirror_total_notes (agent, caller, completed, failed, spent, earned)
     SELECT agent, caller, sum(n * settled), sum(n * refunded), sum(n * settled * amount),
-           sum(n * settled * creator_amount), sum(n * settled * platform_amount)
+           sum(n * settled * creator_amount)
     FROM (SELECT *, is_settled(status)::int AS settled, is_refunded(status)::int AS refunded FROM changed) AS c
     GROUP BY agent, caller;
     RETURN NULL;

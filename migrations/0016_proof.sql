@@ -94,15 +94,13 @@ CREATE TABLE mirror_rebuild_openings (
 
 -- What the kept totals must be, counted from the executions: the audit compares with it, and keeps it if they differ.
 CREATE VIEW counted_callers AS
-    SELECT agent, caller, count(*) AS executions, sum(platform_amount) AS fees
-    FROM mirror_executions WHERE is_settled(status) GROUP BY agent, caller;
-CREATE VIEW counted_wallets AS
-    SELECT caller AS wallet, count(*) FILTER (WHERE is_settled(status)) AS completed,
+    SELECT caller, agent, count(*) FILTER (WHERE is_settled(status)) AS completed,
            count(*) FILTER (WHERE is_refunded(status)) AS failed,
            COALESCE(sum(amount) FILTER (WHERE is_settled(status)), 0) AS spent
-    FROM mirror_executions WHERE is_settled(status) OR is_refunded(status) GROUP BY caller;
-CREATE VIEW counted_earnings AS
-    SELECT agent, sum(creator_amount) AS earned FROM mirror_executions WHERE is_settled(status) GROUP BY agent;
+    FROM mirror_executions WHERE is_settled(status) OR is_refunded(status) GROUP BY caller, agent;
+CREATE VIEW counted_agents AS
+    SELECT agent, count(DISTINCT caller) AS unique_callers, sum(creator_amount) AS earned
+    FROM mirror_executions WHERE is_settled(status) GROUP BY agent;
 
 -- Fails if the writers of now do not end in a moment.
 CREATE FUNCTION recount_totals() RETURNS void LANGUAGE plpgsql SET lock_timeout = '2s' AS $$
@@ -112,14 +110,9 @@ BEGIN
     DELETE FROM mirror_total_notes;
     DELETE FROM mirror_agent_callers;
     DELETE FROM mirror_agent_totals;
-    DELETE FROM mirror_wallet_totals;
-    DELETE FROM mirror_agent_earnings;
-    INSERT INTO mirror_agent_callers (agent, caller, executions, fees)
-    SELECT agent, caller, executions, fees FROM counted_callers;
-    INSERT INTO mirror_agent_totals (agent, unique_callers)
-    SELECT agent, count(*) FROM counted_callers GROUP BY agent;
-    INSERT INTO mirror_wallet_totals (wallet, completed, failed, spent)
-    SELECT wallet, completed, failed, spent FROM counted_wallets;
-    INSERT INTO mirror_agent_earnings (agent, earned) SELECT agent, earned FROM counted_earnings;
+    INSERT INTO mirror_agent_callers (caller, agent, completed, failed, spent)
+    SELECT caller, agent, completed, failed, spent FROM counted_callers;
+    INSERT INTO mirror_agent_totals (agent, unique_callers, earned)
+    SELECT agent, unique_callers, earned FROM counted_agents;
 END
 $$;

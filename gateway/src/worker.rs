@@ -6,7 +6,6 @@
 use std::{sync::Arc, time::Duration};
 
 use agent_marketplace::state::ExecutionRecord;
-use crtx_chain::ChainError;
 use crtx_store::{
     admission,
     executions::{Claimed, State},

@@ -370,7 +370,7 @@ async fn a_fee_payer_that_runs_out_refuses_new_calls_and_still_settles_open_ones
     let status = async |wanted: FeePayerState| {
         for _ in 0..200 {
             if let Some(payer) = fee_payers::latest(market.database.pool()).await.unwrap()
-                && payer.state == wanted.as_str()
+                && payer.state == wanted.into_str()
             {
                 return payer;
             }

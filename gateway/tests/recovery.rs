@@ -34,7 +34,8 @@ fn task() -> Value {
 
 /// The amount that the key's grant has spent.
 async fn spent(market: &Market) -> u64 {
-    api_keys::list(market.database.pool(), &market.wallet).await.unwrap()[0].spent.0
+    let key = api_keys::find(market.database.pool(), &market.session_key()).await.unwrap().unwrap();
+    key.spent.0
 }
 
 /// Waits until the row is in `state`.

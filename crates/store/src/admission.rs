@@ -14,7 +14,8 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::{
-    convert::{amount_from_db, amount_to_db, saturating_to_db, timeout_to_db},
+    columns::Usdc,
+    convert::{amount_to_db, saturating_to_db, timeout_to_db},
     error::StoreError,
     executions::{Call, Execution, Executions, Lease},
 };
@@ -135,11 +136,11 @@ pub enum Retry {
     Refused(Refusal),
 }
 
-/// The answer of `admit_call` and of the statement around it.
+/// The answer of the statement that writes an accepted call.
 struct Verdict {
     taken: bool,
     refusal: Option<String>,
-    reserved: Option<i64>,
+    reserved: Option<Usdc>,
     retry_after_s: Option<f64>,
     as_of: DateTime<Utc>,
 }
@@ -147,17 +148,17 @@ struct Verdict {
 impl Verdict {
     fn refusal(&self) -> Result<Option<Refusal>, StoreError> {
         let Some(name) = self.refusal.as_deref() else { return Ok(None) };
-        let short = |of| -> Result<Refusal, StoreError> {
-            let reserved = UsdcBase(amount_from_db("reserved amount", self.reserved.unwrap_or(0))?);
-            Ok(Refusal::Short(Shortage { of, reserved, as_of: self.as_of }))
+        let short = |of| {
+            let reserved = self.reserved.map_or(UsdcBase(0), UsdcBase::from);
+            Refusal::Short(Shortage { of, reserved, as_of: self.as_of })
         };
         let failures = |of| {
             let seconds = self.retry_after_s.unwrap_or(0.0).max(0.0);
             Refusal::TooManyFailures { of, retry_after: Duration::try_from_secs_f64(seconds).unwrap_or_default() }
         };
         Ok(Some(match name {
-            "wallet_funds" => short(Money::Wallet)?,
-            "key_funds" => short(Money::Key)?,
+            "wallet_funds" => short(Money::Wallet),
+            "key_funds" => short(Money::Key),
             "key_calls" => Refusal::TooManyUnderWay(Subject::Key),
             "wallet_calls" => Refusal::TooManyUnderWay(Subject::Wallet),
             "agent_calls" => Refusal::TooManyUnderWay(Subject::Agent),
@@ -169,73 +170,6 @@ impl Verdict {
     }
 }
 
-/// The funds as `admit_call` takes them.
-struct FundsArguments {
-    wallet: i64,
-    key: i64,
-    read_at: Option<DateTime<Utc>>,
-    read_age_s: Option<f64>,
-}
-
-impl From<&Funds> for FundsArguments {
-    fn from(funds: &Funds) -> Self {
-        let (read_at, read_age_s) = match funds.read_at {
-            ReadAt::Database(at) => (Some(at), None),
-            ReadAt::Local(at) => (None, Some(at.elapsed().saturating_add(READ_AGE_SLACK).as_secs_f64())),
-        };
-        Self { wallet: saturating_to_db(funds.wallet.0), key: saturating_to_db(funds.key.0), read_at, read_age_s }
-    }
-}
-
-/// Writes a call's row if `admit_call` accepts it. `write` is the SQL that writes it, from the table `verdict` and with
-/// the condition `refusal IS NULL`, up to its `RETURNING`; the parameters of `arguments` start at $22. `commit` is SQL:
-/// the commit waits for the disk unless it is 'off'.
-macro_rules! admit {
-    (
-        $executions:ident, $call:ident, $bounds:ident, $token:ident,
-        commit: $commit:tt, write: $write:tt $(, $argument:expr)* $(,)?
-    ) => {{
-        let mut connection = $executions.pool().acquire().await?;
-        // Only now: the wait for the connection is a part of the age.
-        let funds = FundsArguments::from(&$bounds.funds);
-        let CallLimits { under_way, failures_per_hour: failures } = $bounds.limits;
-        sqlx::query_as!(
-            Verdict,
-            "WITH verdict AS MATERIALIZED (
-                   SELECT a.refusal, a.reserved, a.retry_after_s, a.as_of
-                   FROM set_config('synchronous_commit', " + $commit + ", true) AS durability,
-                        admit_call($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) AS a),
-               written AS (" + $write + " RETURNING record)
-               SELECT EXISTS (SELECT FROM written) AS \"taken!\", refusal, reserved, retry_after_s, as_of AS \"as_of!\"
-               FROM verdict",
-            $call.record.to_string(),
-            $call.caller.to_string(),
-            $call.session_key.as_ref().map(Pubkey::to_string),
-            $call.agent.to_string(),
-            amount_to_db("amount", $call.amount.0)?,
-            funds.wallet,
-            funds.key,
-            funds.read_at,
-            funds.read_age_s,
-            i64::from(under_way.key),
-            i64::from(under_way.wallet),
-            i64::from(under_way.agent),
-            i64::from(failures.key),
-            i64::from(failures.wallet),
-            i64::from(failures.agent),
-            timeout_to_db($call.timeout_seconds)?,
-            $call.endpoint,
-            $call.body_hash.as_slice(),
-            $token,
-            $executions.lease_seconds,
-            $executions.process()
-            $(, $argument)*
-        )
-        .fetch_one(&mut *connection)
-        .await?
-    }};
-}
-
 impl Executions {
     /// Accepts a call and reserves its amount until the chain takes it from the wallet. Nothing is changed if its
     /// record is known already.
@@ -244,7 +178,7 @@ impl Executions {
     /// transaction, and that commit also flushes this one. A crash in between loses a call for which nothing was
     /// signed; its worker finds no row, as if it had lost its lease.
     pub async fn reserve(&self, call: &Call, bounds: &Bounds) -> Result<Reservation, StoreError> {
-        self.insert(call, bounds, None).await
+        self.accept(call, bounds, None).await
     }
 
     /// Accepts an execution that its wallet opened itself at `opened_at`, by the chain's clock: it is `pending`. Its
@@ -260,39 +194,17 @@ impl Executions {
     ) -> Result<Reservation, StoreError> {
         let enough = UsdcBase(u64::MAX);
         let funds = Funds { wallet: enough, key: enough, read_at: ReadAt::Local(Instant::now()) };
-        self.insert(call, &Bounds { funds, limits }, Some(opened_at)).await
+        self.accept(call, &Bounds { funds, limits }, Some(opened_at)).await
     }
 
-    /// `opened_at`: the escrow is open already. The chain's clock can be ahead of the database's; then it counts as
-    /// opened now.
-    async fn insert(
+    async fn accept(
         &self,
         call: &Call,
         bounds: &Bounds,
         opened_at: Option<DateTime<Utc>>,
     ) -> Result<Reservation, StoreError> {
         let token = Uuid::new_v4();
-        // As text: sent as jsonb, a U+0000 that a caller wrote would be refused.
-        let request_text = serde_json::to_string(&call.request).map_err(|e| StoreError::corrupt("request", e))?;
-        let verdict = admit!(self, call, bounds, token,
-            commit: "CASE WHEN $27::timestamptz IS NULL THEN 'off' ELSE current_setting('synchronous_commit') END",
-            write: "
-                   INSERT INTO executions (record, execution_id, caller, agent, session_key, state, idempotency_key,
-                       body_hash, is_async, request, request_hash, amount, timeout_seconds, endpoint,
-                       lease_owner, lease_until, lease_process, created_at, opened_at)
-                   SELECT $1, $22, $2, $4, $3, CASE WHEN $27 IS NULL THEN 'reserved' ELSE 'pending' END, $23, $18,
-                       $24, $25::text::json, $26, $5, $16, $17,
-                       $19, clock_timestamp() + make_interval(secs => $20), $21,
-                       LEAST($27, now()), CASE WHEN $27 IS NULL THEN NULL ELSE LEAST($27, now()) END
-                   FROM verdict WHERE refusal IS NULL
-                   ON CONFLICT DO NOTHING",
-            call.execution_id,
-            call.idempotency_key.as_deref(),
-            call.is_async,
-            request_text,
-            call.request_hash.as_slice(),
-            opened_at,
-        );
+        let verdict = self.write_if_admitted(call, bounds, token, opened_at, false).await?;
         if verdict.taken {
             return Ok(Reservation::New(Lease { record: call.record, token }));
         }
@@ -301,7 +213,7 @@ impl Executions {
         }
         match self.get(&call.record).await? {
             Some(execution) => Ok(Reservation::Existing(Box::new(execution))),
-            None => Err(StoreError::corrupt("execution (another record has its caller and id)", call.execution_id)),
+            None => Err(StoreError::corrupt("execution (it is gone again)", call.execution_id)),
         }
     }
 
@@ -309,23 +221,95 @@ impl Executions {
     /// those of the new `call`; it is a reservation like any other.
     pub async fn retry(&self, call: &Call, bounds: &Bounds) -> Result<Retry, StoreError> {
         let token = Uuid::new_v4();
-        let verdict = admit!(self, call, bounds, token,
-            commit: "'off'",
-            write: "
-                   UPDATE executions
-                   SET state = 'reserved', session_key = $3, amount = $5, timeout_seconds = $16, endpoint = $17,
-                       failure_reason = NULL, error_status = NULL, error_code = NULL, error_message = NULL,
-                       finished_at = NULL, updated_at = now(),
-                       lease_owner = $19, lease_until = clock_timestamp() + make_interval(secs => $20),
-                       lease_process = $21
-                   FROM verdict
-                   WHERE refusal IS NULL AND record = $1 AND body_hash = $18 AND opened_at IS NULL
-                     AND (state = 'failed' OR (state = 'reserved' AND (lease_until IS NULL OR lease_until < now())))",
-        );
+        let verdict = self.write_if_admitted(call, bounds, token, None, true).await?;
         if verdict.taken {
             return Ok(Retry::Taken(Lease { record: call.record, token }));
         }
         Ok(verdict.refusal()?.map_or(Retry::NotNow, Retry::Refused))
+    }
+
+    /// `opened_at`: the escrow is open already. The chain's clock can be ahead of the database's; then it counts as
+    /// opened now. `again`: a row that was never opened and that nobody works on becomes this call.
+    ///
+    /// The lock of the wallet comes before the insertion, so two calls with the same id never insert at the same time.
+    async fn write_if_admitted(
+        &self,
+        call: &Call,
+        bounds: &Bounds,
+        token: Uuid,
+        opened_at: Option<DateTime<Utc>>,
+        again: bool,
+    ) -> Result<Verdict, StoreError> {
+        // As text: sent as jsonb, a U+0000 that a caller wrote would be refused.
+        let request = serde_json::to_string(&call.request).map_err(|error| StoreError::corrupt("request", error))?;
+        let Bounds { funds, limits: CallLimits { under_way, failures_per_hour: failures } } = bounds;
+        let mut connection = self.pool().acquire().await?;
+        // Only now: the wait for the connection is a part of the age.
+        let (read_at, read_age_s) = match funds.read_at {
+            ReadAt::Database(at) => (Some(at), None),
+            ReadAt::Local(at) => (None, Some(at.elapsed().saturating_add(READ_AGE_SLACK).as_secs_f64())),
+        };
+        let verdict = sqlx::query_as!(
+            Verdict,
+            r#"WITH verdict AS MATERIALIZED (
+                   SELECT a.refusal, a.reserved, a.retry_after_s, a.as_of
+                   FROM set_config('synchronous_commit', CASE WHEN $27::timestamptz IS NULL THEN 'off'
+                                                              ELSE current_setting('synchronous_commit') END, true) AS c,
+                        admit_call($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) AS a),
+               written AS (
+                   INSERT INTO executions AS e (record, execution_id, caller, agent, session_key, state, idempotency_key,
+                       body_hash, is_async, request, request_hash, amount, timeout_seconds, endpoint,
+                       lease_owner, lease_until, lease_process, created_at, opened_at)
+                   SELECT $1, $22, $2, $4, $3, CASE WHEN $27 IS NULL THEN 'reserved' ELSE 'pending' END, $23, $18,
+                       $24, $25::text::json, $26, $5, $16, $17,
+                       $19, clock_timestamp() + make_interval(secs => $20), $21,
+                       LEAST($27, now()), CASE WHEN $27 IS NULL THEN NULL ELSE LEAST($27, now()) END
+                   FROM verdict WHERE refusal IS NULL
+                   ON CONFLICT (record) DO UPDATE SET
+                       state = excluded.state, session_key = excluded.session_key, amount = excluded.amount,
+                       timeout_seconds = excluded.timeout_seconds, endpoint = excluded.endpoint,
+                       failure_reason = NULL, error_status = NULL, error_code = NULL, error_message = NULL,
+                       finished_at = NULL, updated_at = now(), lease_owner = excluded.lease_owner,
+                       lease_until = excluded.lease_until, lease_process = excluded.lease_process
+                   WHERE $28 AND e.body_hash = excluded.body_hash AND e.opened_at IS NULL
+                     AND (e.state = 'failed'
+                          OR (e.state = 'reserved' AND (e.lease_until IS NULL OR e.lease_until < now())))
+                   RETURNING record)
+               SELECT EXISTS (SELECT FROM written) AS "taken!", refusal, reserved AS "reserved: Usdc", retry_after_s,
+                      as_of AS "as_of!"
+               FROM verdict"#,
+            call.record.to_string(),
+            call.caller.to_string(),
+            call.session_key.as_ref().map(Pubkey::to_string),
+            call.agent.to_string(),
+            amount_to_db("amount", call.amount.0)?,
+            saturating_to_db(funds.wallet.0),
+            saturating_to_db(funds.key.0),
+            read_at,
+            read_age_s,
+            i64::from(under_way.key),
+            i64::from(under_way.wallet),
+            i64::from(under_way.agent),
+            i64::from(failures.key),
+            i64::from(failures.wallet),
+            i64::from(failures.agent),
+            timeout_to_db(call.timeout_seconds)?,
+            call.endpoint,
+            call.body_hash.as_slice(),
+            token,
+            self.lease_seconds,
+            self.process(),
+            call.execution_id,
+            call.idempotency_key.as_deref(),
+            call.is_async,
+            request,
+            call.request_hash.as_slice(),
+            opened_at,
+            again,
+        )
+        .fetch_one(&mut *connection)
+        .await?;
+        Ok(verdict)
     }
 }
 

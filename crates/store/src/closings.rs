@@ -8,26 +8,18 @@ use solana_pubkey::Pubkey;
 use sqlx::{PgConnection, PgExecutor, PgPool};
 
 use crate::{
-    convert::{amount_from_db, amount_to_db, pubkey},
+    columns::{Base58, Count},
+    convert::amount_to_db,
     error::StoreError,
 };
 
 /// The kinds of accounts that the program closes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(const_into_str, serialize_all = "snake_case")]
 pub enum ClosingKind {
     Execution,
     Dispute,
     Agent,
-}
-
-impl ClosingKind {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Execution => "execution",
-            Self::Dispute => "dispute",
-            Self::Agent => "agent",
-        }
-    }
 }
 
 /// The last bytes of an account, as the event of its closing has them.
@@ -65,7 +57,7 @@ pub async fn store(
         address.to_string(),
         amount_to_db("slot", closing.slot)?,
         closing.signature,
-        kind.as_str(),
+        kind.into_str(),
         closing.data,
         closing.closed_at,
     )
@@ -76,43 +68,29 @@ pub async fn store(
 
 /// The newest closing of an address.
 pub async fn newest(executor: impl PgExecutor<'_>, address: &Pubkey) -> Result<Option<Closing>, StoreError> {
-    sqlx::query!(
-        "SELECT slot, signature, data, closed_at FROM mirror_closings WHERE address = $1 ORDER BY slot DESC LIMIT 1",
+    let closing = sqlx::query_as!(
+        Closing,
+        r#"SELECT slot AS "slot: Count", signature, data, closed_at FROM mirror_closings
+           WHERE address = $1 ORDER BY slot DESC LIMIT 1"#,
         address.to_string(),
-    )
-    .fetch_optional(executor)
-    .await?
-    .map(|row| {
-        Ok(Closing {
-            slot: amount_from_db("slot", row.slot)?,
-            signature: row.signature,
-            data: row.data,
-            closed_at: row.closed_at,
-        })
-    })
-    .transpose()
+    );
+    Ok(closing.fetch_optional(executor).await?)
 }
 
 /// Closed rows whose search is due, longest due first.
 pub async fn wanted(executor: impl PgExecutor<'_>, limit: u32) -> Result<Vec<Wanted>, StoreError> {
-    sqlx::query!(
-        r#"SELECT address, attempts,
-                  GREATEST(extract(epoch FROM now() - since), 0)::bigint AS "age_s!"
+    let rows = sqlx::query!(
+        r#"SELECT address AS "address: Base58", attempts, GREATEST(extract(epoch FROM now() - since), 0)::bigint AS "age_s!"
            FROM mirror_closings_wanted WHERE next_attempt <= now()
            ORDER BY next_attempt, address LIMIT $1"#,
         i64::from(limit),
-    )
-    .fetch_all(executor)
-    .await?
-    .into_iter()
-    .map(|row| {
-        Ok(Wanted {
-            address: pubkey("account address", &row.address)?,
-            attempts: u32::try_from(row.attempts).unwrap_or(0),
-            age: Duration::from_secs(amount_from_db("age", row.age_s)?),
-        })
-    })
-    .collect()
+    );
+    let wanted = rows.fetch_all(executor).await?.into_iter().map(|row| Wanted {
+        address: row.address.into(),
+        attempts: row.attempts.unsigned_abs(),
+        age: Duration::from_secs(row.age_s.unsigned_abs()),
+    });
+    Ok(wanted.collect())
 }
 
 /// The search found it, or nobody needs it any more.
@@ -156,21 +134,17 @@ pub async fn not_found(
 
 /// Random closings, for a look at the chain. The index on the time of closing finds a place to begin.
 pub async fn sample(executor: impl PgExecutor<'_>, limit: u32) -> Result<Vec<(Pubkey, Closing)>, StoreError> {
-    sqlx::query!(
-        "SELECT address, slot, signature, data, closed_at FROM mirror_closings
-         WHERE closed_at <= (SELECT min(closed_at) + random() * (max(closed_at) - min(closed_at)) FROM mirror_closings)
-         ORDER BY closed_at DESC, address LIMIT $1",
+    let rows = sqlx::query!(
+        r#"SELECT address AS "address: Base58", slot AS "slot: Count", signature, data, closed_at FROM mirror_closings
+           WHERE closed_at <= (SELECT min(closed_at) + random() * (max(closed_at) - min(closed_at)) FROM mirror_closings)
+           ORDER BY closed_at DESC, address LIMIT $1"#,
         i64::from(limit),
-    )
-    .fetch_all(executor)
-    .await?
-    .into_iter()
-    .map(|row| {
-        let slot = amount_from_db("slot", row.slot)?;
-        let closing = Closing { slot, signature: row.signature, data: row.data, closed_at: row.closed_at };
-        Ok((pubkey("account address", &row.address)?, closing))
-    })
-    .collect()
+    );
+    let closings = rows.fetch_all(executor).await?.into_iter().map(|row| {
+        let (slot, closed_at) = (row.slot.into(), row.closed_at);
+        (row.address.into(), Closing { slot, signature: row.signature, data: row.data, closed_at })
+    });
+    Ok(closings.collect())
 }
 
 /// Whether a rebuild has read every transaction of the program, so that every closed account is known.

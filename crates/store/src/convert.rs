@@ -14,16 +14,8 @@ pub fn amount_to_db(what: &'static str, amount: u64) -> Result<i64, StoreError> 
     i64::try_from(amount).map_err(|_| StoreError::out_of_range(what, amount))
 }
 
-pub fn amount_from_db(what: &'static str, amount: i64) -> Result<u64, StoreError> {
-    u64::try_from(amount).map_err(|_| StoreError::corrupt(what, amount))
-}
-
 pub fn optional_amount_to_db(what: &'static str, amount: Option<u64>) -> Result<Option<i64>, StoreError> {
     amount.map(|amount| amount_to_db(what, amount)).transpose()
-}
-
-pub fn optional_amount_from_db(what: &'static str, amount: Option<i64>) -> Result<Option<u64>, StoreError> {
-    amount.map(|amount| amount_from_db(what, amount)).transpose()
 }
 
 /// For numbers that are only shown: a value that no bigint holds becomes the largest one.
@@ -39,11 +31,6 @@ pub fn time_to_db(what: &'static str, unix_s: i64) -> Result<DateTime<Utc>, Stor
 /// An address that the program stores as zeros if there is none.
 pub fn optional_address(address: &Pubkey) -> Option<String> {
     (*address != Pubkey::default()).then(|| address.to_string())
-}
-
-/// A hash or signature, whose length the schema fixes.
-pub fn fixed_bytes<const N: usize>(what: &'static str, bytes: &[u8]) -> Result<[u8; N], StoreError> {
-    bytes.try_into().map_err(|_| StoreError::corrupt(what, format!("{} bytes", bytes.len())))
 }
 
 pub fn timeout_to_db(seconds: u32) -> Result<i32, StoreError> {

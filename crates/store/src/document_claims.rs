@@ -6,11 +6,7 @@ use solana_pubkey::Pubkey;
 use sqlx::{PgExecutor, PgPool};
 use uuid::Uuid;
 
-use crate::{
-    convert::{fixed_bytes, pubkey},
-    error::StoreError,
-    transaction,
-};
+use crate::{columns::Base58, error::StoreError, transaction};
 
 /// Key of the advisory lock: one process at a time claims.
 const LOCK: i64 = 0x6372_7478_0000_0016;
@@ -101,7 +97,8 @@ pub async fn claim(pool: &PgPool, holder: Uuid, limits: ClaimLimits) -> Result<V
                    creator = excluded.creator, host = excluded.host, holder = excluded.holder, until = excluded.until
                RETURNING t.agent
            )
-           SELECT r.address, r.creator, r.metadata_hash, r.metadata_uri, r.attempts AS "attempts!"
+           SELECT r.address AS "agent: Base58", r.creator AS "creator: Base58", r.metadata_hash AS "sha256: [u8; 32]",
+                  r.metadata_uri, r.attempts AS "attempts!"
            FROM ranked r JOIN claimed ON claimed.agent = r.address
            ORDER BY r.attempts > 0, r.place"#,
         holder,
@@ -115,17 +112,12 @@ pub async fn claim(pool: &PgPool, holder: Uuid, limits: ClaimLimits) -> Result<V
     .fetch_all(&mut *transaction)
     .await?;
     transaction.commit().await?;
-    rows.into_iter()
-        .map(|row| {
-            let wanted = Wanted {
-                agent: pubkey("agent address", &row.address)?,
-                sha256: fixed_bytes("metadata hash", &row.metadata_hash)?,
-                uri: row.metadata_uri,
-                attempts: u32::try_from(row.attempts).map_err(|_| StoreError::corrupt("attempts", row.attempts))?,
-            };
-            Ok(Claimed { wanted, creator: pubkey("creator", &row.creator)? })
-        })
-        .collect()
+    let claimed = rows.into_iter().map(|row| {
+        let (agent, attempts) = (row.agent.into(), row.attempts.unsigned_abs());
+        let wanted = Wanted { agent, sha256: row.sha256, uri: row.metadata_uri, attempts };
+        Claimed { wanted, creator: row.creator.into() }
+    });
+    Ok(claimed.collect())
 }
 
 /// Ends the lease of a document whose fetch is over, also of another process. What to do next is in `agent_metadata`.

@@ -6,28 +6,20 @@ use sqlx::PgExecutor;
 use utoipa::ToSchema;
 
 use crate::{
+    columns::{Count, Timestamp},
     convert::saturating_to_db,
     error::StoreError,
-    reads::{Count, Timestamp},
 };
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, sqlx::Type)]
+#[strum(const_into_str, serialize_all = "snake_case")]
+#[sqlx(rename_all = "snake_case")]
 pub enum FeePayerState {
     Ok,
     /// Calls are accepted; an operator should send SOL.
     Low,
     /// New calls are refused; the rest of the balance settles and refunds open ones.
     Empty,
-}
-
-impl FeePayerState {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Low => "low",
-            Self::Empty => "empty",
-        }
-    }
 }
 
 /// A fee payer at one moment.
@@ -48,7 +40,7 @@ pub async fn store(executor: impl PgExecutor<'_>, payer: &FeePayer) -> Result<()
              lamports = excluded.lamports, state = excluded.state, calls_left = excluded.calls_left, at = now()",
         payer.address.to_string(),
         saturating_to_db(payer.lamports),
-        payer.state.as_str(),
+        payer.state.into_str(),
         saturating_to_db(payer.calls_left),
     )
     .execute(executor)

@@ -11,7 +11,8 @@ use solana_pubkey::Pubkey;
 use sqlx::{PgConnection, PgExecutor, PgPool, Postgres, Transaction};
 
 use crate::{
-    convert::{amount_from_db, amount_to_db, fixed_bytes, pubkey},
+    columns::{Base58, Count},
+    convert::amount_to_db,
     error::StoreError,
     transaction,
 };
@@ -56,8 +57,9 @@ pub enum Reference {
     Listing { creator: Pubkey },
 }
 
-/// What becomes of a held piece.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What becomes of a held piece, as the SQL function `content_fate` names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(const_into_str, serialize_all = "snake_case")]
 pub enum Fate {
     /// It joins the content that stays for ever.
     Kept,
@@ -65,17 +67,6 @@ pub enum Fate {
     Listed,
     /// It is dropped after its time.
     Dropped,
-}
-
-impl Fate {
-    /// As the SQL function `content_fate` names it.
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Kept => "kept",
-            Self::Listed => "listed",
-            Self::Dropped => "dropped",
-        }
-    }
 }
 
 /// Longest content of a listing that is held for it.
@@ -104,7 +95,7 @@ pub async fn reference(executor: impl PgExecutor<'_>, sha256: &[u8; 32]) -> Resu
     let row = sqlx::query!(
         r#"SELECT is_kept_for_ever($1) AS "lasting!",
                   (SELECT creator FROM mirror_agents WHERE metadata_hash = $1 AND closed_at_slot IS NULL
-                   ORDER BY address LIMIT 1) AS creator"#,
+                   ORDER BY address LIMIT 1) AS "creator: Base58""#,
         sha256.as_slice()
     )
     .fetch_one(executor)
@@ -112,8 +103,7 @@ pub async fn reference(executor: impl PgExecutor<'_>, sha256: &[u8; 32]) -> Resu
     if row.lasting {
         return Ok(Some(Reference::Lasting));
     }
-    let creator = row.creator.map(|creator| pubkey("creator", &creator)).transpose()?;
-    Ok(creator.map(|creator| Reference::Listing { creator }))
+    Ok(row.creator.map(|creator| Reference::Listing { creator: creator.into() }))
 }
 
 /// Notes that the wallet holds these pieces from now on, if the limits allow it: all of them or none. The bytes are
@@ -186,13 +176,13 @@ pub async fn search(
     most: u32,
 ) -> Result<Search, StoreError> {
     let rows = sqlx::query!(
-        r#"SELECT sha256, content_fate(sha256, size, $5) = $2 AS "found!"
+        r#"SELECT sha256 AS "sha256: [u8; 32]", content_fate(sha256, size, $5) = $2 AS "found!"
            FROM (SELECT DISTINCT sha256, size FROM held_content
                  WHERE sha256 > $3 AND held_at < now() - make_interval(secs => $1) AND NOT ($2 = 'listed' AND listed)
                  ORDER BY sha256 LIMIT $4) AS old
            ORDER BY sha256"#,
         held_for.as_secs_f64(),
-        fate.as_str(),
+        fate.into_str(),
         after.as_ref().map_or(&[][..], |after| &after[..]),
         i64::from(most),
         max_listed(),
@@ -200,9 +190,8 @@ pub async fn search(
     .fetch_all(executor)
     .await?;
     let is_full = u32::try_from(rows.len()).is_ok_and(|looked_at| looked_at >= most);
-    let last = rows.last().filter(|_| is_full).map(|row| fixed_bytes("content hash", &row.sha256)).transpose()?;
-    let found = rows.iter().filter(|row| row.found).map(|row| fixed_bytes("content hash", &row.sha256));
-    Ok(Search { found: found.collect::<Result<_, _>>()?, last })
+    let last = rows.last().filter(|_| is_full).map(|row| row.sha256);
+    Ok(Search { found: rows.iter().filter(|row| row.found).map(|row| row.sha256).collect(), last })
 }
 
 /// Notes that listings refer to these pieces.
@@ -238,7 +227,7 @@ pub async fn release(
          WHERE sha256 = $1 AND held_at < now() - make_interval(secs => $2) AND content_fate($1, size, $4) = $3",
         sha256.as_slice(),
         held_for.as_secs_f64(),
-        fate.as_str(),
+        fate.into_str(),
         max_listed(),
     )
     .execute(&mut *transaction)
@@ -277,8 +266,8 @@ async fn other_pieces(
     keep_for: Duration,
 ) -> Result<Others, StoreError> {
     let row = sqlx::query!(
-        r#"SELECT k.known AS "known!", w.pieces AS "pieces!", w.bytes AS "bytes!", w.seconds AS "seconds!",
-                  t.pieces AS "kind_pieces!", t.bytes AS "kind_bytes!"
+        r#"SELECT k.known AS "known!", w.pieces AS "pieces!: Count", w.bytes AS "bytes!: Count", w.seconds AS "seconds!",
+                  t.pieces AS "kind_pieces!: Count", t.bytes AS "kind_bytes!: Count"
            FROM (SELECT is_known_wallet($1) AS known) AS k,
                 LATERAL (
                     SELECT count(*) FILTER (WHERE alone) AS pieces, COALESCE(sum(size), 0)::bigint AS bytes,
@@ -296,13 +285,10 @@ async fn other_pieces(
     )
     .fetch_one(connection)
     .await?;
-    let room = |pieces, bytes| -> Result<Room, StoreError> {
-        Ok(Room { pieces: amount_from_db("pieces", pieces)?, bytes: amount_from_db("bytes", bytes)? })
-    };
     Ok(Others {
         is_known: row.known,
-        of_wallet: room(row.pieces, row.bytes)?,
-        of_kind: room(row.kind_pieces, row.kind_bytes)?,
+        of_wallet: Room { pieces: row.pieces.into(), bytes: row.bytes.into() },
+        of_kind: Room { pieces: row.kind_pieces.into(), bytes: row.kind_bytes.into() },
         until_oldest_is_due: keep_for.saturating_sub(Duration::try_from_secs_f64(row.seconds).unwrap_or_default()),
     })
 }

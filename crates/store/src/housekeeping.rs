@@ -8,13 +8,14 @@ use sqlx::PgExecutor;
 use utoipa::ToSchema;
 
 use crate::{
-    convert::{amount_from_db, pubkey, saturating_to_db},
+    columns::{Base58, Count},
+    convert::saturating_to_db,
     error::StoreError,
-    reads::Count,
 };
 
 /// One kind of work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(const_into_str, serialize_all = "snake_case")]
 pub enum Chore {
     /// Refunds an execution that is past its deadline.
     Refund,
@@ -28,15 +29,6 @@ pub enum Chore {
 
 impl Chore {
     pub const ALL: [Self; 4] = [Self::Refund, Self::Close, Self::ExpireDispute, Self::ApplyAnnouncement];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Refund => "refund",
-            Self::Close => "close",
-            Self::ExpireDispute => "expire_dispute",
-            Self::ApplyAnnouncement => "apply_announcement",
-        }
-    }
 }
 
 // What was done, with the fees of refused transactions.
@@ -59,7 +51,7 @@ pub async fn count(executor: impl PgExecutor<'_>, chore: Chore, own: bool, done:
              actions = h.actions + excluded.actions,
              fees_lamports = h.fees_lamports + excluded.fees_lamports,
              rent_lamports = h.rent_lamports + excluded.rent_lamports",
-        chore.as_str(),
+        chore.into_str(),
         own,
         saturating_to_db(done.actions),
         saturating_to_db(done.fees_lamports),
@@ -78,7 +70,7 @@ pub async fn total(executor: impl PgExecutor<'_>, chore: Chore) -> Result<Done, 
                   COALESCE(sum(fees_lamports), 0)::bigint AS "fees_lamports!: Count",
                   COALESCE(sum(rent_lamports), 0)::bigint AS "rent_lamports!: Count"
            FROM housekeeping WHERE chore = $1"#,
-        chore.as_str()
+        chore.into_str()
     );
     Ok(done.fetch_one(executor).await?)
 }
@@ -86,12 +78,12 @@ pub async fn total(executor: impl PgExecutor<'_>, chore: Chore) -> Result<Done, 
 /// Fees that were paid today for work whose rent is not the operator's own.
 pub async fn spent_for_others_today(executor: impl PgExecutor<'_>) -> Result<u64, StoreError> {
     let spent = sqlx::query_scalar!(
-        r#"SELECT COALESCE(sum(fees_lamports), 0)::bigint AS "spent!"
+        r#"SELECT COALESCE(sum(fees_lamports), 0)::bigint AS "spent!: Count"
            FROM housekeeping WHERE day = current_date AND NOT own"#
     )
     .fetch_one(executor)
     .await?;
-    amount_from_db("fees", spent)
+    Ok(spent.into())
 }
 
 /// Records that ended and whose dispute window is over at `now`, oldest first. `rent_payer`: only those whose rent this
@@ -104,11 +96,11 @@ pub async fn closable(
     most: i64,
 ) -> Result<Vec<Pubkey>, StoreError> {
     let found = sqlx::query_scalar!(
-        "SELECT address FROM mirror_executions
+        r#"SELECT address AS "address: Base58" FROM mirror_executions
          WHERE closed_at_slot IS NULL AND finished_at IS NOT NULL AND status <> record_status('disputed')
            AND finished_at < $1 AND finished_at + make_interval(secs => dispute_window_s) < $1
            AND (rent_payer = $2) = $3
-         ORDER BY finished_at, address LIMIT $4",
+         ORDER BY finished_at, address LIMIT $4"#,
         now,
         rent_payer.to_string(),
         own,
@@ -116,7 +108,7 @@ pub async fn closable(
     )
     .fetch_all(executor)
     .await?;
-    addresses(&found)
+    Ok(found.into_iter().map(Pubkey::from).collect())
 }
 
 /// Open records that are past their deadline at `now` and whose rent another address than `rent_payer` paid, oldest
@@ -128,16 +120,16 @@ pub async fn overdue_of_others(
     most: i64,
 ) -> Result<Vec<Pubkey>, StoreError> {
     let found = sqlx::query_scalar!(
-        "SELECT address FROM mirror_executions
+        r#"SELECT address AS "address: Base58" FROM mirror_executions
          WHERE closed_at_slot IS NULL AND status = record_status('open') AND deadline_at < $1 AND rent_payer <> $2
-         ORDER BY deadline_at, address LIMIT $3",
+         ORDER BY deadline_at, address LIMIT $3"#,
         now,
         rent_payer.to_string(),
         most,
     )
     .fetch_all(executor)
     .await?;
-    addresses(&found)
+    Ok(found.into_iter().map(Pubkey::from).collect())
 }
 
 /// Records whose dispute was raised before `raised_before` and is not decided, oldest first.
@@ -147,17 +139,13 @@ pub async fn undecided(
     most: i64,
 ) -> Result<Vec<Pubkey>, StoreError> {
     let found = sqlx::query_scalar!(
-        "SELECT execution FROM mirror_disputes
+        r#"SELECT execution AS "execution: Base58" FROM mirror_disputes
          WHERE closed_at_slot IS NULL AND resolved_at IS NULL AND raised_at < $1
-         ORDER BY raised_at, address LIMIT $2",
+         ORDER BY raised_at, address LIMIT $2"#,
         raised_before,
         most,
     )
     .fetch_all(executor)
     .await?;
-    addresses(&found)
-}
-
-fn addresses(found: &[String]) -> Result<Vec<Pubkey>, StoreError> {
-    found.iter().map(|address| pubkey("record", address)).collect()
+    Ok(found.into_iter().map(Pubkey::from).collect())
 }

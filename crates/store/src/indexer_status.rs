@@ -8,9 +8,9 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::{
-    convert::{amount_from_db, amount_to_db},
+    columns::{Count, Timestamp},
+    convert::optional_amount_to_db,
     error::StoreError,
-    reads::{Count, Timestamp},
 };
 
 #[derive(Clone, Debug, PartialEq)]
@@ -93,9 +93,8 @@ pub struct ProcessRow {
 /// age. Returns how far the clock of this process is ahead of the database's, less what the request may have taken.
 pub async fn beat(pool: &PgPool, beat: &Beat) -> Result<TimeDelta, StoreError> {
     let sent_at = Utc::now();
-    let slot = |slot: Option<u64>| slot.map(|slot| amount_to_db("slot", slot)).transpose();
     let problems = serde_json::to_value(&beat.problems).map_err(|error| StoreError::corrupt("problems", error))?;
-    let chain_slot = slot(beat.chain_slot)?;
+    let chain_slot = optional_amount_to_db("slot", beat.chain_slot)?;
     let database_at = sqlx::query_scalar!(
         r#"WITH forgotten AS (DELETE FROM indexer_processes WHERE at < now() - interval '10 minutes' AND id <> $1)
          INSERT INTO indexer_processes AS p (id, leads, source, streaming, chain_slot, finalized_slot, last_event_at,
@@ -114,7 +113,7 @@ pub async fn beat(pool: &PgPool, beat: &Beat) -> Result<TimeDelta, StoreError> {
         beat.source,
         beat.streaming,
         chain_slot,
-        slot(beat.finalized_slot)?,
+        optional_amount_to_db("slot", beat.finalized_slot)?,
         beat.last_event_at,
         beat.last_change_at,
         problems,
@@ -181,22 +180,13 @@ pub async fn end(executor: impl PgExecutor<'_>, id: Uuid) -> Result<(), StoreErr
 
 /// The last heartbeat; `None` if no indexer ever ran on this database.
 pub async fn heartbeat(executor: impl PgExecutor<'_>) -> Result<Option<Heartbeat>, StoreError> {
-    sqlx::query!(
-        r#"SELECT chain_slot, streaming, last_change, at, extract(epoch FROM now() - at)::float8 AS "silent_s!"
+    let heartbeat = sqlx::query_as!(
+        Heartbeat,
+        r#"SELECT chain_slot AS "chain_slot: Count", streaming, last_change, at,
+                  extract(epoch FROM now() - at)::float8 AS "silent_s!"
            FROM indexer_heartbeat"#
-    )
-    .fetch_optional(executor)
-    .await?
-    .map(|row| {
-        Ok(Heartbeat {
-            chain_slot: amount_from_db("slot", row.chain_slot)?,
-            streaming: row.streaming,
-            last_change: row.last_change,
-            at: row.at,
-            silent_s: row.silent_s,
-        })
-    })
-    .transpose()
+    );
+    Ok(heartbeat.fetch_optional(executor).await?)
 }
 
 /// Replaces the report of the audit before.

@@ -9,6 +9,7 @@ pub mod api_keys;
 pub mod audit;
 pub mod clocks;
 pub mod closings;
+mod columns;
 mod convert;
 mod database;
 pub mod document_claims;

@@ -6,7 +6,7 @@ use solana_pubkey::Pubkey;
 use sqlx::PgPool;
 
 use crate::{
-    convert::pubkey,
+    columns::Base58,
     error::StoreError,
     mirror::{self, Batch},
     transaction,
@@ -44,8 +44,8 @@ pub async fn database_time(pool: &PgPool) -> Result<DateTime<Utc>, StoreError> {
 /// lost; the chain's history shows which.
 pub async fn unaccounted(pool: &PgPool, present: &[Pubkey]) -> Result<Vec<Pubkey>, StoreError> {
     let present: Vec<String> = present.iter().map(Pubkey::to_string).collect();
-    sqlx::query_scalar!(
-        r#"SELECT known.address AS "address!" FROM (
+    let unaccounted = sqlx::query_scalar!(
+        r#"SELECT known.address AS "address!: Base58" FROM (
                SELECT address FROM mirror_accounts
                UNION SELECT record FROM executions
                    WHERE opened_at IS NOT NULL AND (state <> 'failed' OR error_code IS DISTINCT FROM 'unavailable')
@@ -53,12 +53,8 @@ pub async fn unaccounted(pool: &PgPool, present: &[Pubkey]) -> Result<Vec<Pubkey
            LEFT JOIN unnest($1::text[]) AS there (address) USING (address)
            WHERE there.address IS NULL"#,
         &present,
-    )
-    .fetch_all(pool)
-    .await?
-    .iter()
-    .map(|address| pubkey("account address", address))
-    .collect()
+    );
+    Ok(unaccounted.fetch_all(pool).await?.into_iter().map(Pubkey::from).collect())
 }
 
 /// Makes the gateway's rows and the mirror agree with the chain, in one transaction. Only what the chain has lost

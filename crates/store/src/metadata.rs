@@ -19,7 +19,8 @@ const KEPT_EARLIER: i64 = 9;
 const MAX_PRUNED: i64 = 1_000;
 
 /// Which kind of failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(const_into_str, prefix = "document_", serialize_all = "snake_case")]
 pub enum FailureKind {
     /// Nobody delivered the document.
     Unavailable,
@@ -27,17 +28,6 @@ pub enum FailureKind {
     Mismatch,
     /// The bytes are the right ones and of no use.
     Invalid,
-}
-
-impl FailureKind {
-    /// As it is stored and shown.
-    pub const fn code(self) -> &'static str {
-        match self {
-            Self::Unavailable => "document_unavailable",
-            Self::Mismatch => "document_mismatch",
-            Self::Invalid => "document_invalid",
-        }
-    }
 }
 
 /// Keeps a document with its bytes as they were fetched, and gives its lease back. The caller has checked their SHA-256
@@ -114,7 +104,7 @@ pub async fn store_failure(pool: &PgPool, wanted: &Wanted, failure: Failure<'_>)
         wanted.sha256.as_slice(),
         wanted.uri,
         without_nul(failure.message),
-        failure.kind.code(),
+        failure.kind.into_str(),
         next_count(wanted),
         failure.retry_in.as_secs_f64(),
     )

@@ -2,11 +2,7 @@
 
 use sqlx::{PgConnection, PgExecutor, PgPool};
 
-use crate::{
-    convert::{amount_from_db, amount_to_db},
-    error::StoreError,
-    transaction,
-};
+use crate::{columns::Count, convert::amount_to_db, error::StoreError, transaction};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress {
@@ -27,26 +23,13 @@ pub struct Progress {
 
 /// `None` if no rebuild was begun.
 pub async fn progress(executor: impl PgExecutor<'_>) -> Result<Option<Progress>, StoreError> {
-    let row = sqlx::query!(
-        r#"SELECT genesis_hash, known, cursor, listed, transactions, read, closings, openings,
+    let progress = sqlx::query_as!(
+        Progress,
+        r#"SELECT genesis_hash, known, cursor, listed, transactions AS "transactions: Count", read AS "read: Count",
+                  closings AS "closings: Count", openings AS "openings: Count",
                   finished_at IS NOT NULL AS "is_finished!" FROM mirror_rebuild"#
     );
-    row.fetch_optional(executor)
-        .await?
-        .map(|row| {
-            Ok(Progress {
-                genesis_hash: row.genesis_hash,
-                known: row.known,
-                cursor: row.cursor,
-                listed: row.listed,
-                transactions: amount_from_db("count", row.transactions)?,
-                read: amount_from_db("count", row.read)?,
-                closings: amount_from_db("count", row.closings)?,
-                openings: amount_from_db("count", row.openings)?,
-                is_finished: row.is_finished,
-            })
-        })
-        .transpose()
+    Ok(progress.fetch_optional(executor).await?)
 }
 
 /// Begins a rebuild, or goes on with one of the same chain. `settle_grace_s`: before the first configuration.

@@ -6,38 +6,20 @@ use solana_pubkey::Pubkey;
 use sqlx::{PgExecutor, PgPool};
 use uuid::Uuid;
 
-use crate::{
-    convert::{fixed_bytes, pubkey},
-    error::StoreError,
-    transaction,
-};
+use crate::{columns::Base58, error::StoreError, transaction};
 
 /// A wallet that signs in once more ends its oldest session.
 pub const MOST_PER_WALLET: i64 = 20;
 
 /// How the token of a session is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr, sqlx::Type)]
+#[strum(const_into_str, serialize_all = "snake_case")]
+#[sqlx(rename_all = "snake_case")]
 pub enum SessionKind {
     /// In the header `Authorization`.
     Bearer,
     /// In a cookie.
     Cookie,
-}
-
-impl SessionKind {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Bearer => "bearer",
-            Self::Cookie => "cookie",
-        }
-    }
-
-    fn from_db(text: &str) -> Result<Self, StoreError> {
-        [Self::Bearer, Self::Cookie]
-            .into_iter()
-            .find(|kind| kind.as_str() == text)
-            .ok_or_else(|| StoreError::corrupt("session kind", text))
-    }
 }
 
 /// A session to be stored. It has no secret part.
@@ -77,39 +59,6 @@ pub struct SessionRow {
     pub is_use_due: bool,
 }
 
-/// A row as it is selected.
-struct StoredSession {
-    session_id: Uuid,
-    token_hash: Vec<u8>,
-    wallet: String,
-    kind: String,
-    created_at: DateTime<Utc>,
-    last_used_at: Option<DateTime<Utc>>,
-    expires_at: DateTime<Utc>,
-    ended: bool,
-    expired: bool,
-    is_use_due: bool,
-}
-
-impl TryFrom<StoredSession> for SessionRow {
-    type Error = StoreError;
-
-    fn try_from(row: StoredSession) -> Result<Self, StoreError> {
-        Ok(Self {
-            session_id: row.session_id,
-            token_hash: fixed_bytes("hash of a session token", &row.token_hash)?,
-            wallet: pubkey("wallet", &row.wallet)?,
-            kind: SessionKind::from_db(&row.kind)?,
-            created_at: row.created_at,
-            last_used_at: row.last_used_at,
-            expires_at: row.expires_at,
-            ended: row.ended,
-            expired: row.expired,
-            is_use_due: row.is_use_due,
-        })
-    }
-}
-
 /// Uses the challenge up and stores the session, in one transaction. `None`: the challenge was used before.
 pub async fn open(
     pool: &PgPool,
@@ -140,21 +89,22 @@ pub async fn open(
     .execute(&mut *transaction)
     .await?;
     let row = sqlx::query_as!(
-        StoredSession,
+        SessionRow,
         r#"INSERT INTO sessions (session_id, token_hash, wallet, kind, created_at, expires_at)
            VALUES ($1, $2, $3, $4, clock_timestamp(), now() + make_interval(secs => $5))
-           RETURNING session_id, token_hash, wallet, kind, created_at, last_used_at, expires_at,
+           RETURNING session_id, token_hash AS "token_hash: [u8; 32]", wallet AS "wallet: Base58",
+               kind AS "kind: SessionKind", created_at, last_used_at, expires_at,
                false AS "ended!", false AS "expired!", true AS "is_use_due!""#,
         Uuid::new_v4(),
         session.token_hash.as_slice(),
         &wallet,
-        session.kind.as_str(),
+        session.kind.into_str(),
         session.lifetime.as_seconds_f64(),
     )
     .fetch_one(&mut *transaction)
     .await?;
     transaction.commit().await?;
-    Ok(Some(row.try_into()?))
+    Ok(Some(row))
 }
 
 /// The session with that token, over or not. `last_used_at` is correct to ten seconds.
@@ -166,21 +116,23 @@ pub async fn find(executor: impl PgExecutor<'_>, token_hash: &[u8; 32]) -> Resul
 pub async fn find_all(executor: impl PgExecutor<'_>, token_hashes: &[[u8; 32]]) -> Result<Vec<SessionRow>, StoreError> {
     let hashes: Vec<Vec<u8>> = token_hashes.iter().map(|hash| hash.to_vec()).collect();
     let rows = sqlx::query_as!(
-        StoredSession,
-        r#"SELECT session_id, token_hash, wallet, kind, created_at, last_used_at, expires_at,
+        SessionRow,
+        r#"SELECT session_id, token_hash AS "token_hash: [u8; 32]", wallet AS "wallet: Base58",
+                  kind AS "kind: SessionKind", created_at, last_used_at, expires_at,
                   ended_at IS NOT NULL AS "ended!", expires_at <= now() AS "expired!",
                   COALESCE(last_used_at < now() - interval '10 seconds', true) AS "is_use_due!"
            FROM sessions WHERE token_hash = ANY($1)"#,
         &hashes,
     );
-    rows.fetch_all(executor).await?.into_iter().map(SessionRow::try_from).collect()
+    Ok(rows.fetch_all(executor).await?)
 }
 
 /// The sessions of a wallet that are not over, newest first.
 pub async fn list(executor: impl PgExecutor<'_>, wallet: &Pubkey) -> Result<Vec<SessionRow>, StoreError> {
     let rows = sqlx::query_as!(
-        StoredSession,
-        r#"SELECT session_id, token_hash, wallet, kind, created_at, last_used_at, expires_at,
+        SessionRow,
+        r#"SELECT session_id, token_hash AS "token_hash: [u8; 32]", wallet AS "wallet: Base58",
+                  kind AS "kind: SessionKind", created_at, last_used_at, expires_at,
                   false AS "ended!", false AS "expired!",
                   COALESCE(last_used_at < now() - interval '10 seconds', true) AS "is_use_due!"
            FROM sessions
@@ -188,7 +140,7 @@ pub async fn list(executor: impl PgExecutor<'_>, wallet: &Pubkey) -> Result<Vec<
            ORDER BY created_at DESC, session_id LIMIT 100"#,
         wallet.to_string(),
     );
-    rows.fetch_all(executor).await?.into_iter().map(SessionRow::try_from).collect()
+    Ok(rows.fetch_all(executor).await?)
 }
 
 /// Ends a session of that wallet. False if the wallet has no such session, or it is over.

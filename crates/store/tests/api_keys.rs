@@ -77,8 +77,8 @@ async fn only_its_owner_revokes_a_key_and_only_once() {
     assert!(!api_keys::revoke(pool, &wallet(3), &wallet(1)).await.expect("done"));
     assert!(api_keys::revoke(pool, &wallet(2), &wallet(1)).await.expect("done"));
     assert!(!api_keys::revoke(pool, &wallet(2), &wallet(1)).await.expect("done"));
-    let keys = api_keys::list(pool, &wallet(2)).await.expect("read");
-    assert_eq!(keys.iter().map(|key| key.revoked_at.is_some()).collect::<Vec<_>>(), [true, false]);
+    let keys = api_keys::page(pool, &wallet(2), Page { limit: 10, offset: 0 }).await.expect("read");
+    assert_eq!(keys.iter().map(|key| key.revoked).collect::<Vec<_>>(), [false, true]);
 }
 
 #[tokio::test]

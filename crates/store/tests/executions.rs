@@ -26,6 +26,7 @@ use crtx_store::{
 };
 use serde_json::{Map, json};
 use solana_pubkey::Pubkey;
+use strum::VariantArray as _;
 use uuid::Uuid;
 
 const LEASE: Duration = Duration::from_secs(60);
@@ -70,7 +71,7 @@ fn reported() -> Reported {
 
 /// Whatever state they are in.
 async fn claim(executions: &Executions, limit: u32) -> Vec<Lease> {
-    executions.claim(&State::ALL, limit).await.unwrap().into_iter().map(|claimed| claimed.lease).collect()
+    executions.claim(State::VARIANTS, limit).await.unwrap().into_iter().map(|claimed| claimed.lease).collect()
 }
 
 async fn reserved(executions: &Executions, seed: u8) -> Lease {

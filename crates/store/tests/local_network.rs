@@ -16,6 +16,7 @@ use crtx_store::{
         fixtures::{self, call, unbounded, wallet},
     },
 };
+use strum::VariantArray as _;
 use uuid::Uuid;
 
 async fn reserved(executions: &Executions, seed: u8) -> Lease {
@@ -106,7 +107,7 @@ async fn rows_follow_a_chain_that_was_rolled_back() {
     assert_eq!((lost.status, lost.code.as_str()), (503, "unavailable"));
 
     // What is open again can be taken up at once.
-    let claimed = executions.claim(&State::ALL, 10).await.unwrap();
+    let claimed = executions.claim(State::VARIANTS, 10).await.unwrap();
     assert_eq!(claimed.len(), 2, "the reserved one is still leased");
     assert!(unaccounted(database.pool(), &records).await.unwrap().is_empty());
     let again = realign(database.pool(), &now).await.unwrap();

@@ -61,7 +61,7 @@ impl Engine {
         let result = async {
             let hold = self.hold(lease);
             let execution = self.executions.get(&lease.record).await?.ok_or(EngineError::Incomplete("its row"))?;
-            tracing::info!(record = %lease.record, state = execution.state.as_str(), "resuming");
+            tracing::info!(record = %lease.record, state = execution.state.into_str(), "resuming");
             let mut work = Work {
                 dispatched_at: execution.dispatched_at,
                 delivered: execution.delivered,

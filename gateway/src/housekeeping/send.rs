@@ -49,7 +49,7 @@ impl Job {
     pub async fn send(self, engine: &Engine, pauses: &Pauses) -> Result<(), EngineError> {
         let refused_before = self.addresses.iter().any(|address| pauses.refusals(address) > 0);
         let outcome = send(engine, &self.instructions, refused_before).await?;
-        pauses.note(&self.addresses, &outcome, self.chore.as_str());
+        pauses.note(&self.addresses, &outcome, self.chore.into_str());
         let price = engine.config.limits.compute_unit_price;
         let priority = u64::from(self.units).saturating_mul(price).div_ceil(1_000_000);
         let fees_lamports = LAMPORTS_PER_SIGNATURE.saturating_add(priority);

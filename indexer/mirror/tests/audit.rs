@@ -147,7 +147,7 @@ async fn a_true_mirror_is_ok_and_the_report_counts_what_was_compared() {
     assert!(compared(CheckName::Closings) >= 1);
     assert_eq!(compared(CheckName::Vaults), 1);
     assert_eq!(compared(CheckName::Listings), 2);
-    assert!(compared(CheckName::Totals) >= 3);
+    assert!(compared(CheckName::Totals) >= 2);
 }
 
 #[tokio::test]
@@ -329,9 +329,9 @@ async fn an_altered_document_is_found_wherever_it_was_altered() {
 #[tokio::test]
 async fn an_altered_total_of_the_mirror_is_found() {
     for (alter, says) in [
-        ("UPDATE mirror_agent_totals SET unique_callers = 9", "unique_callers is 9, its records make 1"),
-        ("UPDATE mirror_wallet_totals SET spent = 1", "wallet_totals"),
-        ("UPDATE mirror_agent_earnings SET earned = 1", "agent_earnings is 1"),
+        ("UPDATE mirror_agent_totals SET unique_callers = 9", "agent_totals is 9 unique callers"),
+        ("UPDATE mirror_agent_totals SET earned = 1", "earned 1, its records make 1 unique callers"),
+        ("UPDATE mirror_agent_callers SET spent = 1", "spent 1, its records make"),
         ("DELETE FROM mirror_agent_callers", "agent_callers"),
     ] {
         let market = Market::open().await;
@@ -538,10 +538,10 @@ async fn an_altered_closed_row_is_written_again_from_the_transaction_that_closed
 async fn altered_totals_and_lists_are_made_again_from_their_rows() {
     let market = Market::open().await;
     for (table, alteration, check) in [
-        ("mirror_agent_callers", "executions = executions + 5", CheckName::Totals),
+        ("mirror_agent_callers", "completed = completed + 5", CheckName::Totals),
+        ("mirror_agent_callers", "spent = 1", CheckName::Totals),
         ("mirror_agent_totals", "unique_callers = 9", CheckName::Totals),
-        ("mirror_wallet_totals", "spent = 1", CheckName::Totals),
-        ("mirror_agent_earnings", "earned = 1", CheckName::Totals),
+        ("mirror_agent_totals", "earned = 1", CheckName::Totals),
         ("execution_list", "cost = cost + 1", CheckName::Lists),
     ] {
         crtx_store::execution_list::fold_all(market.pool()).await.expect("folded");

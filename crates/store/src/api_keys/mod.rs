@@ -5,5 +5,5 @@ mod rows;
 mod shown;
 
 pub use ownership::{MOST_PER_WALLET, Registered, Registration, register, rename, revoke_pair};
-pub use rows::{ApiKeyRow, NewApiKey, find, find_all, insert, list, revoke, touch};
+pub use rows::{ApiKeyRow, NewApiKey, find, find_all, insert, revoke, touch};
 pub use shown::{GrantLimits, ShownKey, count, needed, page, shown};

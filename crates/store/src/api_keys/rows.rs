@@ -3,10 +3,10 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use crtx_protocol::{api_key::KeyNetwork, usdc::UsdcBase};
 use solana_pubkey::Pubkey;
-use sqlx::{PgExecutor, PgPool};
+use sqlx::{Decode, PgExecutor, PgPool, Postgres, error::BoxDynError, postgres::PgValueRef};
 
 use crate::{
-    convert::{amount_from_db, pubkey},
+    columns::{Base58, Count, Usdc},
     error::StoreError,
 };
 
@@ -52,43 +52,6 @@ impl ApiKeyRow {
     }
 }
 
-/// A row as it is selected.
-struct StoredKey {
-    session_public_key: String,
-    wallet: String,
-    grant_address: String,
-    name: Option<String>,
-    network: String,
-    last_four: Option<String>,
-    proven: bool,
-    created_at: DateTime<Utc>,
-    last_used_at: Option<DateTime<Utc>>,
-    revoked_at: Option<DateTime<Utc>>,
-    execution_count: i64,
-    spent: i64,
-}
-
-impl TryFrom<StoredKey> for ApiKeyRow {
-    type Error = StoreError;
-
-    fn try_from(row: StoredKey) -> Result<Self, StoreError> {
-        Ok(Self {
-            session_public_key: pubkey("session public key", &row.session_public_key)?,
-            wallet: pubkey("wallet", &row.wallet)?,
-            grant: pubkey("grant", &row.grant_address)?,
-            name: row.name,
-            network: network_from_db(&row.network)?,
-            last_four: row.last_four,
-            proven: row.proven,
-            created_at: row.created_at,
-            last_used_at: row.last_used_at,
-            revoked_at: row.revoked_at,
-            execution_count: amount_from_db("execution count", row.execution_count)?,
-            spent: UsdcBase(amount_from_db("amount spent", row.spent)?),
-        })
-    }
-}
-
 pub(super) const fn network_to_db(network: KeyNetwork) -> &'static str {
     match network {
         KeyNetwork::Live => "live",
@@ -96,11 +59,22 @@ pub(super) const fn network_to_db(network: KeyNetwork) -> &'static str {
     }
 }
 
-fn network_from_db(text: &str) -> Result<KeyNetwork, StoreError> {
-    match text {
-        "live" => Ok(KeyNetwork::Live),
-        "test" => Ok(KeyNetwork::Test),
-        other => Err(StoreError::corrupt("key network", other)),
+/// The network of a stored key.
+struct Network(KeyNetwork);
+
+impl<'r> Decode<'r, Postgres> for Network {
+    fn decode(value: PgValueRef<'r>) -> Result<Self, BoxDynError> {
+        match <&str as Decode<Postgres>>::decode(value)? {
+            "live" => Ok(Self(KeyNetwork::Live)),
+            "test" => Ok(Self(KeyNetwork::Test)),
+            other => Err(format!("no network of keys is called {other}").into()),
+        }
+    }
+}
+
+impl From<Network> for KeyNetwork {
+    fn from(Network(network): Network) -> Self {
+        network
     }
 }
 
@@ -134,32 +108,17 @@ pub async fn find_all(
 ) -> Result<Vec<ApiKeyRow>, StoreError> {
     let keys: Vec<String> = session_public_keys.iter().map(Pubkey::to_string).collect();
     let rows = sqlx::query_as!(
-        StoredKey,
-        r#"SELECT k.session_public_key AS "session_public_key!", k.wallet AS "wallet!",
-                  k.grant_address AS "grant_address!", k.name, k.network AS "network!", k.last_four,
+        ApiKeyRow,
+        r#"SELECT k.session_public_key AS "session_public_key!: Base58", k.wallet AS "wallet!: Base58",
+                  k.grant_address AS "grant!: Base58", k.name, k.network AS "network!: Network", k.last_four,
                   k.proven AS "proven!", k.created_at AS "created_at!", k.last_used_at,
                   COALESCE(k.revoked_at, CASE WHEN g.revoked THEN g.observed_at END) AS "revoked_at?",
-                  k.execution_count AS "execution_count!", k.spent AS "spent!"
+                  k.execution_count AS "execution_count!: Count", k.spent AS "spent!: Usdc"
            FROM api_keys k LEFT JOIN mirror_grants g ON g.address = k.grant_address
            WHERE k.session_public_key = ANY($1) AND k.proven"#,
         &keys,
     );
-    rows.fetch_all(executor).await?.into_iter().map(ApiKeyRow::try_from).collect()
-}
-
-/// All stored keys of a wallet, oldest first. They are revoked as in [`find`].
-pub async fn list(executor: impl PgExecutor<'_>, wallet: &Pubkey) -> Result<Vec<ApiKeyRow>, StoreError> {
-    let rows = sqlx::query_as!(
-        StoredKey,
-        r#"SELECT k.session_public_key, k.wallet, k.grant_address, k.name, k.network, k.last_four, k.proven,
-                  k.created_at, k.last_used_at,
-                  COALESCE(k.revoked_at, CASE WHEN g.revoked THEN g.observed_at END) AS "revoked_at?",
-                  k.execution_count, k.spent
-           FROM api_keys k LEFT JOIN mirror_grants g ON g.address = k.grant_address
-           WHERE k.wallet = $1 ORDER BY k.created_at, k.session_public_key"#,
-        wallet.to_string(),
-    );
-    rows.fetch_all(executor).await?.into_iter().map(ApiKeyRow::try_from).collect()
+    Ok(rows.fetch_all(executor).await?)
 }
 
 /// Revokes a key of that wallet permanently. False if the wallet has no such key, or it is revoked already.

@@ -6,7 +6,7 @@ use solana_pubkey::Pubkey;
 use sqlx::PgExecutor;
 
 use crate::{
-    convert::{amount_from_db, pubkey},
+    columns::{Base58, Count, Usdc},
     error::StoreError,
     reads::Page,
 };
@@ -45,59 +45,6 @@ pub struct ShownKey {
     pub revoked: bool,
     /// `None` until the mirror shows the grant.
     pub limits: Option<GrantLimits>,
-}
-
-/// A row as it is selected.
-struct Selected {
-    session_public_key: String,
-    grant_address: String,
-    name: Option<String>,
-    last_four: Option<String>,
-    created_at: DateTime<Utc>,
-    last_used_at: Option<DateTime<Utc>>,
-    execution_count: i64,
-    key_spent: i64,
-    proven: bool,
-    revoked: bool,
-    has_grant: bool,
-    per_call_cap: i64,
-    total_cap: i64,
-    grant_spent: i64,
-    expires_at_unix_s: i64,
-    allowed_agents: Vec<String>,
-    grant_revoked: bool,
-}
-
-impl TryFrom<Selected> for ShownKey {
-    type Error = StoreError;
-
-    fn try_from(row: Selected) -> Result<Self, StoreError> {
-        let limits = row.has_grant.then(|| {
-            let allowed: Result<_, StoreError> =
-                row.allowed_agents.iter().map(|agent| pubkey("allowed agent", agent)).collect();
-            Ok::<_, StoreError>(GrantLimits {
-                per_call_cap: limited(amount_from_db("cap per call", row.per_call_cap)?),
-                total_cap: limited(amount_from_db("total cap", row.total_cap)?),
-                spent: UsdcBase(amount_from_db("amount spent", row.grant_spent)?),
-                expires_at_unix_s: row.expires_at_unix_s,
-                allowed_agents: allowed?,
-                revoked: row.grant_revoked,
-            })
-        });
-        Ok(Self {
-            session_public_key: pubkey("session public key", &row.session_public_key)?,
-            grant: pubkey("grant", &row.grant_address)?,
-            name: row.name,
-            last_four: row.last_four,
-            created_at: row.created_at,
-            last_used_at: row.last_used_at,
-            execution_count: amount_from_db("execution count", row.execution_count)?,
-            spent: UsdcBase(amount_from_db("amount spent", row.key_spent)?),
-            proven: row.proven,
-            revoked: row.revoked,
-            limits: limits.transpose()?,
-        })
-    }
 }
 
 /// A cap as the chain or the mirror has it. One that is larger than all money says "no limit".
@@ -147,16 +94,17 @@ async fn select(
     page: Page,
 ) -> Result<Vec<ShownKey>, StoreError> {
     let (limit, offset) = page.to_db()?;
-    let rows = sqlx::query_as!(
-        Selected,
-        r#"SELECT ids.session_key AS "session_public_key!", COALESCE(k.grant_address, g.address) AS "grant_address!",
+    let rows = sqlx::query!(
+        r#"SELECT ids.session_key AS "session_public_key!: Base58",
+               COALESCE(k.grant_address, g.address) AS "grant_address!: Base58",
                k.name AS "name?", k.last_four AS "last_four?", COALESCE(k.created_at, g.created_at) AS "created_at!",
-               k.last_used_at AS "last_used_at?", COALESCE(k.execution_count, 0) AS "execution_count!",
-               COALESCE(k.spent, 0) AS "key_spent!", COALESCE(k.proven, false) AS "proven!",
+               k.last_used_at AS "last_used_at?", COALESCE(k.execution_count, 0) AS "execution_count!: Count",
+               COALESCE(k.spent, 0) AS "spent!: Usdc", COALESCE(k.proven, false) AS "proven!",
                k.revoked_at IS NOT NULL AS "revoked!", g.address IS NOT NULL AS "has_grant!",
-               COALESCE(g.per_call_cap, 0) AS "per_call_cap!", COALESCE(g.total_cap, 0) AS "total_cap!",
-               COALESCE(g.spent, 0) AS "grant_spent!", COALESCE(g.expires_at_unix_s, 0) AS "expires_at_unix_s!",
-               COALESCE(g.allowed_agents, '{}') AS "allowed_agents!", COALESCE(g.revoked, false) AS "grant_revoked!"
+               COALESCE(g.per_call_cap, 0) AS "per_call_cap!: Count", COALESCE(g.total_cap, 0) AS "total_cap!: Count",
+               COALESCE(g.spent, 0) AS "grant_spent!: Usdc", COALESCE(g.expires_at_unix_s, 0) AS "expires_at_unix_s!",
+               COALESCE(g.allowed_agents, '{}') AS "allowed_agents!: Vec<Base58>",
+               COALESCE(g.revoked, false) AS "grant_revoked!"
            FROM (SELECT session_public_key AS session_key FROM api_keys
                      WHERE wallet = $1 AND ($2::text IS NULL OR session_public_key = $2)
                  UNION
@@ -170,18 +118,38 @@ async fn select(
         limit,
         offset,
     );
-    rows.fetch_all(executor).await?.into_iter().map(ShownKey::try_from).collect()
+    let keys = rows.fetch_all(executor).await?.into_iter().map(|row| ShownKey {
+        session_public_key: row.session_public_key.into(),
+        grant: row.grant_address.into(),
+        name: row.name,
+        last_four: row.last_four,
+        created_at: row.created_at,
+        last_used_at: row.last_used_at,
+        execution_count: row.execution_count.into(),
+        spent: row.spent.into(),
+        proven: row.proven,
+        revoked: row.revoked,
+        limits: row.has_grant.then(|| GrantLimits {
+            per_call_cap: limited(row.per_call_cap.into()),
+            total_cap: limited(row.total_cap.into()),
+            spent: row.grant_spent.into(),
+            expires_at_unix_s: row.expires_at_unix_s,
+            allowed_agents: row.allowed_agents.into_iter().map(Pubkey::from).collect(),
+            revoked: row.grant_revoked,
+        }),
+    });
+    Ok(keys.collect())
 }
 
 /// How many keys a wallet has.
 pub async fn count(executor: impl PgExecutor<'_>, wallet: &Pubkey) -> Result<u64, StoreError> {
     let keys = sqlx::query_scalar!(
-        r#"SELECT count(*) AS "keys!" FROM (
+        r#"SELECT count(*) AS "keys!: Count" FROM (
                SELECT session_public_key FROM api_keys WHERE wallet = $1
                UNION SELECT session_key FROM mirror_grants WHERE wallet = $1) ids"#,
         wallet.to_string()
     );
-    amount_from_db("number of keys", keys.fetch_one(executor).await?)
+    Ok(keys.fetch_one(executor).await?.into())
 }
 
 /// What all keys of a wallet that are neither revoked nor expired at `now_unix_s` may still spend together. `None`: one
@@ -192,7 +160,7 @@ pub async fn needed(
     now_unix_s: i64,
 ) -> Result<Option<UsdcBase>, StoreError> {
     let needed = sqlx::query!(
-        r#"SELECT LEAST(COALESCE(sum(GREATEST(g.total_cap - g.spent, 0)), 0), 9223372036854775807)::bigint AS "left!",
+        r#"SELECT LEAST(COALESCE(sum(GREATEST(g.total_cap - g.spent, 0)), 0), 9223372036854775807)::bigint AS "left!: Usdc",
                   COALESCE(bool_or(g.total_cap = 9223372036854775807), false) AS "unlimited!"
            FROM mirror_grants g
            LEFT JOIN api_keys k ON k.session_public_key = g.session_key AND k.wallet = g.wallet
@@ -202,9 +170,5 @@ pub async fn needed(
     )
     .fetch_one(executor)
     .await?;
-    if needed.unlimited {
-        Ok(None)
-    } else {
-        amount_from_db("amount left", needed.left).map(|left| Some(UsdcBase(left)))
-    }
+    Ok((!needed.unlimited).then(|| needed.left.into()))
 }

@@ -5,7 +5,7 @@ use sqlx::PgExecutor;
 
 use crate::{
     closings::{Closing, ClosingKind},
-    convert::amount_from_db,
+    columns::Count,
     error::StoreError,
 };
 
@@ -30,52 +30,39 @@ pub struct Search {
     pub error: Option<String>,
 }
 
-/// The closed rows of one table after `after`, in the order of their addresses. Of the three parts, one runs.
+/// The closed rows of one table after `after`, in the order of their addresses.
 pub async fn closed_rows(
     executor: impl PgExecutor<'_>,
-    table: ClosingKind,
+    kind: ClosingKind,
     after: &str,
     limit: u32,
 ) -> Result<Vec<ClosedRow>, StoreError> {
-    sqlx::query!(
+    let rows = sqlx::query!(
         r#"SELECT t.address AS "address!", t.row AS "row!",
-                  c.slot AS "slot?", c.signature AS "signature?", c.data AS "data?", c.closed_at AS "closed_at?",
+                  c.slot AS "slot?: Count", c.signature AS "signature?", c.data AS "data?", c.closed_at AS "closed_at?",
                   w.attempts AS "attempts?", w.error AS "error?"
-           FROM ((SELECT address, to_jsonb(m) AS row FROM mirror_executions m
-                  WHERE $1 = 'execution' AND closed_at_slot IS NOT NULL AND address > $2 ORDER BY address LIMIT $3)
-                 UNION ALL
-                 (SELECT address, to_jsonb(m) FROM mirror_disputes m
-                  WHERE $1 = 'dispute' AND closed_at_slot IS NOT NULL AND address > $2 ORDER BY address LIMIT $3)
-                 UNION ALL
-                 (SELECT address, to_jsonb(m) FROM mirror_agents m
-                  WHERE $1 = 'agent' AND closed_at_slot IS NOT NULL AND address > $2 ORDER BY address LIMIT $3)) AS t
+           FROM (SELECT address, row FROM mirror_rows
+                 WHERE name = 'mirror_' || $1 || 's' AND closed_at_slot IS NOT NULL AND address > $2
+                 ORDER BY address LIMIT $3) AS t
            LEFT JOIN LATERAL (
                SELECT slot, signature, data, closed_at FROM mirror_closings c WHERE c.address = t.address
                ORDER BY c.slot DESC LIMIT 1) c ON true
            LEFT JOIN mirror_closings_wanted w ON w.address = t.address
            ORDER BY t.address"#,
-        table.as_str(),
+        kind.into_str(),
         after,
         i64::from(limit),
-    )
-    .fetch_all(executor)
-    .await?
-    .into_iter()
-    .map(|row| {
-        let closing = match (row.slot, row.signature, row.data, row.closed_at) {
-            (Some(slot), Some(signature), Some(data), Some(closed_at)) => {
-                Some(Closing { slot: amount_from_db("slot", slot)?, signature, data, closed_at })
-            }
-            _ => None,
-        };
-        Ok(ClosedRow {
+    );
+    let rows =
+        rows.fetch_all(executor).await?.into_iter().map(|row| ClosedRow {
             address: row.address,
             row: row.row,
-            closing,
+            closing: row.slot.zip(row.signature).zip(row.data).zip(row.closed_at).map(
+                |(((slot, signature), data), closed_at)| Closing { slot: slot.into(), signature, data, closed_at },
+            ),
             search: row.attempts.map(|attempts| Search { attempts, error: row.error }),
-        })
-    })
-    .collect()
+        });
+    Ok(rows.collect())
 }
 
 /// Closings whose row is gone, and rows of kinds that nobody can close: their number, and the first addresses.
@@ -84,12 +71,11 @@ pub async fn closings_without_row(
     list_at_most: u32,
 ) -> Result<(u64, Vec<(String, String)>), StoreError> {
     let rows = sqlx::query!(
-        r#"SELECT f.address AS "address!", f.problem AS "problem!", count(*) OVER () AS "all!" FROM (
+        r#"SELECT f.address AS "address!", f.problem AS "problem!", count(*) OVER () AS "all!: Count" FROM (
                SELECT c.address, 'the chain closed it, and the mirror has no row of it' AS problem
                FROM mirror_closings c
-               WHERE NOT EXISTS (SELECT FROM mirror_executions t WHERE c.kind = 'execution' AND t.address = c.address)
-                 AND NOT EXISTS (SELECT FROM mirror_disputes t WHERE c.kind = 'dispute' AND t.address = c.address)
-                 AND NOT EXISTS (SELECT FROM mirror_agents t WHERE c.kind = 'agent' AND t.address = c.address)
+               WHERE NOT EXISTS (SELECT FROM mirror_accounts t WHERE t.address = c.address
+                                   AND t.tableoid = ('mirror_' || c.kind || 's')::regclass)
                UNION ALL
                SELECT t.address, 'the row is closed, but no instruction closes accounts of its kind'
                FROM (SELECT address, closed_at_slot FROM mirror_config
@@ -101,6 +87,6 @@ pub async fn closings_without_row(
     )
     .fetch_all(executor)
     .await?;
-    let all = amount_from_db("count", rows.first().map_or(0, |row| row.all))?;
+    let all = rows.first().map_or(0, |row| row.all.into());
     Ok((all, rows.into_iter().map(|row| (row.address, row.problem)).collect()))
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use sqlx::PgExecutor;
 
-use crate::{convert::fixed_bytes, error::StoreError};
+use crate::error::StoreError;
 
 /// A document, and the copies of its parts.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,8 +40,8 @@ pub async fn documents(
     after: &str,
     limit: u32,
 ) -> Result<Vec<StoredDocument>, StoreError> {
-    sqlx::query!(
-        r#"SELECT d.agent || ' ' || encode(d.sha256, 'hex') AS "place!", d.agent, d.sha256, d.bytes,
+    let rows = sqlx::query!(
+        r#"SELECT d.agent || ' ' || encode(d.sha256, 'hex') AS "place!", d.agent, d.sha256 AS "sha256: [u8; 32]", d.bytes,
                   d.bytes IS NULL AND NOT d.has_no_bytes AND d.fetched_at < now() - interval '1 minute'
                       AS "lost_bytes!", d.document AS "document!", d.name AS "name!", d.tagline AS "tagline!",
                   d.tags AS "tags!", d.endpoint AS "endpoint!", a.address AS "listing?", a.name AS "listed_name?",
@@ -53,28 +53,23 @@ pub async fn documents(
            ORDER BY d.agent, d.sha256 LIMIT $2"#,
         after,
         i64::from(limit),
-    )
-    .fetch_all(executor)
-    .await?
-    .into_iter()
-    .map(|row| {
-        Ok(StoredDocument {
-            place: row.place,
-            agent: row.agent,
-            sha256: fixed_bytes("document hash", &row.sha256)?,
-            bytes: row.bytes,
-            lost_bytes: row.lost_bytes,
-            document: row.document,
-            name: row.name,
-            tagline: row.tagline,
-            tags: row.tags,
-            endpoint: row.endpoint,
-            listed: row.listing.map(|_| ListedParts {
-                name: row.listed_name,
-                tagline: row.listed_tagline,
-                tags: row.listed_tags,
-            }),
-        })
-    })
-    .collect()
+    );
+    let documents = rows.fetch_all(executor).await?.into_iter().map(|row| StoredDocument {
+        place: row.place,
+        agent: row.agent,
+        sha256: row.sha256,
+        bytes: row.bytes,
+        lost_bytes: row.lost_bytes,
+        document: row.document,
+        name: row.name,
+        tagline: row.tagline,
+        tags: row.tags,
+        endpoint: row.endpoint,
+        listed: row.listing.map(|_| ListedParts {
+            name: row.listed_name,
+            tagline: row.listed_tagline,
+            tags: row.listed_tags,
+        }),
+    });
+    Ok(documents.collect())
 }

@@ -4,7 +4,7 @@
 
 use sqlx::PgPool;
 
-use crate::{convert::amount_from_db, error::StoreError};
+use crate::{columns::Count, error::StoreError};
 
 /// A total that is not what its rows say.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,74 +75,51 @@ pub async fn listing_totals(pool: &PgPool, whole_history: bool, list_at_most: u3
                -- A dispute that is rejected makes an execution successful; none of the others ever falls.
                WHERE COALESCE(v.counted, 0) > v.stated OR (v.exact AND COALESCE(v.counted, 0) <> v.stated))
            SELECT w.address AS "place!", w.what AS "what!", w.stated::text AS "stated!",
-                  COALESCE(w.counted, 0)::text AS "counted!", count(*) OVER () AS "wrong!"
+                  COALESCE(w.counted, 0)::text AS "counted!", count(*) OVER () AS "wrong!: Count"
            FROM wrong w ORDER BY w.address, w.what LIMIT $2"#,
         whole_history,
         i64::from(list_at_most),
     );
-    let rows = rows.map(|row| (row.wrong, Wrong::new(row.place, row.what, row.stated, row.counted)));
+    let rows = rows.map(|row| (row.wrong.into(), Wrong::new(row.place, row.what, row.stated, row.counted)));
     let wrong = rows.fetch_all(pool).await?;
-    let compared = sqlx::query_scalar!(r#"SELECT count(*) AS "count!" FROM mirror_agents"#);
-    found(compared.fetch_one(pool).await?, wrong)
+    let compared = sqlx::query_scalar!(r#"SELECT count(*) AS "count!: Count" FROM mirror_agents"#);
+    Ok(found(compared.fetch_one(pool).await?.into(), wrong))
 }
 
-/// The mirror's own totals, counted again: who paid which agent, what wallets paid, what agents received.
+/// The mirror's own totals, counted again: what wallets paid which agent, what agents received.
 pub async fn kept_totals(pool: &PgPool, list_at_most: u32) -> Result<Found, StoreError> {
     let rows = sqlx::query!(
-        r#"WITH pairs AS (SELECT * FROM counted_callers),
-           kept_pairs AS (
-               SELECT agent, caller, sum(executions) AS executions, sum(fees) AS fees
-               FROM (SELECT agent, caller, executions, fees FROM mirror_agent_callers
-                     UNION ALL SELECT agent, caller, completed, fees FROM mirror_total_notes) AS kept
-               GROUP BY agent, caller),
-           kept_wallets AS (
-               SELECT wallet, sum(completed) AS completed, sum(failed) AS failed, sum(spent) AS spent
-               FROM (SELECT wallet, completed, failed, spent FROM mirror_wallet_totals
-                     UNION ALL SELECT caller, completed, failed, spent FROM mirror_total_notes) AS kept
-               GROUP BY wallet),
-           kept_earnings AS (
-               SELECT agent, sum(earned) AS earned
-               FROM (SELECT agent, earned FROM mirror_agent_earnings
-                     UNION ALL SELECT agent, earned FROM mirror_total_notes) AS kept
-               GROUP BY agent),
-           callers AS (SELECT agent, count(*) AS unique_callers FROM pairs GROUP BY agent),
+        r#"WITH kept AS (
+               SELECT caller, agent, sum(completed) AS completed, sum(failed) AS failed, sum(spent) AS spent
+               FROM (SELECT caller, agent, completed, failed, spent FROM mirror_agent_callers
+                     UNION ALL SELECT caller, agent, completed, failed, spent FROM mirror_total_notes) AS kept
+               GROUP BY caller, agent),
            wrong AS (
                SELECT agent || ' ' || caller AS place, 'agent_callers' AS what,
-                      COALESCE(k.executions, 0) || ' executions, fees ' || COALESCE(k.fees, 0) AS stated,
-                      COALESCE(p.executions, 0) || ' executions, fees ' || COALESCE(p.fees, 0) AS counted
-               FROM pairs p FULL JOIN kept_pairs k USING (agent, caller)
-               WHERE COALESCE(k.executions, 0) <> COALESCE(p.executions, 0) OR COALESCE(k.fees, 0) <> COALESCE(p.fees, 0)
-               UNION ALL
-               SELECT agent, 'unique_callers', COALESCE(t.unique_callers, 0)::text, COALESCE(c.unique_callers, 0)::text
-               FROM callers c FULL JOIN mirror_agent_totals t USING (agent)
-               WHERE COALESCE(t.unique_callers, 0) <> COALESCE(c.unique_callers, 0)
-                 AND NOT EXISTS (SELECT FROM mirror_total_notes)
-               UNION ALL
-               SELECT wallet, 'wallet_totals',
-                      COALESCE(k.completed, 0) || ' completed, ' || COALESCE(k.failed, 0) || ' failed, spent '
-                          || COALESCE(k.spent, 0),
-                      COALESCE(w.completed, 0) || ' completed, ' || COALESCE(w.failed, 0) || ' failed, spent '
-                          || COALESCE(w.spent, 0)
-               FROM counted_wallets w FULL JOIN kept_wallets k USING (wallet)
+                      k.completed || ' completed, ' || k.failed || ' failed, spent ' || k.spent AS stated,
+                      c.completed || ' completed, ' || c.failed || ' failed, spent ' || c.spent AS counted
+               FROM counted_callers c FULL JOIN kept k USING (caller, agent)
                WHERE (COALESCE(k.completed, 0), COALESCE(k.failed, 0), COALESCE(k.spent, 0))
-                  <> (COALESCE(w.completed, 0), COALESCE(w.failed, 0), COALESCE(w.spent, 0))
+                  <> (COALESCE(c.completed, 0), COALESCE(c.failed, 0), COALESCE(c.spent, 0))
                UNION ALL
-               SELECT agent, 'agent_earnings', COALESCE(k.earned, 0)::text, COALESCE(e.earned, 0)::text
-               FROM counted_earnings e FULL JOIN kept_earnings k USING (agent)
-               WHERE COALESCE(k.earned, 0) <> COALESCE(e.earned, 0))
-           SELECT w.place AS "place!", w.what AS "what!", w.stated AS "stated!", w.counted AS "counted!",
-                  count(*) OVER () AS "wrong!"
+               SELECT agent, 'agent_totals', t.unique_callers || ' unique callers, earned ' || t.earned,
+                      c.unique_callers || ' unique callers, earned ' || c.earned
+               FROM counted_agents c FULL JOIN mirror_agent_totals t USING (agent)
+               WHERE (COALESCE(t.unique_callers, 0), COALESCE(t.earned, 0))
+                  <> (COALESCE(c.unique_callers, 0), COALESCE(c.earned, 0))
+                 AND NOT EXISTS (SELECT FROM mirror_total_notes))
+           SELECT w.place AS "place!", w.what AS "what!", COALESCE(w.stated, 'nothing') AS "stated!",
+                  COALESCE(w.counted, 'nothing') AS "counted!", count(*) OVER () AS "wrong!: Count"
            FROM wrong w ORDER BY w.what, w.place LIMIT $1"#,
         i64::from(list_at_most),
     );
-    let rows = rows.map(|row| (row.wrong, Wrong::new(row.place, row.what, row.stated, row.counted)));
+    let rows = rows.map(|row| (row.wrong.into(), Wrong::new(row.place, row.what, row.stated, row.counted)));
     let wrong = rows.fetch_all(pool).await?;
     let compared = sqlx::query_scalar!(
         r#"SELECT (SELECT count(*) FROM mirror_agent_callers) + (SELECT count(*) FROM mirror_agent_totals)
-                  + (SELECT count(*) FROM mirror_wallet_totals) + (SELECT count(*) FROM mirror_agent_earnings)
-                  AS "count!""#
+                  AS "count!: Count""#
     );
-    found(compared.fetch_one(pool).await?, wrong)
+    Ok(found(compared.fetch_one(pool).await?.into(), wrong))
 }
 
 /// Counts the mirror's own totals again. It fails if the writers of now do not end in a moment.
@@ -152,11 +129,7 @@ pub async fn recount(pool: &PgPool) -> Result<(), StoreError> {
 }
 
 /// Each row comes with the number of all of them.
-fn found(compared: i64, wrong: Vec<(i64, Wrong)>) -> Result<Found, StoreError> {
+fn found(compared: u64, wrong: Vec<(u64, Wrong)>) -> Found {
     let all = wrong.first().map_or(0, |(all, _)| *all);
-    Ok(Found {
-        compared: amount_from_db("count", compared)?,
-        wrong: amount_from_db("count", all)?,
-        listed: wrong.into_iter().map(|(_, wrong)| wrong).collect(),
-    })
+    Found { compared, wrong: all, listed: wrong.into_iter().map(|(_, wrong)| wrong).collect() }
 }

@@ -3,7 +3,7 @@
 use solana_pubkey::Pubkey;
 
 use super::leases::Executions;
-use crate::{convert::pubkey, error::StoreError};
+use crate::{columns::Base58, error::StoreError};
 
 impl Executions {
     /// Notes that the result still has to be written to the content store.
@@ -28,13 +28,13 @@ impl Executions {
     /// Results that still have to be written to the content store.
     pub async fn without_content(&self, limit: u32) -> Result<Vec<(Pubkey, Vec<u8>)>, StoreError> {
         let rows = sqlx::query!(
-            r#"SELECT record, e.result AS "result!" FROM missing_content JOIN executions e USING (record)
+            r#"SELECT record AS "record: Base58", e.result AS "result!" FROM missing_content JOIN executions e USING (record)
                WHERE e.result IS NOT NULL LIMIT $1"#,
             i64::from(limit),
         )
         .fetch_all(self.pool())
         .await?;
-        rows.into_iter().map(|row| Ok((pubkey("record", &row.record)?, row.result))).collect()
+        Ok(rows.into_iter().map(|row| (row.record.into(), row.result)).collect())
     }
 
     /// A settled result by its hash, if the content store does not have it yet.

@@ -10,7 +10,7 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::types::{Lease, State};
-use crate::{convert::pubkey, error::StoreError};
+use crate::{columns::Base58, error::StoreError};
 
 /// Access to the executions, with the length of the leases it takes.
 #[derive(Clone, Debug)]
@@ -77,7 +77,7 @@ impl Executions {
 
     /// Leases executions in one of `states` that nobody works on, oldest lease first.
     pub async fn claim(&self, states: &[State], limit: u32) -> Result<Vec<Claimed>, StoreError> {
-        let states: Vec<String> = states.iter().map(|state| state.as_str().to_owned()).collect();
+        let states: Vec<String> = states.iter().map(|state| state.into_str().to_owned()).collect();
         let rows = sqlx::query!(
             r#"UPDATE executions
                SET lease_owner = gen_random_uuid(), lease_until = now() + make_interval(secs => $1), lease_process = $4
@@ -88,7 +88,7 @@ impl Executions {
                    ORDER BY lease_until NULLS FIRST
                    LIMIT $2
                    FOR UPDATE SKIP LOCKED)
-               RETURNING record, agent, lease_owner AS "token!""#,
+               RETURNING record AS "record: Base58", agent AS "agent: Base58", lease_owner AS "token!""#,
             self.lease_seconds,
             i64::from(limit),
             &states,
@@ -96,11 +96,10 @@ impl Executions {
         )
         .fetch_all(&self.pool)
         .await?;
-        rows.into_iter()
-            .map(|row| {
-                let lease = Lease { record: pubkey("record", &row.record)?, token: row.token };
-                Ok(Claimed { lease, agent: pubkey("agent", &row.agent)? })
-            })
-            .collect()
+        let claimed = rows.into_iter().map(|row| {
+            let lease = Lease { record: row.record.into(), token: row.token };
+            Claimed { lease, agent: row.agent.into() }
+        });
+        Ok(claimed.collect())
     }
 }

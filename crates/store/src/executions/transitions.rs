@@ -3,6 +3,7 @@
 
 use crtx_protocol::text::without_nul;
 use solana_pubkey::Pubkey;
+use sqlx::{Postgres, postgres::PgArguments, query::Query};
 
 use super::{
     leases::Executions,
@@ -31,9 +32,12 @@ impl From<sqlx::Error> for ExecutionsError {
 
 pub(crate) type Step = Result<(), ExecutionsError>;
 
-/// A step that changed no row found another lease or another state.
-fn took(rows: u64) -> Step {
-    if rows == 1 { Ok(()) } else { Err(ExecutionsError::LeaseLost) }
+impl Executions {
+    /// A step that changes no row has found another lease or another state.
+    async fn take(&self, step: Query<'_, Postgres, PgArguments>) -> Step {
+        let changed = step.execute(self.pool()).await?.rows_affected();
+        if changed == 1 { Ok(()) } else { Err(ExecutionsError::LeaseLost) }
+    }
 }
 
 /// Before the escrow exists.
@@ -45,23 +49,21 @@ impl Executions {
 
     /// opening → pending: the escrow is confirmed.
     pub async fn opened(&self, lease: Lease) -> Step {
-        let changed = sqlx::query!(
+        let step = sqlx::query!(
             "UPDATE executions
              SET updated_at = now(), state = 'pending', opened_at = now()
              FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
              WHERE record = $1 AND lease_owner = $2 AND state = 'opening'",
             lease.record.to_string(),
             lease.token,
-        )
-        .execute(self.pool())
-        .await?;
-        took(changed.rows_affected())
+        );
+        self.take(step).await
     }
 
     /// opening → running, in one step: `landing` has opened the escrow, and the call is about to be sent to the
     /// creator.
     pub async fn opened_and_dispatching(&self, lease: Lease, landing: &Landing) -> Step {
-        let updated = sqlx::query!(
+        let step = sqlx::query!(
             "WITH noted AS (
                  UPDATE execution_transactions SET outcome = 'confirmed', slot = $4, resolved_at = now()
                  WHERE signature = $3 AND outcome = 'unknown')
@@ -72,29 +74,25 @@ impl Executions {
             lease.token,
             landing.signature,
             amount_to_db("slot", landing.slot)?,
-        )
-        .execute(self.pool())
-        .await?;
-        took(updated.rows_affected())
+        );
+        self.take(step).await
     }
 
     /// reserved → pending: somebody opened the escrow of this call before this gateway sent anything.
     pub async fn found_open(&self, lease: Lease) -> Step {
-        let changed = sqlx::query!(
+        let step = sqlx::query!(
             "UPDATE executions
              SET updated_at = now(), state = 'pending', opened_at = now()
              WHERE record = $1 AND lease_owner = $2 AND state = 'reserved'",
             lease.record.to_string(),
             lease.token,
-        )
-        .execute(self.pool())
-        .await?;
-        took(changed.rows_affected())
+        );
+        self.take(step).await
     }
 
     /// reserved or opening → failed: no escrow exists, and no signed transaction can still create one.
     pub async fn not_opened(&self, lease: Lease, failure: &Failure) -> Step {
-        let changed = sqlx::query!(
+        let step = sqlx::query!(
             "UPDATE executions
              SET updated_at = now(), state = 'failed', error_status = $3, error_code = $4, error_message = $5,
                  finished_at = now(), lease_owner = NULL, lease_until = NULL, lease_process = NULL
@@ -104,10 +102,8 @@ impl Executions {
             status_to_db(failure.status)?,
             failure.code,
             without_nul(&failure.message),
-        )
-        .execute(self.pool())
-        .await?;
-        took(changed.rows_affected())
+        );
+        self.take(step).await
     }
 
     /// Deletes a call that was never opened: no list shows it, and its idempotency key is free again. A rejected
@@ -151,22 +147,20 @@ impl Executions {
 impl Executions {
     /// pending or running → running: about to be sent to the creator.
     pub async fn dispatching(&self, lease: Lease) -> Step {
-        let changed = sqlx::query!(
+        let step = sqlx::query!(
             "UPDATE executions
              SET updated_at = now(), state = 'running', dispatched_at = coalesce(dispatched_at, now())
              FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
              WHERE record = $1 AND lease_owner = $2 AND state IN ('pending', 'running')",
             lease.record.to_string(),
             lease.token,
-        )
-        .execute(self.pool())
-        .await?;
-        took(changed.rows_affected())
+        );
+        self.take(step).await
     }
 
     /// Notes what the record charges, before the execution is finished.
     pub async fn charged(&self, lease: Lease, charged: &Charged) -> Step {
-        let changed = sqlx::query!(
+        let step = sqlx::query!(
             "UPDATE executions
              SET updated_at = now(), charged_amount = $3, charged_creator_amount = $4, charged_platform_amount = $5
              FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
@@ -176,16 +170,14 @@ impl Executions {
             amount_to_db("amount", charged.amount.0)?,
             amount_to_db("creator amount", charged.creator_amount.0)?,
             amount_to_db("platform amount", charged.platform_amount.0)?,
-        )
-        .execute(self.pool())
-        .await?;
-        took(changed.rows_affected())
+        );
+        self.take(step).await
     }
 
     /// running → result_stored. The commit does not wait for the disk: the settlement that follows is stored durably,
     /// and the result with it. After a crash in between, the creator is asked again.
     pub async fn result_stored(&self, lease: Lease, delivered: &Delivered) -> Step {
-        let changed = sqlx::query!(
+        let step = sqlx::query!(
             "UPDATE executions
              SET updated_at = now(), state = 'result_stored', result = $3, result_hash = $4, result_signature = $5,
                  tokens_used = $6, execution_time_ms = $7, steps = $8, result_call_signature = $9
@@ -200,10 +192,8 @@ impl Executions {
             amount_to_db("execution time", delivered.execution_time_ms)?,
             delivered.steps.as_ref(),
             delivered.call_signature.as_ref().map(<[u8; 64]>::as_slice),
-        )
-        .execute(self.pool())
-        .await?;
-        took(changed.rows_affected())
+        );
+        self.take(step).await
     }
 }
 
@@ -216,7 +206,7 @@ impl Executions {
         delivered: &Delivered,
         transaction: &StoredTransaction,
     ) -> Step {
-        let changed = sqlx::query!(
+        let step = sqlx::query!(
             "WITH moved AS (
                  UPDATE executions
                  SET updated_at = now(), state = 'settling', result = $3, result_hash = $4, result_signature = $5,
@@ -237,13 +227,11 @@ impl Executions {
             delivered.call_signature.as_ref().map(<[u8; 64]>::as_slice),
             self.process(),
             transaction.signature,
-            TransactionKind::Complete.as_str(),
+            TransactionKind::Complete.into_str(),
             transaction.bytes,
             amount_to_db("block height", transaction.last_valid_block_height)?,
-        )
-        .execute(self.pool())
-        .await?;
-        took(changed.rows_affected())
+        );
+        self.take(step).await
     }
 
     /// result_stored or settling → settling, with a signed settlement. From settling only after the transaction
@@ -263,9 +251,8 @@ impl Executions {
         landing: Option<&Landing>,
     ) -> Step {
         let (signature, slot) = Landing::to_db(landing)?;
-        took(
-            sqlx::query_scalar!(
-                r#"WITH noted AS (
+        let step = sqlx::query!(
+            r#"WITH noted AS (
                    UPDATE execution_transactions SET outcome = 'confirmed', slot = $9, resolved_at = now()
                    WHERE signature = $8 AND outcome = 'unknown'),
                ended AS (
@@ -283,28 +270,25 @@ impl Executions {
                    UPDATE api_keys
                    SET execution_count = execution_count + 1, spent = spent + $3, last_used_at = now()
                    WHERE (session_public_key, wallet) = (SELECT session_key, caller FROM ended))
-               SELECT count(*) AS "rows!" FROM ended"#,
-                lease.record.to_string(),
-                lease.token,
-                amount_to_db("amount", charged.amount.0)?,
-                amount_to_db("creator amount", charged.creator_amount.0)?,
-                amount_to_db("platform amount", charged.platform_amount.0)?,
-                optional_amount_to_db("tokens used", reported.tokens_used)?,
-                amount_to_db("execution time", reported.execution_time_ms)?,
-                signature,
-                slot,
-            )
-            .fetch_one(self.pool())
-            .await?
-            .unsigned_abs(),
-        )
+               SELECT FROM ended"#,
+            lease.record.to_string(),
+            lease.token,
+            amount_to_db("amount", charged.amount.0)?,
+            amount_to_db("creator amount", charged.creator_amount.0)?,
+            amount_to_db("platform amount", charged.platform_amount.0)?,
+            optional_amount_to_db("tokens used", reported.tokens_used)?,
+            amount_to_db("execution time", reported.execution_time_ms)?,
+            signature,
+            slot,
+        );
+        self.take(step).await
     }
 
     /// Any unfinished state → completed: somebody else settled the execution on chain, with a result that is not
     /// stored here. A stored result is deleted: it is not the one that was paid for.
     pub async fn settled_elsewhere(&self, lease: Lease, settled: &SettledElsewhere) -> Step {
         let SettledElsewhere { charged, result_hash, reported } = settled;
-        took(sqlx::query_scalar!(
+        let step = sqlx::query!(
             r#"WITH ended AS (
                    UPDATE executions
                    SET state = 'completed', settled_elsewhere = true, result = NULL, result_signature = NULL,
@@ -319,7 +303,7 @@ impl Executions {
                    UPDATE api_keys
                    SET execution_count = execution_count + 1, spent = spent + $4, last_used_at = now()
                    WHERE (session_public_key, wallet) = (SELECT session_key, caller FROM ended))
-               SELECT count(*) AS "rows!" FROM ended"#,
+               SELECT FROM ended"#,
             lease.record.to_string(),
             lease.token,
             result_hash.as_slice(),
@@ -328,10 +312,8 @@ impl Executions {
             amount_to_db("platform amount", charged.platform_amount.0)?,
             optional_amount_to_db("tokens used", reported.tokens_used)?,
             amount_to_db("execution time", reported.execution_time_ms)?,
-        )
-        .fetch_one(self.pool())
-        .await?
-        .unsigned_abs())
+        );
+        self.take(step).await
     }
 }
 
@@ -340,7 +322,7 @@ impl Executions {
     /// pending … refunding → refunding, with the reason. After settling only if it is certain that no settlement
     /// landed or can land.
     pub async fn refunding(&self, lease: Lease, failure: &Failure) -> Step {
-        let changed = sqlx::query!(
+        let step = sqlx::query!(
             "UPDATE executions
              SET updated_at = now(), state = 'refunding', failure_reason = $3, error_status = $4, error_code = $5,
                  error_message = $6
@@ -352,10 +334,8 @@ impl Executions {
             status_to_db(failure.status)?,
             failure.code,
             without_nul(&failure.message),
-        )
-        .execute(self.pool())
-        .await?;
-        took(changed.rows_affected())
+        );
+        self.take(step).await
     }
 
     /// Stores a signed refund; the state stays refunding.
@@ -365,9 +345,8 @@ impl Executions {
 
     /// refunding → failed: the refund is on chain.
     pub async fn refunded(&self, lease: Lease) -> Step {
-        took(
-            sqlx::query_scalar!(
-                r#"WITH ended AS (
+        let step = sqlx::query!(
+            r#"WITH ended AS (
                    UPDATE executions
                    SET state = 'failed', finished_at = now(), updated_at = now(),
                        lease_owner = NULL, lease_until = NULL, lease_process = NULL
@@ -378,20 +357,17 @@ impl Executions {
                    UPDATE api_keys
                    SET execution_count = execution_count + 1, last_used_at = now()
                    WHERE (session_public_key, wallet) = (SELECT session_key, caller FROM ended))
-               SELECT count(*) AS "rows!" FROM ended"#,
-                lease.record.to_string(),
-                lease.token,
-            )
-            .fetch_one(self.pool())
-            .await?
-            .unsigned_abs(),
-        )
+               SELECT FROM ended"#,
+            lease.record.to_string(),
+            lease.token,
+        );
+        self.take(step).await
     }
 
     /// Any state → failed: the record was refunded on chain. A row with a valid lease is not changed: its worker reads
     /// the record itself. Returns whether the row changed.
     pub async fn follow_refund(&self, record: &Pubkey, failure: &Failure) -> Result<bool, StoreError> {
-        let changed = sqlx::query_scalar!(
+        let followed = sqlx::query!(
             r#"WITH ended AS (
                    UPDATE executions
                    SET state = 'failed', failure_reason = $2, error_status = $3, error_code = $4, error_message = $5,
@@ -405,17 +381,14 @@ impl Executions {
                    UPDATE api_keys
                    SET execution_count = execution_count + 1, last_used_at = now()
                    WHERE (session_public_key, wallet) = (SELECT session_key, caller FROM ended))
-               SELECT count(*) AS "rows!" FROM ended"#,
+               SELECT FROM ended"#,
             record.to_string(),
             failure.reason.map(i16::from),
             status_to_db(failure.status)?,
             failure.code,
             without_nul(&failure.message),
-        )
-        .fetch_one(self.pool())
-        .await?
-        .unsigned_abs();
-        Ok(changed == 1)
+        );
+        Ok(followed.execute(self.pool()).await?.rows_affected() == 1)
     }
 }
 
@@ -429,8 +402,8 @@ impl Executions {
         kind: TransactionKind,
         transaction: &StoredTransaction,
     ) -> Step {
-        let from: Vec<String> = from.iter().map(|state| state.as_str().to_owned()).collect();
-        let inserted = sqlx::query!(
+        let from: Vec<String> = from.iter().map(|state| state.into_str().to_owned()).collect();
+        let step = sqlx::query!(
             "WITH moved AS (
                  UPDATE executions SET state = $3, updated_at = now(), lease_process = $9
                  WHERE record = $1 AND lease_owner = $2 AND state = ANY($4)
@@ -439,16 +412,14 @@ impl Executions {
              SELECT $5, record, $6, $7, $8 FROM moved",
             lease.record.to_string(),
             lease.token,
-            to.as_str(),
+            to.into_str(),
             &from,
             transaction.signature,
-            kind.as_str(),
+            kind.into_str(),
             transaction.bytes,
             amount_to_db("block height", transaction.last_valid_block_height)?,
             self.process(),
-        )
-        .execute(self.pool())
-        .await?;
-        took(inserted.rows_affected())
+        );
+        self.take(step).await
     }
 }

@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 use solana_pubkey::Pubkey;
 use uuid::Uuid;
 
-use crate::error::StoreError;
-
 /// How far an execution has come. `docs/specification.md`, "Execution states in the gateway".
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray, sqlx::Type)]
+#[strum(const_into_str, serialize_all = "snake_case")]
+#[sqlx(rename_all = "snake_case")]
 pub enum State {
     /// Accepted; nothing signed yet.
     Reserved,
@@ -32,32 +32,6 @@ pub enum State {
 }
 
 impl State {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Reserved => "reserved",
-            Self::Opening => "opening",
-            Self::Pending => "pending",
-            Self::Running => "running",
-            Self::ResultStored => "result_stored",
-            Self::Settling => "settling",
-            Self::Completed => "completed",
-            Self::Refunding => "refunding",
-            Self::Failed => "failed",
-        }
-    }
-
-    pub const ALL: [Self; 9] = [
-        Self::Reserved,
-        Self::Opening,
-        Self::Pending,
-        Self::Running,
-        Self::ResultStored,
-        Self::Settling,
-        Self::Completed,
-        Self::Refunding,
-        Self::Failed,
-    ];
-
     /// Nothing is sent to the creator yet.
     pub const BEFORE_DISPATCH: [Self; 2] = [Self::Reserved, Self::Opening];
     /// The creator works on it, for as long as its timeout allows.
@@ -69,13 +43,6 @@ impl State {
 
     pub const fn is_finished(self) -> bool {
         matches!(self, Self::Completed | Self::Failed)
-    }
-
-    pub(crate) fn parse(text: &str) -> Result<Self, StoreError> {
-        Self::ALL
-            .into_iter()
-            .find(|state| state.as_str() == text)
-            .ok_or_else(|| StoreError::corrupt("execution state", text))
     }
 }
 

@@ -9,7 +9,8 @@ use sqlx::{PgConnection, PgExecutor, PgPool};
 
 use super::{batch::TABLES, quarantine};
 use crate::{
-    convert::{amount_from_db, amount_to_db, pubkey},
+    columns::{Base58, Count},
+    convert::amount_to_db,
     error::StoreError,
     transaction,
 };
@@ -32,7 +33,7 @@ pub async fn missing(pool: &PgPool, slot: u64, seen: impl Fn(&Pubkey) -> bool) -
     let (mut found, mut after) = (BTreeMap::<String, Vec<Pubkey>>::new(), String::new());
     loop {
         let page = sqlx::query!(
-            r#"SELECT address, tableoid::regclass::text AS "table!" FROM mirror_accounts
+            r#"SELECT address AS "address: Base58", tableoid::regclass::text AS "table!" FROM mirror_accounts
                WHERE address > $1 AND closed_at_slot IS NULL AND slot < $2 ORDER BY address LIMIT 5000"#,
             after,
             amount_to_db("slot", slot)?,
@@ -40,9 +41,9 @@ pub async fn missing(pool: &PgPool, slot: u64, seen: impl Fn(&Pubkey) -> bool) -
         .fetch_all(pool)
         .await?;
         let Some(last) = page.last() else { break };
-        after.clone_from(&last.address);
+        after = Pubkey::from(last.address).to_string();
         for row in page {
-            let address = pubkey("account address", &row.address)?;
+            let address = row.address.into();
             if !seen(&address) {
                 found.entry(row.table).or_default().push(address);
             }
@@ -113,8 +114,9 @@ pub(super) async fn delete(connection: &mut PgConnection, addresses: &[String]) 
 
 /// Accounts that the mirror shows as open.
 pub async fn open_accounts(pool: &PgPool) -> Result<u64, StoreError> {
-    let open = sqlx::query_scalar!(r#"SELECT count(*) AS "count!" FROM mirror_accounts WHERE closed_at_slot IS NULL"#);
-    amount_from_db("count", open.fetch_one(pool).await?)
+    let open =
+        sqlx::query_scalar!(r#"SELECT count(*) AS "count!: Count" FROM mirror_accounts WHERE closed_at_slot IS NULL"#);
+    Ok(open.fetch_one(pool).await?.into())
 }
 
 /// A row that says that its account is open.
@@ -125,29 +127,28 @@ pub struct OpenRow {
     pub slot: u64,
 }
 
-fn open_row((address, slot): (String, i64)) -> Result<OpenRow, StoreError> {
-    Ok(OpenRow { address: pubkey("account address", &address)?, slot: amount_from_db("slot", slot)? })
-}
-
 /// The rows of open accounts after `after`, in the order of their addresses.
 pub async fn open_rows(executor: impl PgExecutor<'_>, after: &str, limit: u32) -> Result<Vec<OpenRow>, StoreError> {
-    let rows = sqlx::query!(
-        "SELECT address, slot FROM mirror_accounts
-         WHERE closed_at_slot IS NULL AND address > $1 ORDER BY address LIMIT $2",
+    let rows = sqlx::query_as!(
+        OpenRow,
+        r#"SELECT address AS "address: Base58", slot AS "slot: Count" FROM mirror_accounts
+           WHERE closed_at_slot IS NULL AND address > $1 ORDER BY address LIMIT $2"#,
         after,
         i64::from(limit),
     );
-    rows.fetch_all(executor).await?.into_iter().map(|row| open_row((row.address, row.slot))).collect()
+    Ok(rows.fetch_all(executor).await?)
 }
 
 /// Those of the addresses whose rows say that the account is open, with their slots.
 pub async fn still_open(executor: impl PgExecutor<'_>, addresses: &[Pubkey]) -> Result<Vec<OpenRow>, StoreError> {
     let addresses: Vec<String> = addresses.iter().map(Pubkey::to_string).collect();
-    let rows = sqlx::query!(
-        "SELECT address, slot FROM mirror_accounts WHERE closed_at_slot IS NULL AND address = ANY($1)",
+    let rows = sqlx::query_as!(
+        OpenRow,
+        r#"SELECT address AS "address: Base58", slot AS "slot: Count" FROM mirror_accounts
+           WHERE closed_at_slot IS NULL AND address = ANY($1)"#,
         &addresses,
     );
-    rows.fetch_all(executor).await?.into_iter().map(|row| open_row((row.address, row.slot))).collect()
+    Ok(rows.fetch_all(executor).await?)
 }
 
 /// Sets every slot after `most` to `to`, also the checkpoint's: slots that the chain has not reached, in rows that were
@@ -195,7 +196,7 @@ pub struct ClosedPage {
 /// rows of the other kinds are all that can be wrong, however many accounts were closed in all.
 pub async fn unproved_closed(pool: &PgPool, after: &str, slot: u64) -> Result<ClosedPage, StoreError> {
     let rows = sqlx::query!(
-        r#"SELECT c.address AS "address!",
+        r#"SELECT c.address AS "address!: Base58",
                   f.address IS NULL AND EXISTS (
                       SELECT FROM mirror_states s WHERE s.address = c.address AND s.closed_at_slot <= $2)
                   AS "never_final!"
@@ -213,7 +214,9 @@ pub async fn unproved_closed(pool: &PgPool, after: &str, slot: u64) -> Result<Cl
     )
     .fetch_all(pool)
     .await?;
-    let last = rows.last().map(|row| row.address.clone());
-    let never_final = rows.iter().filter(|row| row.never_final).map(|row| pubkey("account address", &row.address));
-    Ok(ClosedPage { last, never_final: never_final.collect::<Result<_, _>>()? })
+    let last = rows.last().map(|row| Pubkey::from(row.address).to_string());
+    Ok(ClosedPage {
+        last,
+        never_final: rows.iter().filter(|row| row.never_final).map(|row| row.address.into()).collect(),
+    })
 }

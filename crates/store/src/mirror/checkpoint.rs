@@ -1,12 +1,9 @@
 //! The slot that the mirror has reached. `mirror_checkpoint`.
 
 use chrono::{DateTime, Utc};
-use sqlx::{PgExecutor, PgPool};
+use sqlx::PgExecutor;
 
-use crate::{
-    convert::{amount_from_db, amount_to_db},
-    error::StoreError,
-};
+use crate::{columns::Count, convert::amount_to_db, error::StoreError};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
@@ -21,23 +18,11 @@ pub struct Checkpoint {
 
 /// The checkpoint; `None` before the first write.
 pub async fn checkpoint(executor: impl PgExecutor<'_>) -> Result<Option<Checkpoint>, StoreError> {
-    sqlx::query!("SELECT slot, genesis_hash, snapshot_at, updated_at FROM mirror_checkpoint")
-        .fetch_optional(executor)
-        .await?
-        .map(|row| {
-            Ok(Checkpoint {
-                slot: amount_from_db("slot", row.slot)?,
-                genesis_hash: row.genesis_hash,
-                snapshot_at: row.snapshot_at,
-                updated_at: row.updated_at,
-            })
-        })
-        .transpose()
-}
-
-/// Moves the checkpoint after a whole snapshot of `slot` was applied.
-pub async fn snapshot_applied(pool: &PgPool, slot: u64, genesis_hash: &str) -> Result<(), StoreError> {
-    reach_by_snapshot(pool, slot, Some(genesis_hash)).await
+    let checkpoint = sqlx::query_as!(
+        Checkpoint,
+        r#"SELECT slot AS "slot: Count", genesis_hash, snapshot_at, updated_at FROM mirror_checkpoint"#
+    );
+    Ok(checkpoint.fetch_optional(executor).await?)
 }
 
 /// Moves the checkpoint to `slot` if that is later.
@@ -52,8 +37,8 @@ pub async fn move_to(executor: impl PgExecutor<'_>, slot: u64) -> Result<(), Sto
     Ok(())
 }
 
-/// The same, after a snapshot was applied.
-pub async fn reach_by_snapshot(
+/// The same, after a whole snapshot of `slot` was applied.
+pub async fn snapshot_applied(
     executor: impl PgExecutor<'_>,
     slot: u64,
     genesis_hash: Option<&str>,

@@ -7,11 +7,7 @@ use solana_pubkey::Pubkey;
 use sqlx::{PgConnection, PgPool};
 
 use super::{accounts, batch::Batch, quarantine, totals, write};
-use crate::{
-    convert::{amount_to_db, fixed_bytes, pubkey},
-    error::StoreError,
-    transaction,
-};
+use crate::{columns::Base58, convert::amount_to_db, error::StoreError, transaction};
 
 /// What the mirror shows of an account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,16 +22,15 @@ pub async fn shown(pool: &PgPool, addresses: &[Pubkey]) -> Result<HashMap<Pubkey
     let addresses: Vec<String> = addresses.iter().map(Pubkey::to_string).collect();
     let mut found: HashMap<Pubkey, Vec<Shown>> = HashMap::new();
     let rows = sqlx::query!(
-        r#"SELECT a.address AS "address!", t.data_hash, t.closed_at_slot FROM unnest($1::text[]) AS a (address)
+        r#"SELECT a.address AS "address!: Base58", t.closed_at_slot IS NULL AS "open!", t.data_hash AS "data_hash: [u8; 32]"
+           FROM unnest($1::text[]) AS a (address)
            CROSS JOIN LATERAL (SELECT * FROM mirror_states s WHERE s.address = a.address OFFSET 0) t"#,
         &addresses,
     )
     .fetch_all(pool)
     .await?;
     for row in rows {
-        let data_hash = row.data_hash.map(|hash| fixed_bytes("data hash", &hash)).transpose()?;
-        let shown = Shown { open: row.closed_at_slot.is_none(), data_hash };
-        found.entry(pubkey("account address", &row.address)?).or_default().push(shown);
+        found.entry(row.address.into()).or_default().push(Shown { open: row.open, data_hash: row.data_hash });
     }
     Ok(found)
 }

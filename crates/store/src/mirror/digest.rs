@@ -14,7 +14,8 @@ use sqlx::{PgConnection, PgExecutor, PgPool};
 use uuid::Uuid;
 
 use crate::{
-    convert::{amount_from_db, amount_to_db, fixed_bytes, pubkey},
+    columns::{Base58, Count},
+    convert::amount_to_db,
     error::StoreError,
     transaction,
 };
@@ -49,29 +50,26 @@ const HISTORY: i64 = 4_096;
 
 /// The digest now; `None` while it is computed for the first time or repaired.
 pub async fn digest(executor: impl PgExecutor<'_>) -> Result<Option<DigestRow>, StoreError> {
-    let row = sqlx::query!(r#"SELECT slot AS "slot!", accounts, checksum FROM mirror_digest WHERE slot IS NOT NULL"#);
-    row.fetch_optional(executor).await?.map(|row| digest_row(row.slot, row.accounts, &row.checksum)).transpose()
+    let row = sqlx::query_as!(
+        DigestRow,
+        r#"SELECT slot AS "slot!: Count", accounts AS "accounts: Count", checksum AS "checksum: [u8; 32]"
+           FROM mirror_digest WHERE slot IS NOT NULL"#
+    );
+    Ok(row.fetch_optional(executor).await?)
 }
 
 /// The digest at a slot; `None` if it is not known for exactly this slot: it is later than the digest, too long ago, or
 /// in a time that was caught up with in one step.
 pub async fn digest_at(executor: impl PgExecutor<'_>, slot: u64) -> Result<Option<DigestRow>, StoreError> {
-    let row = sqlx::query!(
-        "SELECT h.slot, h.accounts, h.checksum
-         FROM mirror_digest_history h JOIN mirror_digest d ON d.slot >= $1
-         WHERE h.slot <= $1 AND COALESCE(h.through, d.slot) >= $1
-         ORDER BY h.slot DESC LIMIT 1",
+    let row = sqlx::query_as!(
+        DigestRow,
+        r#"SELECT h.slot AS "slot: Count", h.accounts AS "accounts: Count", h.checksum AS "checksum: [u8; 32]"
+           FROM mirror_digest_history h JOIN mirror_digest d ON d.slot >= $1
+           WHERE h.slot <= $1 AND COALESCE(h.through, d.slot) >= $1
+           ORDER BY h.slot DESC LIMIT 1"#,
         amount_to_db("slot", slot)?,
     );
-    row.fetch_optional(executor).await?.map(|row| digest_row(row.slot, row.accounts, &row.checksum)).transpose()
-}
-
-fn digest_row(slot: i64, accounts: i64, checksum: &[u8]) -> Result<DigestRow, StoreError> {
-    Ok(DigestRow {
-        slot: amount_from_db("slot", slot)?,
-        accounts: amount_from_db("accounts", accounts)?,
-        checksum: fixed_bytes("checksum", checksum)?,
-    })
+    Ok(row.fetch_optional(executor).await?)
 }
 
 /// The digest while its row is locked.
@@ -305,14 +303,12 @@ pub async fn final_hashes_after(
     limit: u32,
 ) -> Result<Vec<(Pubkey, [u8; 32])>, StoreError> {
     let rows = sqlx::query!(
-        r#"SELECT address, data_hash AS "data_hash!" FROM mirror_final_accounts
+        r#"SELECT address AS "address: Base58", data_hash AS "data_hash!: [u8; 32]" FROM mirror_final_accounts
            WHERE data_hash IS NOT NULL AND address > $1 ORDER BY address LIMIT $2"#,
         after,
         i64::from(limit),
     );
-    let account =
-        |address: &str, hash: &[u8]| Ok((pubkey("account address", address)?, fixed_bytes("data hash", hash)?));
-    rows.fetch_all(executor).await?.iter().map(|row| account(&row.address, &row.data_hash)).collect()
+    Ok(rows.fetch_all(executor).await?.into_iter().map(|row| (row.address.into(), row.data_hash)).collect())
 }
 
 /// The finalized states of these accounts, as far as they were finalized once.
@@ -323,17 +319,12 @@ pub async fn final_hashes(pool: &PgPool, addresses: &[Pubkey]) -> Result<Hashes,
 
 async fn hashes(executor: impl PgExecutor<'_>, addresses: &[String]) -> Result<Hashes, StoreError> {
     let stored = sqlx::query!(
-        "SELECT f.address, f.data_hash FROM unnest($1::text[]) AS a (address)
-         CROSS JOIN LATERAL (SELECT * FROM mirror_final_accounts t WHERE t.address = a.address OFFSET 0) f",
+        r#"SELECT f.address AS "address: Base58", f.data_hash AS "data_hash: [u8; 32]"
+           FROM unnest($1::text[]) AS a (address)
+           CROSS JOIN LATERAL (SELECT * FROM mirror_final_accounts t WHERE t.address = a.address OFFSET 0) f"#,
         addresses,
     );
-    let stored = stored.fetch_all(executor).await?;
-    let mut known = Hashes::with_capacity(stored.len());
-    for row in stored {
-        let hash = row.data_hash.map(|hash| fixed_bytes("data hash", &hash)).transpose()?;
-        known.insert(pubkey("account address", &row.address)?, hash);
-    }
-    Ok(known)
+    Ok(stored.fetch_all(executor).await?.into_iter().map(|row| (row.address.into(), row.data_hash)).collect())
 }
 
 /// Forgets the digest and what was final, but not which accounts were final once. Those of `lost` never were.

@@ -7,10 +7,7 @@ use solana_pubkey::Pubkey;
 use sqlx::{PgConnection, PgPool};
 
 use super::row::AccountRow;
-use crate::{
-    convert::{amount_to_db, pubkey},
-    error::StoreError,
-};
+use crate::{columns::Base58, convert::amount_to_db, error::StoreError};
 
 pub const NAME: &str = "mirror_quarantine";
 
@@ -100,11 +97,8 @@ pub async fn hashes(pool: &PgPool, addresses: &[String]) -> Result<HashMap<Strin
 /// Quarantined accounts that a snapshot of `slot` does not have.
 pub async fn missing(pool: &PgPool, slot: u64, seen: impl Fn(&Pubkey) -> bool) -> Result<Vec<Pubkey>, StoreError> {
     let rows = sqlx::query_scalar!(
-        "SELECT address FROM mirror_quarantine WHERE slot < $1 ORDER BY address LIMIT 10000",
+        r#"SELECT address AS "address: Base58" FROM mirror_quarantine WHERE slot < $1 ORDER BY address LIMIT 10000"#,
         amount_to_db("slot", slot)?
     );
-    let stored = rows.fetch_all(pool).await?;
-    let all: Result<Vec<Pubkey>, StoreError> =
-        stored.iter().map(|address| pubkey("account address", address)).collect();
-    Ok(all?.into_iter().filter(|address| !seen(address)).collect())
+    Ok(rows.fetch_all(pool).await?.into_iter().map(Pubkey::from).filter(|address| !seen(address)).collect())
 }

@@ -162,7 +162,7 @@ pub async fn resync(
         clear(&mut *transaction).await?;
     }
     let changed = apply(&mut transaction, batch).await?;
-    checkpoint::reach_by_snapshot(&mut *transaction, slot, genesis_hash).await?;
+    checkpoint::snapshot_applied(&mut *transaction, slot, genesis_hash).await?;
     transaction.commit().await?;
     Ok(changed)
 }
@@ -172,9 +172,9 @@ pub async fn resync(
 pub async fn clear(executor: impl PgExecutor<'_>) -> Result<(), StoreError> {
     sqlx::query!(
         "TRUNCATE mirror_accounts, mirror_quarantine, mirror_checkpoint, mirror_total_notes, mirror_agent_callers,
-                  mirror_agent_totals, mirror_wallet_totals, mirror_agent_earnings, mirror_final_accounts,
-                  mirror_digest, mirror_digest_history, mirror_closings, mirror_closings_wanted, mirror_rebuild,
-                  mirror_rebuild_transactions, mirror_rebuild_terms, mirror_rebuild_openings"
+                  mirror_agent_totals, mirror_final_accounts, mirror_digest, mirror_digest_history, mirror_closings,
+                  mirror_closings_wanted, mirror_rebuild, mirror_rebuild_transactions, mirror_rebuild_terms,
+                  mirror_rebuild_openings"
     )
     .execute(executor)
     .await?;

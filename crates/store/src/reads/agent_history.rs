@@ -9,10 +9,12 @@ use utoipa::ToSchema;
 
 use super::{
     agent_metrics::{METRICS_DAYS, metrics},
-    columns::{Base58, Count, Timestamp, Usdc},
     execution_list::ShownStatus,
 };
-use crate::error::StoreError;
+use crate::{
+    columns::{Base58, Count, Timestamp, Usdc},
+    error::StoreError,
+};
 
 /// One day (UTC). Days on which no execution ended are left out.
 #[derive(Clone, Debug, Serialize, ToSchema)]

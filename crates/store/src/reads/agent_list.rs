@@ -11,12 +11,9 @@ use solana_pubkey::Pubkey;
 use sqlx::{PgConnection, PgPool, Postgres, Transaction, types::Json};
 use utoipa::ToSchema;
 
-use super::{
-    agents::{ListingStatus, ListingStatusName},
-    columns::{Base58, Count, Usdc},
-};
+use super::agents::{ListingStatus, ListingStatusName};
 use crate::{
-    convert::{amount_from_db, optional_amount_from_db},
+    columns::{Base58, Count, Nullable, Usdc},
     error::StoreError,
     transaction,
 };
@@ -90,18 +87,14 @@ impl Look {
         let settings = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL enable_seqscan = off;
                         SET LOCAL enable_bitmapscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off";
         sqlx::raw_sql(settings).execute(&mut *transaction).await?;
-        let row = sqlx::query!(
+        let head = sqlx::query_as!(
+            LookHead,
             r#"SELECT pg_current_snapshot()::text AS "seen!",
-                      pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS "next_transaction!",
-                      (SELECT slot FROM mirror_checkpoint) AS slot"#
+                      pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS "next_transaction!: Count",
+                      (SELECT slot FROM mirror_checkpoint) AS "slot!: Nullable<Count>""#
         )
         .fetch_one(&mut *transaction)
         .await?;
-        let head = LookHead {
-            seen: row.seen,
-            next_transaction: amount_from_db("transaction", row.next_transaction)?,
-            slot: optional_amount_from_db("slot", row.slot)?,
-        };
         Ok(Self { transaction, head })
     }
 

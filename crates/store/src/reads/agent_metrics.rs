@@ -7,8 +7,10 @@ use crtx_protocol::usdc::UsdcBase;
 use solana_pubkey::Pubkey;
 use sqlx::PgExecutor;
 
-use super::columns::{Count, Usdc};
-use crate::error::StoreError;
+use crate::{
+    columns::{Count, Usdc},
+    error::StoreError,
+};
 
 /// Days that the metrics cover, today among them.
 pub const METRICS_DAYS: i32 = 30;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use solana_pubkey::Pubkey;
 use sqlx::PgExecutor;
 
-use crate::{convert::pubkey, error::StoreError};
+use crate::{columns::Base58, error::StoreError};
 
 /// The names of some agents: of the document in force or, while that one is not known, of the newest known one. An agent
 /// without any known document is left out.
@@ -16,7 +16,7 @@ pub async fn agent_names(
     let addresses: Vec<String> = agents.iter().map(Pubkey::to_string).collect();
     // `OFFSET 0` and `LIMIT 1`: found once for each agent, by an index.
     let rows = sqlx::query!(
-        r#"SELECT q.agent AS "agent!",
+        r#"SELECT q.agent AS "agent!: Base58",
                   COALESCE((SELECT a.name FROM mirror_agents a WHERE a.address = q.agent OFFSET 0), (
                       SELECT m.name FROM agent_metadata m LEFT JOIN mirror_agents a ON a.address = m.agent
                       WHERE m.agent = q.agent AND m.error IS NULL
@@ -26,6 +26,5 @@ pub async fn agent_names(
     )
     .fetch_all(executor)
     .await?;
-    let named = rows.into_iter().filter_map(|row| Some((row.agent, row.name?)));
-    named.map(|(agent, name)| Ok((pubkey("agent address", &agent)?, name))).collect()
+    Ok(rows.into_iter().filter_map(|row| Some((row.agent.into(), row.name?))).collect())
 }

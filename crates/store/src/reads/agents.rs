@@ -14,8 +14,10 @@ use solana_pubkey::Pubkey;
 use sqlx::{PgExecutor, types::Json};
 use utoipa::ToSchema;
 
-use super::columns::{Base58, Count, Timestamp, Usdc, base_units};
-use crate::{convert::pubkey, error::StoreError};
+use crate::{
+    columns::{Base58, Count, Timestamp, Usdc, base_units},
+    error::StoreError,
+};
 
 /// A listing that is not closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, sqlx::Type, ToSchema)]
@@ -190,9 +192,9 @@ pub async fn agent_versions(
     }
     let addresses: Vec<String> = wanted.iter().map(Pubkey::to_string).collect();
     let rows = sqlx::query!(
-        r#"SELECT l.address AS "address!",
+        r#"SELECT l.address AS "address!: Base58",
                   format('%s %s|%s %s|%s %s|%s %s', l.ctid, l.xmin, m.ctid, m.xmin, c.ctid, c.xmin, t.ctid, t.xmin)
-                      AS "version!"
+                      AS "version!: AgentVersion"
            FROM unnest($1::text[]) AS wanted (address)
            JOIN mirror_agents l ON l.address = wanted.address
                AND l.status IN (agent_status('active'), agent_status('paused')) AND l.closed_at_slot IS NULL
@@ -203,7 +205,7 @@ pub async fn agent_versions(
     )
     .fetch_all(executor)
     .await?;
-    rows.into_iter().map(|row| Ok((pubkey("agent address", &row.address)?, AgentVersion(row.version)))).collect()
+    Ok(rows.into_iter().map(|row| (row.address.into(), row.version)).collect())
 }
 
 /// Executions that are added up, the newest first: an agent can have any number of them.

@@ -5,8 +5,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 use sqlx::{PgExecutor, types::Json};
 use utoipa::ToSchema;
 
-use super::columns::{Timestamp, base_units};
-use crate::error::StoreError;
+use crate::{
+    columns::{Timestamp, base_units},
+    error::StoreError,
+};
 
 /// The configuration: a row of `mirror_config`.
 #[derive(Clone, Debug, Deserialize)]

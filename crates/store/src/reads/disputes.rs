@@ -11,11 +11,11 @@ use sqlx::{PgExecutor, types::Json};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{
+use super::page::{Listed, Start};
+use crate::{
     columns::{Count, Timestamp},
-    page::{Listed, Start},
+    error::StoreError,
 };
-use crate::error::StoreError;
 
 // The outcome of a dispute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, sqlx::Type, ToSchema)]

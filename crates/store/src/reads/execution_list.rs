@@ -12,11 +12,11 @@ use sqlx::PgExecutor;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{
+use super::page::{Listed, Start};
+use crate::{
     columns::{Base58, Count, Timestamp, Usdc},
-    page::{Listed, Start},
+    error::StoreError,
 };
-use crate::error::StoreError;
 
 // The status that a caller sees. `docs/specification.md`, "Execution states in the gateway".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, sqlx::Type, ToSchema)]

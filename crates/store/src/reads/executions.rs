@@ -10,12 +10,11 @@ use sqlx::{PgExecutor, types::Json};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{
+use super::{disputes::DisputeStatus, execution_list::ShownStatus};
+use crate::{
     columns::{Base58, Count, Timestamp, Usdc, base_units},
-    disputes::DisputeStatus,
-    execution_list::ShownStatus,
+    error::StoreError,
 };
-use crate::error::StoreError;
 
 /// Who submitted the settlement of an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, sqlx::Type)]

@@ -2,8 +2,7 @@
 
 use sqlx::PgExecutor;
 
-use super::columns::Count;
-use crate::error::StoreError;
+use crate::{columns::Count, error::StoreError};
 
 /// How far the mirror is behind, by the database's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -9,11 +9,11 @@ use solana_pubkey::Pubkey;
 use sqlx::PgExecutor;
 use utoipa::ToSchema;
 
-use super::{
-    agent_metrics::METRICS_DAYS,
+use super::agent_metrics::METRICS_DAYS;
+use crate::{
     columns::{Count, Usdc},
+    error::StoreError,
 };
-use crate::error::StoreError;
 
 /// One day (UTC). Days on which no execution ended are left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]

@@ -3,8 +3,8 @@
 use solana_pubkey::Pubkey;
 use sqlx::PgExecutor;
 
-use super::{agents::ListingStatus, columns::Timestamp};
-use crate::error::StoreError;
+use super::agents::ListingStatus;
+use crate::{columns::Timestamp, error::StoreError};
 
 /// A listing, shown or not, and what is known about the document that it names.
 #[derive(Clone, Debug)]

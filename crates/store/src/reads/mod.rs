@@ -7,7 +7,6 @@ pub mod agent_list;
 mod agent_metrics;
 mod agent_names;
 mod agents;
-mod columns;
 mod configuration;
 mod disputes;
 mod execution_list;
@@ -19,6 +18,7 @@ mod page;
 mod statistics;
 mod wallets;
 
+pub use crate::columns::{Count, Timestamp};
 pub use agent_history::{AgentDay, PublicExecution, agent_days, recent_executions};
 pub use agent_metrics::{AgentMetrics, METRICS_DAYS, agent_metrics};
 pub use agent_names::agent_names;
@@ -26,7 +26,6 @@ pub use agents::{
     AgentDetails, AgentVersion, CreatorDetails, ListingStatus, ListingStatusName, agent, agent_versions, agents,
     disputable_amount,
 };
-pub use columns::{Count, Timestamp};
 pub use configuration::{Configuration, NetworkParameters, NetworkRoles, configuration};
 pub use disputes::{
     DisputeDetails, DisputeFilter, DisputePlace, DisputeScope, DisputeStatus, dispute, is_resolver, list_disputes,

@@ -5,8 +5,7 @@ use serde::Serialize;
 use sqlx::PgExecutor;
 use utoipa::ToSchema;
 
-use super::columns::Count;
-use crate::error::StoreError;
+use crate::{columns::Count, error::StoreError};
 
 // How many accounts the mirror has, closed ones among them.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]

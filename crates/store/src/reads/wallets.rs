@@ -1,6 +1,6 @@
 //! What the mirror knows about one wallet: as a creator, a caller, and in the roles of the marketplace.
 //!
-//! The statements are quick whatever the wallet did: what it paid and earned is kept in totals
+//! The statements are quick whatever the wallet did: what it paid each agent and earned is kept in totals
 //! (`migrations/0003_totals.sql`), and its listings, open executions and compensations are short
 //! ranges of indexes. Each of these costs its owner collateral or an escrow.
 
@@ -12,11 +12,11 @@ use sqlx::PgExecutor;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{
-    agents::ListingStatus,
+use super::agents::ListingStatus;
+use crate::{
     columns::{Count, Timestamp, Usdc},
+    error::StoreError,
 };
-use crate::error::StoreError;
 
 /// Sums over everything that the wallet did, as far as this index has seen it.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -100,21 +100,23 @@ pub async fn wallet_totals(executor: impl PgExecutor<'_>, wallet: &Pubkey) -> Re
     let totals = sqlx::query_as!(
         WalletTotals,
         r#"SELECT
-               COALESCE(t.completed, 0) AS "completed_executions!: Count",
-               COALESCE(t.failed, 0) AS "failed_executions!: Count",
-               LEAST(COALESCE(t.spent, 0), 9223372036854775807)::bigint AS "spent_usdc!: Usdc",
+               paid.completed::bigint AS "completed_executions!: Count", paid.failed::bigint AS "failed_executions!: Count",
+               LEAST(paid.spent, 9223372036854775807)::bigint AS "spent_usdc!: Usdc",
                open.executions AS "open_executions!: Count", open.amount AS "open_escrow_usdc!: Usdc",
                listings.agents AS "agents!: Count", listings.collateral AS "collateral_usdc!: Usdc",
                LEAST(listings.slashed + COALESCE(c.closed_slashed_total, 0), 9223372036854775807)::bigint
                    AS "slashed_usdc!: Usdc",
                (SELECT LEAST(COALESCE(sum(e.earned), 0), 9223372036854775807)::bigint
-                FROM mirror_agents a JOIN mirror_agent_earnings e ON e.agent = a.address
+                FROM mirror_agents a JOIN mirror_agent_totals e ON e.agent = a.address
                 WHERE a.creator = $1) AS "earned_usdc!: Usdc",
                (SELECT LEAST(COALESCE(sum(compensation), 0), 9223372036854775807)::bigint
                 FROM mirror_disputes WHERE raised_by = $1 AND compensation > 0) AS "compensation_usdc!: Usdc"
            FROM (SELECT 1) AS one
-           LEFT JOIN mirror_wallet_totals t ON t.wallet = $1
            LEFT JOIN mirror_creators c ON c.wallet = $1
+           CROSS JOIN LATERAL (
+               SELECT COALESCE(sum(completed), 0) AS completed, COALESCE(sum(failed), 0) AS failed,
+                      COALESCE(sum(spent), 0) AS spent
+               FROM mirror_agent_callers WHERE caller = $1) AS paid
            CROSS JOIN LATERAL (
                SELECT count(*) AS executions, LEAST(COALESCE(sum(amount), 0), 9223372036854775807)::bigint AS amount
                FROM mirror_executions
@@ -158,7 +160,7 @@ pub async fn owned_agents(
                   m.error AS "error?", m.error_code AS "error_code?"
            FROM mirror_agents a
            LEFT JOIN agent_metadata m ON m.agent = a.address AND m.sha256 = a.metadata_hash AND m.uri = a.metadata_uri
-           LEFT JOIN mirror_agent_earnings e ON e.agent = a.address
+           LEFT JOIN mirror_agent_totals e ON e.agent = a.address
            WHERE a.creator = $1 AND a.closed_at_slot IS NULL
              AND (NOT $2 OR (a.status = agent_status('delisted') AND a.collateral > 0))
            ORDER BY a.created_at DESC, a.address

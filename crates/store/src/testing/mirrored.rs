@@ -15,7 +15,7 @@ pub async fn known_accounts(pool: &PgPool) -> Vec<Pubkey> {
 pub async fn uncounted_executions(pool: &PgPool) -> i64 {
     sqlx::query_scalar(
         "SELECT (SELECT count(*) FROM mirror_executions WHERE status IN (2, 5, 6))
-              - (SELECT COALESCE(sum(executions), 0) FROM mirror_agent_callers)::bigint",
+              - (SELECT COALESCE(sum(completed), 0) FROM mirror_agent_callers)::bigint",
     )
     .fetch_one(pool)
     .await

@@ -149,7 +149,7 @@ impl Rebuild<'_> {
                     (self.show)(Step { doing, done: accounts, total: 0, elapsed, since_start: accounts });
                 }
                 SnapshotItem::End { slot } => {
-                    mirror::snapshot_applied(self.pool, slot, genesis).await?;
+                    mirror::snapshot_applied(self.pool, slot, Some(genesis)).await?;
                     return Ok(accounts);
                 }
             }

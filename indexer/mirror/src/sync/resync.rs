@@ -58,7 +58,7 @@ impl Syncer {
         }
         let accounts = seen.len();
         let all_gone = self.find_closed(seen, slot).await?;
-        mirror::snapshot_applied(&self.pool, slot, &genesis_hash).await?;
+        mirror::snapshot_applied(&self.pool, slot, Some(&genesis_hash)).await?;
         let mut known = self.known();
         known.reached(slot);
         if highest > slot {

@@ -128,7 +128,7 @@ impl Checker<'_> {
         let noted = record.map_or_else(|| self.report_of_id(row.call.execution_id), |record| self.report_of(record));
         let details = format!(
             "the row of {address} says {} (opened {:?}, failure {:?}), the chain {expected:?}\n{noted}",
-            row.state.as_str(),
+            row.state.into_str(),
             row.opened_at,
             row.failure,
         );
