@@ -60,9 +60,9 @@ pub(super) const fn network_to_db(network: KeyNetwork) -> &'static str {
 }
 
 /// The network of a stored key.
-struct Network(KeyNetwork);
+struct StoredNetwork(KeyNetwork);
 
-impl<'r> Decode<'r, Postgres> for Network {
+impl<'r> Decode<'r, Postgres> for StoredNetwork {
     fn decode(value: PgValueRef<'r>) -> Result<Self, BoxDynError> {
         match <&str as Decode<Postgres>>::decode(value)? {
             "live" => Ok(Self(KeyNetwork::Live)),
@@ -72,8 +72,8 @@ impl<'r> Decode<'r, Postgres> for Network {
     }
 }
 
-impl From<Network> for KeyNetwork {
-    fn from(Network(network): Network) -> Self {
+impl From<StoredNetwork> for KeyNetwork {
+    fn from(StoredNetwork(network): StoredNetwork) -> Self {
         network
     }
 }
@@ -110,7 +110,7 @@ pub async fn find_all(
     let rows = sqlx::query_as!(
         ApiKeyRow,
         r#"SELECT k.session_public_key AS "session_public_key!: Base58", k.wallet AS "wallet!: Base58",
-                  k.grant_address AS "grant!: Base58", k.name, k.network AS "network!: Network", k.last_four,
+                  k.grant_address AS "grant!: Base58", k.name, k.network AS "network!: StoredNetwork", k.last_four,
                   k.proven AS "proven!", k.created_at AS "created_at!", k.last_used_at,
                   COALESCE(k.revoked_at, CASE WHEN g.revoked THEN g.observed_at END) AS "revoked_at?",
                   k.execution_count AS "execution_count!: Count", k.spent AS "spent!: Usdc"
