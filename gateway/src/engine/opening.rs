@@ -133,7 +133,7 @@ impl Engine {
                 }
                 Err(error) => error,
             },
-            None => match self.terms(caller, &work.call.agent).await {
+            None => match self.terms(&caller.wallet, &caller.session_key, &work.call.agent).await {
                 Err(reason) => reason,
                 Ok(terms) => in_words(refused, &work.call, &terms),
             },
@@ -150,7 +150,7 @@ impl Engine {
             return self.found_opened(work).await;
         }
         let reason = match caller {
-            Some(caller) => self.terms(caller, &work.call.agent).await.err(),
+            Some(caller) => self.terms(&caller.wallet, &caller.session_key, &work.call.agent).await.err(),
             None => None,
         };
         let error = reason.unwrap_or_else(|| {
