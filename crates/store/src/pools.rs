@@ -32,7 +32,7 @@ pub struct PoolLimits {
     pub idle_in_transaction: Duration,
     /// Longest wait for a lock.
     pub lock: Duration,
-    /// Every statement finds its rows by a key. Its plan is made once and never scans a whole table: statistics are
+    /// Most statements find their rows by a key. Their plan is made once and never scans a whole table: statistics are
     /// missing or old while a table grows fast, and planning costs as much as execution.
     pub by_key: bool,
 }
@@ -103,7 +103,7 @@ impl PoolLimits {
     }
 
     pub fn lists(connections: u32) -> Self {
-        Self { connections, acquire: S(2), statement: Some(S(5)), idle_in_transaction: S(5), lock: S(1), by_key: false }
+        Self { connections, acquire: S(2), statement: Some(S(5)), idle_in_transaction: S(5), lock: S(1), by_key: true }
     }
 
     pub fn health() -> Self {
