@@ -69,6 +69,17 @@ pub async fn fill(pool: &PgPool, size: &Size, say: &(dyn Fn(&str) + Send + Sync)
     stay_live(pool).await;
 }
 
+/// Adds one completed execution to each of some agents.
+///
+/// # Panics
+/// When the database refuses.
+pub async fn complete_one_of_each(pool: &PgPool, agents: &[String]) {
+    let statement = "UPDATE mirror_agents SET revision = revision + 1, total_executions = total_executions + 1,
+             successful_executions = successful_executions + 1, completed_executions = completed_executions + 1
+         WHERE address = ANY ($1)";
+    sqlx::query(statement).bind(agents).execute(pool).await.expect("agents change");
+}
+
 /// Adds what the triggers noted to the totals, as the indexer does.
 async fn add_up(pool: &PgPool, size: &Size) {
     // Those that the transaction of each batch adds.
