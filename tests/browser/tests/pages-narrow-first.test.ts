@@ -1,3 +1,3 @@
-import { testEveryPage } from '../support/everyPage';
+import { testPages } from '../support/everyPage';
 
-testEveryPage('phone');
+testPages(0, 'phone', 'desktop');
