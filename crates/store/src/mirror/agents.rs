@@ -10,7 +10,7 @@ use crate::{
     error::StoreError,
 };
 
-pub static TABLE: MirrorTable = MirrorTable::new("mirror_agents", &[], &[]);
+pub static TABLE: MirrorTable = MirrorTable::new("mirror_agents", &[]);
 
 impl Mirrored for AgentListed {
     fn mirrored(&self) -> Result<(&'static MirrorTable, Value), StoreError> {

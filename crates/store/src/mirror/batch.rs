@@ -38,15 +38,10 @@ impl Batch {
         account: &A,
         hash: &[u8; 32],
     ) -> Result<(), StoreError> {
-        let mut row = AccountRow::read(address, slot, account, hash)?;
-        if let Some(kept) = self.rows.get_mut(&row.address) {
-            if row.version() <= kept.version() {
-                kept.keep_dropped(&row.columns);
-                return Ok(());
-            }
-            row.keep_dropped(&kept.columns);
+        let row = AccountRow::read(address, slot, account, hash)?;
+        if self.rows.get(&row.address).is_none_or(|kept| row.version() > kept.version()) {
+            self.rows.insert(row.address.clone(), row);
         }
-        self.rows.insert(row.address.clone(), row);
         Ok(())
     }
 

@@ -113,10 +113,8 @@ impl Comparison {
 }
 
 fn differing_columns(read: &AccountRow, stored: &Map<String, Value>) -> Vec<String> {
-    // What the account dropped says nothing about what the row keeps of it.
-    let dropped: &[&str] = if read.has_dropped() { read.table.dropped } else { &[] };
     // When the account was read is not part of it, and the hash follows from all other columns.
-    let compared = |column: &str| !["slot", "data_hash"].contains(&column) && !dropped.contains(&column);
+    let compared = |column: &str| !["slot", "data_hash"].contains(&column);
     let columns = read.columns.iter().filter(|(column, value)| compared(column) && stored.get(*column) != Some(*value));
     columns.map(|(column, _)| column.clone()).collect()
 }

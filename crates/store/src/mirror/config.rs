@@ -10,7 +10,7 @@ use crate::{
     error::StoreError,
 };
 
-pub static TABLE: MirrorTable = MirrorTable::new("mirror_config", &[], &[]);
+pub static TABLE: MirrorTable = MirrorTable::new("mirror_config", &[]);
 
 #[derive(Clone, Serialize)]
 struct TierRow {

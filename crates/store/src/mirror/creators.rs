@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::row::{MirrorTable, Mirrored, bit, optional_time, time};
 use crate::{convert::amount_to_db, error::StoreError};
 
-pub static TABLE: MirrorTable = MirrorTable::new("mirror_creators", &[], &[]);
+pub static TABLE: MirrorTable = MirrorTable::new("mirror_creators", &[]);
 
 impl Mirrored for CreatorProfile {
     fn mirrored(&self) -> Result<(&'static MirrorTable, Value), StoreError> {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::row::{MirrorTable, Mirrored, bytes, optional_time, time};
 use crate::{convert::amount_to_db, error::StoreError};
 
-pub static TABLE: MirrorTable = MirrorTable::new("mirror_disputes", &[], &[]);
+pub static TABLE: MirrorTable = MirrorTable::new("mirror_disputes", &[]);
 
 impl Mirrored for Dispute {
     fn mirrored(&self) -> Result<(&'static MirrorTable, Value), StoreError> {

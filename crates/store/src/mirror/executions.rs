@@ -12,8 +12,6 @@ use crate::{
 
 pub static TABLE: MirrorTable = MirrorTable::new(
     "mirror_executions",
-    // The open terms; null if the mirror never saw the record open.
-    &["request_hash", "result_key", "grant_address", "paid_from", "deadline_at", "timeout_seconds"],
     // When the gateway took the request, if it did: its row is older than the record. Not a join: without statistics that
     // reads the whole table even for a few rows.
     &[("initiated_at", "COALESCE((SELECT e.created_at FROM executions e WHERE e.record = r.address), r.opened_at)")],

@@ -10,7 +10,7 @@ use crate::{
     error::StoreError,
 };
 
-pub static TABLE: MirrorTable = MirrorTable::new("mirror_grants", &[], &[]);
+pub static TABLE: MirrorTable = MirrorTable::new("mirror_grants", &[]);
 
 impl Mirrored for SpendingGrant {
     fn mirrored(&self) -> Result<(&'static MirrorTable, Value), StoreError> {

@@ -1,6 +1,5 @@
 //! The last state of a closed account, from the event of its closing: the row becomes equal to it.
 
-use serde_json::Value;
 use sqlx::PgConnection;
 
 use super::{accounts, batch::Batch, compare::compare_with, totals, write::apply};
@@ -20,10 +19,10 @@ pub enum LastState {
 }
 
 /// Makes the row of the account in `last` equal to it and marks it as closed at `slot`. `last` has one account, of a
-/// kind that the program closes, as it was at `slot`. What the account dropped stays as the row knows it.
-pub async fn close_with(connection: &mut PgConnection, mut last: Batch, slot: u64) -> Result<LastState, StoreError> {
+/// kind that the program closes, as it was at `slot`.
+pub async fn close_with(connection: &mut PgConnection, last: Batch, slot: u64) -> Result<LastState, StoreError> {
     let slot = amount_to_db("slot", slot)?;
-    let read = last.rows.values_mut().next();
+    let read = last.rows.values().next();
     let read = read.ok_or_else(|| StoreError::corrupt("closing", "it has no account that can be decoded"))?;
     let address = read.address.clone();
     let stored =
@@ -39,7 +38,6 @@ pub async fn close_with(connection: &mut PgConnection, mut last: Batch, slot: u6
                 address,
             );
             let stored = stored.fetch_all(&mut *connection).await?;
-            stored.iter().filter_map(Value::as_object).for_each(|stored| read.keep_dropped(stored));
             if compare_with(&last, stored)?.equal > 0 { LastState::Kept } else { LastState::Repaired }
         }
     };

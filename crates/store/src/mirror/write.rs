@@ -173,8 +173,7 @@ pub async fn clear(executor: impl PgExecutor<'_>) -> Result<(), StoreError> {
     sqlx::query!(
         "TRUNCATE mirror_accounts, mirror_quarantine, mirror_checkpoint, mirror_total_notes, mirror_agent_callers,
                   mirror_agent_totals, mirror_final_accounts, mirror_digest, mirror_digest_history, mirror_closings,
-                  mirror_closings_wanted, mirror_rebuild, mirror_rebuild_transactions, mirror_rebuild_terms,
-                  mirror_rebuild_openings"
+                  mirror_closings_wanted, mirror_rebuild, mirror_rebuild_transactions"
     )
     .execute(executor)
     .await?;

@@ -1,18 +1,14 @@
-//! Rebuilds the mirror from the chain: closed accounts from the events of their closings, the terms of executions from
-//! their openings, and what lives from a snapshot.
+//! Rebuilds the mirror from the chain: closed accounts from the events of their closings, and what lives from a snapshot.
 //!
 //! It works in rounds: each lists the transactions of the program that no round before had, newest first, then reads them,
 //! oldest first. It can be stopped at any time and goes on where it was. It writes like the mirror does, so it may run
 //! while services use the database.
-
-mod history;
 
 use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use agent_marketplace::state::MarketParameters;
 use crtx_chain::{
     ChainError,
     past::{MAX_SIGNATURES_PER_PAGE, PastTransaction},
@@ -20,8 +16,7 @@ use crtx_chain::{
 use crtx_store::{
     PgPool, StoreError, closings,
     mirror::{self, Batch},
-    rebuild::{self as store, Fact, Found, Progress},
-    transaction,
+    rebuild::{self as store, Progress},
 };
 use futures::{StreamExt, TryStreamExt};
 use solana_pubkey::Pubkey;
@@ -36,8 +31,6 @@ use crate::{
 
 /// After a round with at most so many transactions the snapshot is read.
 const LAST_ROUND: u64 = 1_000;
-/// Rows that get their open terms in one transaction.
-const TERMS_PER_STEP: u32 = 1_000;
 /// Transactions that are read before progress is stored.
 const TRANSACTIONS_PER_STEP: u32 = 200;
 const READS_AT_ONCE: usize = 16;
@@ -98,7 +91,6 @@ pub struct Rebuild<'a> {
 pub struct Rebuilt {
     pub transactions: u64,
     pub closings: u64,
-    pub openings: u64,
     pub accounts: u64,
 }
 
@@ -106,7 +98,7 @@ impl Rebuild<'_> {
     /// Runs to the end.
     pub async fn run(&self) -> Result<Rebuilt, RebuildError> {
         let genesis = self.check_chain().await?;
-        store::begin(self.pool, &genesis, MarketParameters::DEFAULT.settle_grace_s).await?;
+        store::begin(self.pool, &genesis).await?;
         let began = Instant::now();
         // A long round leaves many new transactions for the next one.
         while self.round(began).await? > LAST_ROUND {}
@@ -114,11 +106,9 @@ impl Rebuild<'_> {
         // the indexer notices it.
         let accounts = self.snapshot(&genesis).await?;
         self.round(began).await?;
-        self.fill_terms().await?;
         store::finish(self.pool).await?;
-        let progress = self.progress().await?;
-        let Progress { read: transactions, closings, openings, .. } = progress;
-        Ok(Rebuilt { transactions, closings, openings, accounts })
+        let Progress { read: transactions, closings, .. } = self.progress().await?;
+        Ok(Rebuilt { transactions, closings, accounts })
     }
 
     async fn check_chain(&self) -> Result<String, RebuildError> {
@@ -154,14 +144,6 @@ impl Rebuild<'_> {
                 }
             }
         }
-    }
-
-    async fn fill_terms(&self) -> Result<(), RebuildError> {
-        let mut after = String::new();
-        while let Some(last) = store::fill_terms(self.pool, &after, TERMS_PER_STEP).await? {
-            after = last;
-        }
-        Ok(())
     }
 
     async fn progress(&self) -> Result<Progress, RebuildError> {
@@ -211,21 +193,13 @@ impl Rebuild<'_> {
         let reads: Vec<_> = batch.into_iter().map(|(_, signature)| self.fetch(signature)).collect();
         let read: Vec<(String, PastTransaction)> =
             futures::stream::iter(reads).buffered(READS_AT_ONCE).try_collect().await?;
-        let (mut found, mut facts) = (Found::default(), Vec::new());
+        let mut closings = 0_u64;
         for (signature, past) in &read {
             let closed = closed_accounts(past, &self.program);
             search::keep(self.pool, &closed, past.slot, signature).await?;
-            found.closings = found.closings.saturating_add(u64::try_from(closed.len()).unwrap_or(u64::MAX));
-            facts.extend(history::facts(past, &self.program));
+            closings = closings.saturating_add(u64::try_from(closed.len()).unwrap_or(u64::MAX));
         }
-        let openings = facts.iter().filter(|fact| matches!(fact, Fact::Opening(_))).count();
-        found.openings = u64::try_from(openings).unwrap_or(u64::MAX);
-        let mut connection = transaction::begin(self.pool).await?;
-        for fact in &facts {
-            store::store_fact(&mut connection, fact).await?;
-        }
-        store::note_read(&mut connection, (oldest, newest), found).await?;
-        connection.commit().await.map_err(StoreError::from)?;
+        store::note_read(self.pool, (oldest, newest), closings).await?;
         let Progress { read: done, transactions: total, .. } = self.progress().await?;
         let since_start = done.saturating_sub(read_before);
         (self.show)(Step { doing: "reading transactions", done, total, elapsed: began.elapsed(), since_start });
