@@ -1,5 +1,4 @@
--- Sign-in with Solana: sessions of wallets, and the challenges that were used. And API keys that belong to the wallet
--- that proves them.
+-- Sign-in with Solana: sessions of wallets. And API keys that belong to the wallet that proves them.
 
 -- A session is found by the SHA-256 of its token. The token itself is stored nowhere.
 CREATE TABLE sessions (
@@ -10,19 +9,14 @@ CREATE TABLE sessions (
     created_at   timestamptz NOT NULL DEFAULT now(),
     last_used_at timestamptz,
     expires_at   timestamptz NOT NULL,
-    ended_at     timestamptz
+    ended_at     timestamptz,
+    -- The random part of the challenge that opened it: no challenge opens two sessions. The row lives longer than the
+    -- challenge.
+    challenge    bytea       NOT NULL UNIQUE CHECK (octet_length(challenge) = 16)
 );
 CREATE INDEX sessions_of_wallet ON sessions (wallet, created_at) WHERE ended_at IS NULL;
 -- The time from which a session is over, for the purge.
 CREATE INDEX sessions_over ON sessions (COALESCE(ended_at, expires_at));
-
--- The random part of each challenge that opened a session. A row lives longer than its challenge, so no challenge opens
--- two sessions. Challenges that nobody used have no row.
-CREATE TABLE used_challenges (
-    nonce      bytea       PRIMARY KEY CHECK (octet_length(nonce) = 16),
-    keep_until timestamptz NOT NULL
-);
-CREATE INDEX used_challenges_by_time ON used_challenges (keep_until);
 
 -- Session public keys are visible on chain, so any wallet can grant spending to the session key of another one. A row
 -- belongs to the pair of both. It is proven if the holder of the session key registered it with a signature; the key acts
@@ -35,7 +29,6 @@ CREATE TABLE api_keys (
     grant_address      text NOT NULL,
     -- Null: nobody named it.
     name               text,
-    network            text NOT NULL CHECK (network IN ('live', 'test')),
     created_at         timestamptz NOT NULL DEFAULT now(),
     last_used_at       timestamptz,
     revoked_at         timestamptz,

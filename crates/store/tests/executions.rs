@@ -10,7 +10,7 @@
 
 use std::{collections::HashSet, time::Duration};
 
-use crtx_protocol::{api_key::KeyNetwork, transaction::Outcome, usdc::UsdcBase};
+use crtx_protocol::{transaction::Outcome, usdc::UsdcBase};
 use crtx_store::{
     admission::{Reservation, Retry},
     api_keys::{self, NewApiKey},
@@ -382,9 +382,9 @@ async fn a_refund_is_counted_for_the_api_key_once_by_every_path() {
         wallet: call(1).caller,
         grant: Pubkey::new_from_array([203; 32]),
         name: "test",
-        network: KeyNetwork::Test,
+        last_four: "abcd",
     };
-    api_keys::insert(database.pool(), &key).await.unwrap();
+    api_keys::register(database.pool(), &key).await.unwrap();
     let counted = async || {
         let key = api_keys::find(database.pool(), &call(1).session_key.unwrap()).await.unwrap().unwrap();
         (key.execution_count, key.spent)

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use crtx_protocol::{api_key::KeyNetwork, usdc::UsdcBase};
+use crtx_protocol::usdc::UsdcBase;
 use crtx_store::{
     admission::Reservation,
     api_keys::{self, NewApiKey},
@@ -123,9 +123,9 @@ async fn an_execution_that_is_open_again_is_counted_once_for_its_key() {
         wallet: wallet(200),
         grant: wallet(9),
         name: "k",
-        network: KeyNetwork::Test,
+        last_four: "abcd",
     };
-    api_keys::insert(pool, &key).await.unwrap();
+    api_keys::register(pool, &key).await.unwrap();
     for seed in [1, 2, 3] {
         completed(&executions, seed).await;
     }

@@ -38,7 +38,7 @@ pub use executions::{ExecutionDetails, ExecutionDispute, ExecutionQuestion, Sett
 pub use freshness::{Freshness, freshness, quarantined};
 pub use history::{CreatorDay, MarketDay, creator_history, market_history};
 pub use listings::{ListingState, is_quarantined, listing};
-pub use page::{Listed, Page, Start};
+pub use page::{Listed, Start};
 pub use statistics::{MirrorCounts, mirror_counts};
 pub use wallets::{
     OverdueExecution, OwnedAgent, WalletProfile, WalletTotals, overdue_executions, owned_agents, wallet_profile,

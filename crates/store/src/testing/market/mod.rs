@@ -60,9 +60,9 @@ pub async fn fill(pool: &PgPool, size: &Size, say: &(dyn Fn(&str) + Send + Sync)
             wallet: size.caller(caller),
             grant: size.caller(caller),
             name: "bench",
-            network: key.network(),
+            last_four: "abcd",
         };
-        api_keys::insert(pool, &row).await.expect("the key is stored");
+        api_keys::register(pool, &row).await.expect("the key is stored");
     }
     say("statistics");
     sqlx::query("VACUUM (ANALYZE)").execute(pool).await.expect("the tables are analysed");
