@@ -1,4 +1,4 @@
-//! Executions as their caller sees them, each alone: the views `shown_executions…`. One statement answers several
+//! Executions as their caller sees them, each alone: the view `shown_executions`. One statement answers several
 //! questions.
 
 use agent_marketplace::state::Settler;
@@ -131,16 +131,7 @@ pub async fn executions(
                   x.tokens_used AS "tokens_used?: Count", x.execution_time_ms AS "execution_time_ms?: Count",
                   x.settled_by AS "settled_by?: SettledBy", x.binding, x.steps, x.error_code, x.error_message,
                   x.failure_reason,
-                  CASE WHEN x.dispute_outcome IS NOT NULL THEN jsonb_build_object(
-                      'status', x.dispute_outcome, 'raised_at', x.dispute_raised_at,
-                      'resolved_at', x.dispute_resolved_at,
-                      'evidence_hash', 'sha256:' || encode(x.dispute_evidence_hash, 'hex'),
-                      'evidence_uri', x.dispute_evidence_uri,
-                      'answer_hash', 'sha256:' || encode(x.dispute_answer_hash, 'hex'),
-                      'answer_uri', x.dispute_answer_uri, 'answered_at', x.dispute_answered_at,
-                      'compensation_usdc', COALESCE(x.dispute_compensation, 0),
-                      'penalty_usdc', COALESCE(x.dispute_penalty, 0))
-                  END AS "dispute?: Json<ExecutionDispute>"
+                  x.dispute AS "dispute?: Json<ExecutionDispute>"
            FROM unnest($1::text[], $2::uuid[]) WITH ORDINALITY AS q (wallet, execution_id, place)
            CROSS JOIN LATERAL (
                SELECT * FROM shown_executions s WHERE s.caller = q.wallet AND s.execution_id = q.execution_id LIMIT 1)
