@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use solana_pubkey::Pubkey;
 use sqlx::{PgConnection, PgExecutor, PgPool};
 
-use super::{batch::TABLES, quarantine};
+use super::{kinds::TABLES, quarantine};
 use crate::{
     columns::{Base58, Count},
     convert::amount_to_db,

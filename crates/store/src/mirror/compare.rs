@@ -6,10 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use sqlx::{PgExecutor, PgPool};
 
-use super::{
-    batch::{Batch, TABLES},
-    row::AccountRow,
-};
+use super::{batch::Batch, kinds::TABLES, row::AccountRow};
 use crate::error::StoreError;
 
 const ROWS_PER_QUERY: usize = 1_000;
