@@ -18,10 +18,9 @@ CREATE TABLE agent_metadata (
     error        text,
     attempts     integer NOT NULL DEFAULT 0,
     next_attempt timestamptz,
-    -- The document as it was fetched: `jsonb` does not keep what the hash was made of. Null for documents whose
-    -- `has_no_bytes` is true.
+    -- The document as it was fetched: `jsonb` does not keep what the hash was made of. Null once the listing is closed and
+    -- only the name is kept; `document` is '{}' then.
     bytes        bytea,
-    has_no_bytes boolean NOT NULL DEFAULT false,
     -- Which kind of failure `error` is; null with a document.
     error_code   text CHECK (error_code IN ('document_unavailable', 'document_mismatch', 'document_invalid')),
     last_attempt timestamptz,

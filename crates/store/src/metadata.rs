@@ -44,13 +44,13 @@ pub async fn store_document(
     let mut transaction = transaction::begin(pool).await?;
     sqlx::query!(
         "INSERT INTO agent_metadata (agent, sha256, uri, document, name, tagline, tags, endpoint, fetched_at, attempts,
-                                     last_attempt, bytes, has_no_bytes)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now(), $9, now(), $10, false)
+                                     last_attempt, bytes)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now(), $9, now(), $10)
          ON CONFLICT (agent, sha256) DO UPDATE SET
              uri = excluded.uri, document = excluded.document, name = excluded.name, tagline = excluded.tagline,
              tags = excluded.tags, endpoint = excluded.endpoint, fetched_at = excluded.fetched_at, error = NULL,
              error_code = NULL, attempts = excluded.attempts, next_attempt = NULL,
-             last_attempt = excluded.last_attempt, bytes = excluded.bytes, has_no_bytes = false",
+             last_attempt = excluded.last_attempt, bytes = excluded.bytes",
         agent,
         wanted.sha256.as_slice(),
         wanted.uri,
@@ -160,7 +160,7 @@ pub async fn prune_closed(pool: &PgPool, after: Duration) -> Result<u64, StoreEr
     .execute(pool)
     .await?;
     sqlx::query!(
-        "UPDATE agent_metadata SET document = '{}', bytes = NULL, has_no_bytes = true
+        "UPDATE agent_metadata SET document = '{}', bytes = NULL
          WHERE (agent, sha256) IN (
              SELECT m.agent, m.sha256
              FROM agent_metadata m JOIN mirror_agents a ON a.address = m.agent
