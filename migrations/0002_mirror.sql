@@ -170,7 +170,6 @@ CREATE TABLE mirror_executions (
     opened_at         timestamptz NOT NULL,
     deadline_at       timestamptz,
     finished_at       timestamptz,
-    dispute_deadline  timestamptz,
     -- record_status(…)
     status            smallint NOT NULL,
     -- failure_reason(…)

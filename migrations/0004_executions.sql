@@ -53,7 +53,6 @@ CREATE TABLE executions (
     error_message           text,
 
     created_at              timestamptz NOT NULL DEFAULT now(),
-    updated_at              timestamptz NOT NULL DEFAULT now(),
     opened_at               timestamptz,
     dispatched_at           timestamptz,
     finished_at             timestamptz,
@@ -153,7 +152,6 @@ CREATE INDEX missing_content_by_hash ON missing_content (sha256);
 CREATE TABLE gateway_processes (
     id         uuid        PRIMARY KEY,
     lock_key   integer     NOT NULL GENERATED ALWAYS AS IDENTITY UNIQUE,
-    started_at timestamptz NOT NULL DEFAULT now(),
     beat_at    timestamptz NOT NULL DEFAULT now()
 );
 
@@ -167,15 +165,6 @@ CREATE TABLE fee_payers (
     at         timestamptz NOT NULL DEFAULT now()
 );
 
--- The status of an execution whose record is open or not on the chain, from the state of the gateway's row. Without
--- a row another gateway works on it.
-CREATE FUNCTION status_of_state(state text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE
-    WHEN state IN ('completed', 'failed') THEN state
-    WHEN state IN ('reserved', 'opening', 'pending') THEN 'pending'
-    ELSE 'running'
-END;
-
 -- What is shown of an execution, from what the chain and the gateway's row say. `record`: record_status(…); null if the
 -- mirror has no record. The view below and the list of executions use these rules.
 CREATE FUNCTION shown_status(record smallint, state text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -183,8 +172,10 @@ RETURN CASE
     WHEN record = record_status('completed') THEN 'completed'
     WHEN record = record_status('disputed') THEN 'disputed'
     WHEN record IN (record_status('failed'), record_status('expired'), record_status('overturned')) THEN 'failed'
-    -- The record is open, as far as the mirror shows, or not there.
-    ELSE status_of_state(state)
+    -- The record is open, as far as the mirror shows, or not there. Without a row another gateway works on it.
+    WHEN state IN ('completed', 'failed') THEN state
+    WHEN state IN ('reserved', 'opening', 'pending') THEN 'pending'
+    ELSE 'running'
 END;
 
 -- The amount; 0 after a refund; after an upheld dispute what is left of it after the compensation.

@@ -58,9 +58,7 @@ CREATE TABLE mirror_rebuild (
     read         bigint NOT NULL DEFAULT 0,
     closings     bigint NOT NULL DEFAULT 0,
     -- Every closed account of the program is known.
-    finished_at  timestamptz,
-    started_at   timestamptz NOT NULL DEFAULT now(),
-    updated_at   timestamptz NOT NULL DEFAULT now()
+    finished_at  timestamptz
 );
 
 -- Transactions of the round that are not read yet. The oldest has the highest position.

@@ -257,7 +257,7 @@ impl Executions {
                        state = excluded.state, session_key = excluded.session_key, amount = excluded.amount,
                        timeout_seconds = excluded.timeout_seconds, endpoint = excluded.endpoint,
                        failure_reason = NULL, error_status = NULL, error_code = NULL, error_message = NULL,
-                       finished_at = NULL, updated_at = now(), lease_owner = excluded.lease_owner,
+                       finished_at = NULL, lease_owner = excluded.lease_owner,
                        lease_until = excluded.lease_until, lease_process = excluded.lease_process
                    WHERE $28 AND e.body_hash = excluded.body_hash AND e.opened_at IS NULL
                      AND (e.state = 'failed'

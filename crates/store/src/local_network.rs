@@ -74,7 +74,7 @@ pub async fn realign(pool: &PgPool, chain: &ChainNow<'_>) -> Result<Realigned, S
                UPDATE executions
                SET state = 'failed', error_status = 503, error_code = 'unavailable',
                    error_message = 'the local network lost this execution; nothing was charged',
-                   finished_at = COALESCE(finished_at, now()), updated_at = now(), settled_elsewhere = false,
+                   finished_at = COALESCE(finished_at, now()), settled_elsewhere = false,
                    lease_owner = NULL, lease_until = NULL, lease_process = NULL
                WHERE record IN (SELECT record FROM gone))
            SELECT count(*) AS "rows!" FROM gone"#,
@@ -97,7 +97,7 @@ pub async fn realign(pool: &PgPool, chain: &ChainNow<'_>) -> Result<Realigned, S
                        'the local network lost the settlement of this execution') END,
                    failure_reason = CASE WHEN open.settles THEN NULL
                        ELSE COALESCE(e.failure_reason, failure_reason('invalid_response')) END,
-                   opened_at = COALESCE(e.opened_at, now()), finished_at = NULL, updated_at = now(),
+                   opened_at = COALESCE(e.opened_at, now()), finished_at = NULL,
                    settled_elsewhere = false, lease_owner = NULL, lease_until = NULL, lease_process = NULL
                FROM open WHERE e.record = open.record)
            SELECT count(*) AS "rows!" FROM open"#,

@@ -53,7 +53,7 @@ pub async fn note_page(
              SELECT s.signature FROM unnest($1::text[]) WITH ORDINALITY AS s (signature, place) ORDER BY s.place)
          UPDATE mirror_rebuild SET
              newest = COALESCE(newest, $2), cursor = COALESCE($3, cursor), listed = $4,
-             transactions = transactions + cardinality($1::text[]), updated_at = now()",
+             transactions = transactions + cardinality($1::text[])",
         signatures,
         first,
         cursor,
@@ -78,7 +78,7 @@ pub async fn note_read(pool: &PgPool, (oldest, newest): (i64, i64), closings: u6
     sqlx::query!(
         "WITH forgotten AS (DELETE FROM mirror_rebuild_transactions WHERE position BETWEEN $1 AND $2 RETURNING 1)
          UPDATE mirror_rebuild SET
-             read = read + (SELECT count(*) FROM forgotten), closings = closings + $3, updated_at = now()",
+             read = read + (SELECT count(*) FROM forgotten), closings = closings + $3",
         newest,
         oldest,
         amount_to_db("count", closings)?,
@@ -92,7 +92,7 @@ pub async fn note_read(pool: &PgPool, (oldest, newest): (i64, i64), closings: u6
 pub async fn end_round(executor: impl PgExecutor<'_>) -> Result<(), StoreError> {
     sqlx::query!(
         "UPDATE mirror_rebuild SET
-             known = COALESCE(newest, known), newest = NULL, cursor = NULL, listed = false, updated_at = now()"
+             known = COALESCE(newest, known), newest = NULL, cursor = NULL, listed = false"
     )
     .execute(executor)
     .await?;
@@ -101,6 +101,6 @@ pub async fn end_round(executor: impl PgExecutor<'_>) -> Result<(), StoreError> 
 
 /// Every closed account is known.
 pub async fn finish(executor: impl PgExecutor<'_>) -> Result<(), StoreError> {
-    sqlx::query!("UPDATE mirror_rebuild SET finished_at = now(), updated_at = now()").execute(executor).await?;
+    sqlx::query!("UPDATE mirror_rebuild SET finished_at = now()").execute(executor).await?;
     Ok(())
 }

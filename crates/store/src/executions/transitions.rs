@@ -50,7 +50,7 @@ impl Executions {
         let from: Vec<String> = from.iter().map(|state| state.into_str().to_owned()).collect();
         let step = sqlx::query!(
             "WITH moved AS (
-                 UPDATE executions SET state = $3, updated_at = now(), lease_process = $9
+                 UPDATE executions SET state = $3, lease_process = $9
                  WHERE record = $1 AND lease_owner = $2 AND state = ANY($4)
                  RETURNING record)
              INSERT INTO execution_transactions (signature, record, kind, signed_transaction, last_valid_block_height)
@@ -76,7 +76,7 @@ impl Executions {
     pub async fn opened(&self, lease: Lease, from: State) -> Step {
         let step = sqlx::query!(
             "UPDATE executions
-             SET updated_at = now(), state = 'pending', opened_at = now()
+             SET state = 'pending', opened_at = now()
              WHERE record = $1 AND lease_owner = $2 AND state = $3 AND state IN ('reserved', 'opening')",
             lease.record.to_string(),
             lease.token,
@@ -92,7 +92,7 @@ impl Executions {
             "WITH noted AS (
                  UPDATE execution_transactions SET outcome = 'confirmed', slot = $4, resolved_at = now()
                  WHERE signature = $3 AND outcome = 'unknown')
-             UPDATE executions SET state = 'running', opened_at = now(), dispatched_at = now(), updated_at = now()
+             UPDATE executions SET state = 'running', opened_at = now(), dispatched_at = now()
              FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
              WHERE record = $1 AND lease_owner = $2 AND state = 'opening'",
             lease.record.to_string(),
@@ -107,7 +107,7 @@ impl Executions {
     pub async fn not_opened(&self, lease: Lease, failure: &Failure) -> Step {
         let step = sqlx::query!(
             "UPDATE executions
-             SET updated_at = now(), state = 'failed', error_status = $3, error_code = $4, error_message = $5,
+             SET state = 'failed', error_status = $3, error_code = $4, error_message = $5,
                  finished_at = now(), lease_owner = NULL, lease_until = NULL, lease_process = NULL
              WHERE record = $1 AND lease_owner = $2 AND state IN ('reserved', 'opening')",
             lease.record.to_string(),
@@ -162,7 +162,7 @@ impl Executions {
     pub async fn dispatching(&self, lease: Lease) -> Step {
         let step = sqlx::query!(
             "UPDATE executions
-             SET updated_at = now(), state = 'running', dispatched_at = coalesce(dispatched_at, now())
+             SET state = 'running', dispatched_at = coalesce(dispatched_at, now())
              FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
              WHERE record = $1 AND lease_owner = $2 AND state IN ('pending', 'running')",
             lease.record.to_string(),
@@ -175,7 +175,7 @@ impl Executions {
     pub async fn charged(&self, lease: Lease, charged: &Charged) -> Step {
         let step = sqlx::query!(
             "UPDATE executions
-             SET updated_at = now(), charged_amount = $3, charged_creator_amount = $4, charged_platform_amount = $5
+             SET charged_amount = $3, charged_creator_amount = $4, charged_platform_amount = $5
              FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
              WHERE record = $1 AND lease_owner = $2",
             lease.record.to_string(),
@@ -199,7 +199,7 @@ impl Executions {
         let step = sqlx::query!(
             "WITH moved AS (
                  UPDATE executions
-                 SET updated_at = now(), state = CASE WHEN $11::text IS NULL THEN 'result_stored' ELSE 'settling' END,
+                 SET state = CASE WHEN $11::text IS NULL THEN 'result_stored' ELSE 'settling' END,
                      result = $3, result_hash = $4, result_signature = $5, tokens_used = $6, execution_time_ms = $7,
                      steps = $8, result_call_signature = $9, lease_process = $10
                  WHERE record = $1 AND lease_owner = $2 AND state = 'running'
@@ -237,14 +237,13 @@ impl Executions {
         reported: &Reported,
         landing: Option<&Landing>,
     ) -> Step {
-        let (signature, slot) = Landing::to_db(landing)?;
         let step = sqlx::query!(
             r#"WITH noted AS (
                    UPDATE execution_transactions SET outcome = 'confirmed', slot = $9, resolved_at = now()
                    WHERE signature = $8 AND outcome = 'unknown'),
                ended AS (
                    UPDATE executions
-                   SET state = 'completed', finished_at = now(), updated_at = now(), charged_amount = $3,
+                   SET state = 'completed', finished_at = now(), charged_amount = $3,
                        charged_creator_amount = $4, charged_platform_amount = $5,
                        tokens_used = $6, execution_time_ms = $7,
                        failure_reason = NULL, error_status = NULL, error_code = NULL, error_message = NULL,
@@ -265,8 +264,8 @@ impl Executions {
             amount_to_db("platform amount", charged.platform_amount.0)?,
             optional_amount_to_db("tokens used", reported.tokens_used)?,
             amount_to_db("execution time", reported.execution_time_ms)?,
-            signature,
-            slot,
+            landing.map(|landing| &*landing.signature),
+            optional_amount_to_db("slot", landing.map(|landing| landing.slot))?,
         );
         self.take(step).await
     }
@@ -281,7 +280,7 @@ impl Executions {
                    SET state = 'completed', settled_elsewhere = true, result = NULL, result_signature = NULL,
                        result_call_signature = NULL, steps = NULL, result_hash = $3, tokens_used = $7, execution_time_ms = $8,
                        failure_reason = NULL, error_status = NULL, error_code = NULL, error_message = NULL,
-                       opened_at = COALESCE(opened_at, now()), finished_at = now(), updated_at = now(),
+                       opened_at = COALESCE(opened_at, now()), finished_at = now(),
                        charged_amount = $4, charged_creator_amount = $5, charged_platform_amount = $6,
                        lease_owner = NULL, lease_until = NULL, lease_process = NULL
                    WHERE record = $1 AND lease_owner = $2 AND finished_at IS NULL
@@ -311,7 +310,7 @@ impl Executions {
     pub async fn refunding(&self, lease: Lease, failure: &Failure) -> Step {
         let step = sqlx::query!(
             "UPDATE executions
-             SET updated_at = now(), state = 'refunding', failure_reason = $3, error_status = $4, error_code = $5,
+             SET state = 'refunding', failure_reason = $3, error_status = $4, error_code = $5,
                  error_message = $6
              WHERE record = $1 AND lease_owner = $2
                AND state IN ('pending', 'running', 'result_stored', 'settling', 'refunding')",
@@ -330,7 +329,7 @@ impl Executions {
         let step = sqlx::query!(
             r#"WITH ended AS (
                    UPDATE executions
-                   SET state = 'failed', finished_at = now(), updated_at = now(),
+                   SET state = 'failed', finished_at = now(),
                        lease_owner = NULL, lease_until = NULL, lease_process = NULL
                    FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
                    WHERE record = $1 AND lease_owner = $2 AND state = 'refunding'
@@ -354,7 +353,7 @@ impl Executions {
                    UPDATE executions
                    SET state = 'failed', failure_reason = $2, error_status = $3, error_code = $4, error_message = $5,
                        opened_at = COALESCE(opened_at, now()), finished_at = COALESCE(finished_at, now()),
-                       updated_at = now(), lease_owner = NULL, lease_until = NULL, lease_process = NULL
+                       lease_owner = NULL, lease_until = NULL, lease_process = NULL
                    WHERE record = $1
                      AND (state <> 'failed' OR opened_at IS NULL)
                      AND (lease_until IS NULL OR lease_until < now())

@@ -178,7 +178,6 @@ impl Mirrored for ExecutionAccount {
         let settled =
             matches!(status, ExecutionStatus::Completed | ExecutionStatus::Disputed | ExecutionStatus::Overturned);
         let split = record.split().ok_or_else(|| StoreError::corrupt("fee", record.fee_bps))?;
-        let dispute_deadline = record.dispute_deadline_unix_s();
         let columns = json!({
             "revision": amount_to_db("revision", record.revision)?,
             "execution_id": Uuid::from_bytes(record.execution_id),
@@ -198,7 +197,6 @@ impl Mirrored for ExecutionAccount {
             "settled_by": record.settled_by().map(|settler| settler as u8),
             "opened_at": time("opened_at", record.opened_at_unix_s)?,
             "finished_at": optional_time("finished_at", record.finished_at_unix_s)?,
-            "dispute_deadline": dispute_deadline.map(|deadline| time("dispute deadline", deadline)).transpose()?,
             "status": status as u8,
             "failure_reason": record.failure_reason().map(|reason| reason as u8),
             "dispute_count": record.dispute_count,
