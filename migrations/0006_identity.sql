@@ -19,8 +19,7 @@ CREATE INDEX sessions_of_wallet ON sessions (wallet, created_at) WHERE ended_at 
 CREATE INDEX sessions_over ON sessions (COALESCE(ended_at, expires_at));
 
 -- Session public keys are visible on chain, so any wallet can grant spending to the session key of another one. A row
--- belongs to the pair of both. It is proven if the holder of the session key registered it with a signature; the key acts
--- for the wallet of its proven row, and there is at most one.
+-- belongs to the pair of both. The key acts for the wallet for which its holder registered it with a signature: at most one.
 --
 -- Only the session public key is kept: nothing in this table can sign or spend.
 CREATE TABLE api_keys (
@@ -38,11 +37,9 @@ CREATE TABLE api_keys (
     spent              bigint NOT NULL DEFAULT 0,
     -- The end of the key's text, by which its owner tells it from others.
     last_four          text CHECK (octet_length(last_four) = 4),
-    proven             boolean NOT NULL DEFAULT true,
-    -- When it was registered with a signature.
+    -- Null: it does not act for the wallet.
     registered_at      timestamptz,
-    PRIMARY KEY (session_public_key, wallet),
-    CONSTRAINT api_keys_proven_by_registration CHECK (NOT proven OR registered_at IS NOT NULL)
+    PRIMARY KEY (session_public_key, wallet)
 );
 CREATE INDEX api_keys_by_wallet ON api_keys (wallet, created_at);
-CREATE UNIQUE INDEX api_keys_proven ON api_keys (session_public_key) WHERE proven;
+CREATE UNIQUE INDEX api_keys_registered ON api_keys (session_public_key) WHERE registered_at IS NOT NULL;

@@ -53,8 +53,9 @@ pub async fn register(pool: &PgPool, key: &NewApiKey<'_>) -> Result<Registered, 
         sqlx::query!("SELECT pg_advisory_xact_lock($1, hashtext($2))", class, name).execute(&mut *transaction).await?;
     }
     let known = sqlx::query!(
-        r#"SELECT wallet = $2 AS "own!", name, proven, revoked_at IS NOT NULL AS "revoked!"
-           FROM api_keys WHERE session_public_key = $1 AND (wallet = $2 OR proven)"#,
+        r#"SELECT wallet = $2 AS "own!", name, registered_at IS NOT NULL AS "registered!",
+                  revoked_at IS NOT NULL AS "revoked!"
+           FROM api_keys WHERE session_public_key = $1 AND (wallet = $2 OR registered_at IS NOT NULL)"#,
         session,
         wallet,
     )
@@ -65,7 +66,7 @@ pub async fn register(pool: &PgPool, key: &NewApiKey<'_>) -> Result<Registered, 
     }
     match known.first() {
         Some(own) if own.revoked => return Ok(Registered::Revoked),
-        Some(own) if own.proven => {
+        Some(own) if own.registered => {
             let same = own.name.as_deref() == Some(key.name);
             return Ok(if same { Registered::Done } else { Registered::OtherName });
         }
@@ -81,10 +82,10 @@ pub async fn register(pool: &PgPool, key: &NewApiKey<'_>) -> Result<Registered, 
         }
     }
     sqlx::query!(
-        "INSERT INTO api_keys (session_public_key, wallet, grant_address, name, last_four, proven, registered_at)
-         VALUES ($1, $2, $3, $4, $5, true, now())
+        "INSERT INTO api_keys (session_public_key, wallet, grant_address, name, last_four, registered_at)
+         VALUES ($1, $2, $3, $4, $5, now())
          ON CONFLICT (session_public_key, wallet) DO UPDATE SET
-             name = excluded.name, last_four = excluded.last_four, proven = true, registered_at = now()",
+             name = excluded.name, last_four = excluded.last_four, registered_at = now()",
         session,
         wallet,
         key.grant.to_string(),
@@ -140,8 +141,7 @@ pub async fn revoke_pair(
     grant: &Pubkey,
 ) -> Result<(), StoreError> {
     sqlx::query!(
-        "INSERT INTO api_keys AS k (session_public_key, wallet, grant_address, proven, revoked_at)
-         VALUES ($1, $2, $3, false, now())
+        "INSERT INTO api_keys AS k (session_public_key, wallet, grant_address, revoked_at) VALUES ($1, $2, $3, now())
          ON CONFLICT (session_public_key, wallet) DO UPDATE SET revoked_at = COALESCE(k.revoked_at, now())",
         session_public_key.to_string(),
         wallet.to_string(),
@@ -193,7 +193,7 @@ pub async fn find_all(
                   COALESCE(k.revoked_at, CASE WHEN g.revoked THEN g.observed_at END) AS "revoked_at?",
                   k.execution_count AS "execution_count!: Count", k.spent AS "spent!: Usdc"
            FROM api_keys k LEFT JOIN mirror_grants g ON g.address = k.grant_address
-           WHERE k.session_public_key = ANY($1) AND k.proven"#,
+           WHERE k.session_public_key = ANY($1) AND k.registered_at IS NOT NULL"#,
         &keys,
     );
     Ok(rows.fetch_all(executor).await?)
@@ -239,7 +239,7 @@ pub struct ShownKey {
     pub execution_count: u64,
     /// What its completed executions cost.
     pub spent: UsdcBase,
-    /// Whether the key acts for this wallet: it was registered or used.
+    /// Whether the key acts for this wallet: it was registered.
     pub proven: bool,
     /// Whether this service refuses it.
     pub revoked: bool,
@@ -304,7 +304,7 @@ async fn select(
                COALESCE(k.grant_address, g.address) AS "grant_address!: Base58",
                k.name AS "name?", k.last_four AS "last_four?", COALESCE(k.created_at, g.created_at) AS "created_at!",
                k.last_used_at AS "last_used_at?", COALESCE(k.execution_count, 0) AS "execution_count!: Count",
-               COALESCE(k.spent, 0) AS "spent!: Usdc", COALESCE(k.proven, false) AS "proven!",
+               COALESCE(k.spent, 0) AS "spent!: Usdc", k.registered_at IS NOT NULL AS "proven!",
                k.revoked_at IS NOT NULL AS "revoked!", g.address IS NOT NULL AS "has_grant!",
                COALESCE(g.per_call_cap, 0) AS "per_call_cap!: Count", COALESCE(g.total_cap, 0) AS "total_cap!: Count",
                COALESCE(g.spent, 0) AS "grant_spent!: Usdc", COALESCE(g.expires_at_unix_s, 0) AS "expires_at_unix_s!",
