@@ -1,5 +1,5 @@
-//! Executions as their caller sees them, each alone: the view `shown_executions`. One statement answers several
-//! questions.
+//! Executions as their caller sees them, each alone: the view `shown_executions`. One statement answers several questions.
+//! And the newest ones of an agent, as everybody sees them.
 
 use agent_marketplace::state::Settler;
 use crtx_protocol::usdc::UsdcBase;
@@ -149,4 +149,44 @@ pub async fn executions(
         }
     }
     Ok(answers)
+}
+
+/// An execution as the chain shows it, without what only its caller may see.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PublicExecution {
+    /// Address of the on-chain record.
+    pub record: Pubkey,
+    pub status: ShownStatus,
+    pub cost: UsdcBase,
+    pub initiated_at: Timestamp,
+    pub completed_at: Option<Timestamp>,
+    /// `None` unless a result was settled.
+    pub execution_time_ms: Option<Count>,
+}
+
+/// The newest executions of an agent.
+pub async fn recent_executions(
+    executor: impl PgExecutor<'_>,
+    agent: &Pubkey,
+    limit: u32,
+) -> Result<Vec<PublicExecution>, StoreError> {
+    let executions = sqlx::query_as!(
+        PublicExecution,
+        r#"SELECT l.record AS "record!: Base58", l.status AS "status!: ShownStatus", l.cost AS "cost!: Usdc",
+                  l.initiated_at AS "initiated_at!: Timestamp", l.completed_at AS "completed_at?: Timestamp",
+                  m.execution_time_ms AS "execution_time_ms?: Count"
+           FROM generate_series(0, 4) AS s (status)
+           CROSS JOIN LATERAL (
+               SELECT e.record, e.execution_id, e.status, e.cost, e.initiated_at, e.completed_at
+               FROM execution_list e
+               WHERE e.agent = $1 AND e.status = s.status::smallint AND e.on_chain
+               ORDER BY e.initiated_at DESC, e.execution_id DESC, e.record DESC
+               LIMIT $2) AS l
+           LEFT JOIN mirror_executions m ON m.address = l.record AND m.result_hash IS NOT NULL
+           ORDER BY l.initiated_at DESC, l.execution_id DESC, l.record DESC
+           LIMIT $2"#,
+        agent.to_string(),
+        i64::from(limit),
+    );
+    Ok(executions.fetch_all(executor).await?)
 }
