@@ -113,9 +113,6 @@ CREATE FUNCTION is_of_listing(hash bytea) RETURNS boolean LANGUAGE sql STABLE PA
 RETURN EXISTS (SELECT FROM mirror_agents m WHERE m.metadata_hash = hash AND m.closed_at_slot IS NULL)
     OR EXISTS (SELECT FROM agent_metadata d WHERE d.sha256 = hash AND d.bytes IS NOT NULL);
 
-CREATE FUNCTION is_referred_to(hash bytea) RETURNS boolean LANGUAGE sql STABLE PARALLEL SAFE
-RETURN is_kept_for_ever(hash) OR is_of_listing(hash);
-
 -- What becomes of a held piece: 'kept' with the content that stays for ever, 'listed' as long as a listing refers to
 -- it, or 'dropped' after its time. A listing's content that is longer than any document is dropped as well.
 CREATE FUNCTION content_fate(hash bytea, size bigint, max_listed bigint) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE

@@ -75,11 +75,6 @@ impl Batch {
         self.len() == 0
     }
 
-    /// Accounts in the batch that cannot be decoded.
-    pub fn quarantined(&self) -> usize {
-        self.quarantine.len()
-    }
-
     /// Address and reason of each account that cannot be decoded.
     pub fn unreadable(&self) -> impl Iterator<Item = (&str, &str)> {
         self.quarantine.values().map(|row| (row.address.as_str(), row.error.as_str()))

@@ -109,7 +109,7 @@ pub async fn apply_differing(pool: &PgPool, mut batch: Batch) -> Result<Applied,
     let addresses: Vec<String> = batch.rows.keys().chain(batch.quarantine.keys()).cloned().collect();
     let quarantined = quarantine::hashes(pool, &addresses).await?;
     // A row that the database refused is tried again after a while.
-    let refused = |address: &String, hash: &[u8]| quarantined.get(address).is_some_and(|known| known.holds(hash));
+    let refused = |address: &String, hash: &[u8; 32]| quarantined.get(address) == Some(&Some(*hash));
     kept.retain(|address| !batch.rows.get(address).is_some_and(|row| refused(address, &row.data_hash)));
     batch.quarantine.retain(|address, row| !refused(address, &data_hash(&row.data)));
     // What was quarantined and is readable leaves the quarantine, though its row may be equal.
