@@ -39,7 +39,6 @@ pub fn of_processes(processes: &[ProcessRow], heartbeat: Option<&Heartbeat>) -> 
         (None, Some(_)) => {
             problems.push(problem("no_leader", "indexer processes run, and none of them writes the mirror"));
         }
-        // A process of the version before writes the heartbeat alone.
         (None, None) => problems.extend(silence(heartbeat).map(|text| problem("no_indexer", text))),
     }
     problems

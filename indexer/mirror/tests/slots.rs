@@ -87,7 +87,7 @@ async fn absurd_slots_in_the_database_are_taken_back() {
         "UPDATE mirror_executions SET slot = 11000050, after_slot = 11000049",
         "UPDATE mirror_config SET slot = 9223372036854775807",
         "UPDATE mirror_final_accounts SET slot = 11000050",
-        "UPDATE indexer_heartbeat SET chain_slot = 999999999999",
+        "UPDATE indexer_processes SET chain_slot = 999999999999",
     ] {
         tamper(database.pool(), statement).await;
     }

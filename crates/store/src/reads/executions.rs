@@ -1,5 +1,5 @@
-//! Executions as their caller sees them, each alone: the views `shown_executions…`. One statement answers several
-//! questions.
+//! Executions as their caller sees them, each alone: the view `shown_executions`. One statement answers several questions.
+//! And the newest ones of an agent, as everybody sees them.
 
 use agent_marketplace::state::Settler;
 use crtx_protocol::usdc::UsdcBase;
@@ -131,16 +131,7 @@ pub async fn executions(
                   x.tokens_used AS "tokens_used?: Count", x.execution_time_ms AS "execution_time_ms?: Count",
                   x.settled_by AS "settled_by?: SettledBy", x.binding, x.steps, x.error_code, x.error_message,
                   x.failure_reason,
-                  CASE WHEN x.dispute_outcome IS NOT NULL THEN jsonb_build_object(
-                      'status', x.dispute_outcome, 'raised_at', x.dispute_raised_at,
-                      'resolved_at', x.dispute_resolved_at,
-                      'evidence_hash', 'sha256:' || encode(x.dispute_evidence_hash, 'hex'),
-                      'evidence_uri', x.dispute_evidence_uri,
-                      'answer_hash', 'sha256:' || encode(x.dispute_answer_hash, 'hex'),
-                      'answer_uri', x.dispute_answer_uri, 'answered_at', x.dispute_answered_at,
-                      'compensation_usdc', COALESCE(x.dispute_compensation, 0),
-                      'penalty_usdc', COALESCE(x.dispute_penalty, 0))
-                  END AS "dispute?: Json<ExecutionDispute>"
+                  x.dispute AS "dispute?: Json<ExecutionDispute>"
            FROM unnest($1::text[], $2::uuid[]) WITH ORDINALITY AS q (wallet, execution_id, place)
            CROSS JOIN LATERAL (
                SELECT * FROM shown_executions s WHERE s.caller = q.wallet AND s.execution_id = q.execution_id LIMIT 1)
@@ -158,4 +149,44 @@ pub async fn executions(
         }
     }
     Ok(answers)
+}
+
+/// An execution as the chain shows it, without what only its caller may see.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PublicExecution {
+    /// Address of the on-chain record.
+    pub record: Pubkey,
+    pub status: ShownStatus,
+    pub cost: UsdcBase,
+    pub initiated_at: Timestamp,
+    pub completed_at: Option<Timestamp>,
+    /// `None` unless a result was settled.
+    pub execution_time_ms: Option<Count>,
+}
+
+/// The newest executions of an agent.
+pub async fn recent_executions(
+    executor: impl PgExecutor<'_>,
+    agent: &Pubkey,
+    limit: u32,
+) -> Result<Vec<PublicExecution>, StoreError> {
+    let executions = sqlx::query_as!(
+        PublicExecution,
+        r#"SELECT l.record AS "record!: Base58", l.status AS "status!: ShownStatus", l.cost AS "cost!: Usdc",
+                  l.initiated_at AS "initiated_at!: Timestamp", l.completed_at AS "completed_at?: Timestamp",
+                  m.execution_time_ms AS "execution_time_ms?: Count"
+           FROM generate_series(0, 4) AS s (status)
+           CROSS JOIN LATERAL (
+               SELECT e.record, e.execution_id, e.status, e.cost, e.initiated_at, e.completed_at
+               FROM execution_list e
+               WHERE e.agent = $1 AND e.status = s.status::smallint AND e.on_chain
+               ORDER BY e.initiated_at DESC, e.execution_id DESC, e.record DESC
+               LIMIT $2) AS l
+           LEFT JOIN mirror_executions m ON m.address = l.record AND m.result_hash IS NOT NULL
+           ORDER BY l.initiated_at DESC, l.execution_id DESC, l.record DESC
+           LIMIT $2"#,
+        agent.to_string(),
+        i64::from(limit),
+    );
+    Ok(executions.fetch_all(executor).await?)
 }

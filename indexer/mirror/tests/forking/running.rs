@@ -213,7 +213,7 @@ pub async fn difference(pool: &PgPool, chain: &Chain) -> String {
     if !lists.differences.is_empty() {
         return format!("lists: {:?}", lists.differences);
     }
-    let (quarantined, unreadable) = (mirrored::quarantined(pool).await.len(), batch.quarantined());
+    let (quarantined, unreadable) = (mirrored::quarantined(pool).await.len(), batch.unreadable().count());
     if quarantined != unreadable {
         return format!("{quarantined} in quarantine instead of {unreadable}");
     }
