@@ -69,8 +69,6 @@ pub struct Changes {
     suspected_last: Pubkey,
     /// Accounts whose rows the stream is writing.
     writing: HashSet<Pubkey>,
-    /// Accounts with states here whose rows were being written when a read confirmed the states.
-    rows_to_look_at: HashSet<Pubkey>,
     /// States were forgotten.
     overflowed: bool,
 }
@@ -160,23 +158,11 @@ impl Changes {
         self.states.contains_key(address)
     }
 
-    /// Accounts with a change at that slot or before that no read of the finalized state has confirmed, or whose row was
-    /// being written then. What is confirmed stays here until the digest moves, and is not read again.
+    /// Accounts with a change at that slot or before that no read of the finalized state has confirmed. What is confirmed
+    /// stays here until the digest moves, and is not read again.
     pub fn due(&self, slot: u64) -> Vec<Pubkey> {
-        let due = |address: &Pubkey, states: &[State]| {
-            let past = states.get(..states.partition_point(|state| state.slot <= slot)).unwrap_or_default();
-            !past.is_empty() && self.rows_to_look_at.contains(address) || past.iter().any(|state| !state.confirmed)
-        };
-        self.states.iter().filter(|(address, states)| due(address, states)).map(|(address, _)| *address).collect()
-    }
-
-    /// Whether the row of an account that was confirmed has to be looked at again.
-    pub fn look_at_row(&mut self, address: Pubkey, again: bool) {
-        if again && self.is_pending(&address) {
-            self.rows_to_look_at.insert(address);
-        } else {
-            self.rows_to_look_at.remove(&address);
-        }
+        let is_due = |states: &[State]| states.iter().any(|state| state.slot <= slot && !state.confirmed);
+        self.states.iter().filter(|(_, states)| is_due(states)).map(|(address, _)| *address).collect()
     }
 
     pub fn newest(&self, address: &Pubkey) -> Option<State> {
@@ -244,7 +230,6 @@ impl Changes {
                 states.retain(|known| known != state);
                 if states.is_empty() {
                     self.states.remove(address);
-                    self.rows_to_look_at.remove(address);
                 }
             }
         }
@@ -261,7 +246,6 @@ impl Changes {
             }
         }
         self.states.retain(|_, states| !states.is_empty());
-        self.rows_to_look_at.retain(|address| self.states.contains_key(address));
         self.suspects.extend(dropped);
     }
 

@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
+use crtx_protocol::mirror_digest::data_hash;
 use crtx_store::mirror::{self, DigestMove, DigestWrite};
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use solana_pubkey::Pubkey;
@@ -9,8 +10,8 @@ use tokio::time::{Instant, timeout};
 
 use super::{
     changes::State,
-    closing::READ_AT_ONCE,
-    correct::{hash_of, shows},
+    correct::shows,
+    look::READ_AT_ONCE,
     probe::PATIENCE,
     syncer::{SyncError, Syncer},
 };
@@ -198,15 +199,19 @@ impl<'a> Finality<'a> {
         for FinalRead { addresses, read, written, shown } in reads {
             let ahead = read.slot > known.indexed;
             for (address, account) in addresses.iter().zip(&read.accounts) {
-                let hash = hash_of(account.as_ref().map(|account| account.data.as_slice()));
+                let hash = account.as_ref().map(|account| data_hash(&account.data));
                 let changes = &mut known.changes;
                 // What the nodes contradict each other about is not proved by one of them.
                 if ahead && !changes.had(address, read.slot, hash) || known.doubts.proved.contains(address) {
                     continue;
                 }
-                let settled = written.get(address) == Some(&changes.newest(address));
+                let newest = changes.newest(address);
+                let settled = written.get(address) == Some(&newest);
+                // Its row is being written. A later state is compared with its row once it is final.
+                if !settled && newest.is_none_or(|newest| newest.slot <= read.slot) {
+                    continue;
+                }
                 let confirmed = changes.confirm(address, read.slot, hash);
-                changes.look_at_row(*address, !settled);
                 looked.not_before = looked.not_before.max(confirmed.not_before);
                 let newest = changes.newest(address).and_then(|state| state.data_hash);
                 // A closed row of an account that is gone may be one whose opening was dropped.

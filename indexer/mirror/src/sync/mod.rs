@@ -17,6 +17,7 @@ mod heard;
 mod heartbeat;
 mod known;
 mod lead;
+mod look;
 mod nodes;
 mod probe;
 mod problems;

@@ -3,14 +3,15 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use crtx_chain::ProgramAccount;
+use crtx_protocol::mirror_digest::data_hash;
 use crtx_store::mirror;
 use solana_pubkey::Pubkey;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{
-    closing::READ_AT_ONCE,
-    correct::{hash_of, shows},
+    correct::shows,
     known::Doubts,
+    look::READ_AT_ONCE,
     syncer::{SyncError, Syncer},
     writer::{Item, ROWS_PER_TRANSACTION, counts},
 };
@@ -131,7 +132,7 @@ impl<'a> Comparisons<'a> {
             let addresses: Vec<Pubkey> = there.iter().map(|(address, _)| *address).collect();
             addresses.iter().try_for_each(|address| seen.add(address))?;
             let shown = mirror::shown(&self.mirror.pool, &addresses).await?;
-            let differing = there.iter().filter(|(address, data)| !shows(&shown, address, hash_of(Some(data))));
+            let differing = there.iter().filter(|(address, data)| !shows(&shown, address, Some(data_hash(data))));
             self.mirror.known().doubts.add(differing.map(|(address, _)| *address));
             // Changes of the chain come first.
             sleep(began.elapsed()).await;

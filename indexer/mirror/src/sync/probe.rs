@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use crtx_protocol::mirror_digest::data_hash;
 use crtx_store::mirror;
 use futures::{StreamExt, TryStreamExt};
 use solana_pubkey::Pubkey;
@@ -15,8 +16,9 @@ use tokio::time::{Instant, sleep};
 
 use super::{
     changes::State,
-    closing::{READ_AT_ONCE, needs_second_look},
-    correct::hash_of,
+    closing::{count, needs_second_look},
+    correct::shows,
+    look::READ_AT_ONCE,
     syncer::{SyncError, Syncer},
     writer::Item,
 };
@@ -212,28 +214,24 @@ impl<'a> Probe<'a> {
         let finals = mirror::final_hashes(&self.mirror.pool, &addresses).await?;
         let known = self.mirror.known();
         let same = |(address, data): &(&Pubkey, &Option<Vec<u8>>)| {
-            let hash = hash_of(data.as_deref());
-            let open = shown.get(*address).into_iter().flatten().find(|row| row.open);
-            let row = open.and_then(|row| row.data_hash);
-            if hash.is_none() {
-                return open.is_none();
-            }
+            let hash = data.as_deref().map(data_hash);
             // Another process may have written the row of a change that the stream swallowed.
             let known = match known.changes.newest(address) {
                 Some(state) => state.data_hash,
                 None if known.filled => finals.get(*address).copied().flatten(),
-                None => row,
+                None => hash,
             };
-            hash == row && hash == known
+            shows(&shown, address, hash) && (hash.is_none() || hash == known)
         };
         Ok(accounts.iter().filter(same).map(|(address, _)| *address).collect())
     }
 
     /// Takes accounts for closed that only one transaction can have closed, if a look at them agrees. False if not.
     async fn take_closed(&self, gone: &[(Pubkey, Vec<u64>)]) -> Result<bool, SyncError> {
+        let addresses: Vec<Pubkey> = gone.iter().map(|(address, _)| *address).collect();
         // Many are left to a snapshot, which looks twice.
-        if needs_second_look(u64::try_from(gone.len()).unwrap_or(u64::MAX), 0) {
-            return Ok(false);
+        if gone.is_empty() || needs_second_look(count(&addresses), 0) {
+            return Ok(gone.is_empty());
         }
         for (address, slots) in gone {
             let [slot] = slots.as_slice() else { return Ok(false) };
@@ -241,12 +239,7 @@ impl<'a> Probe<'a> {
             known.changes.note(*address, State { exact: true, ..State::gone(*slot) });
             known.changes.suspect([*address]);
         }
-        if gone.is_empty() {
-            return Ok(true);
-        }
         self.mirror.look_at_suspects().await?;
-        let addresses: Vec<Pubkey> = gone.iter().map(|(address, _)| *address).collect();
-        let shown = mirror::shown(&self.mirror.pool, &addresses).await?;
-        Ok(!shown.values().flatten().any(|row| row.open))
+        Ok(mirror::still_open(&self.mirror.pool, &addresses).await?.is_empty())
     }
 }
