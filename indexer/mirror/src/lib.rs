@@ -65,9 +65,9 @@ pub async fn run(
         accept_new_genesis: config.accept_new_genesis,
         ..SyncSettings::new(config.resync_interval)
     };
-    let syncer = Syncer::with_settings(Arc::clone(&source), pool.clone(), config.program_id, settings)
-        .with_figures(Arc::clone(&figures))
-        .with_history(Arc::new(Past(client, CommitmentConfig::confirmed())));
+    let confirmed = Some(Arc::new(Past(client, CommitmentConfig::confirmed())) as Arc<dyn History>);
+    let (reader, counted) = (Arc::clone(&source), Arc::clone(&figures));
+    let syncer = Syncer::new(reader, pool.clone(), config.program_id, settings, confirmed, counted);
     let syncer = Arc::new(syncer);
     let leads = || syncer.leads();
     let content = config.content.store.as_ref().map(ContentStore::open);

@@ -174,7 +174,7 @@ impl Running {
             ..SyncSettings::new(resync)
         };
         let source = Arc::new(chain.clone());
-        let syncer = Arc::new(Syncer::with_settings(source, database.pool().clone(), program(), settings));
+        let syncer = Arc::new(Syncer::new(source, database.pool().clone(), program(), settings, None, Arc::default()));
         let shutdown = CancellationToken::new();
         let task = tokio::spawn(Arc::clone(&syncer).run(shutdown.clone()));
         let running = Self { database, chain, syncer, shutdown, task };

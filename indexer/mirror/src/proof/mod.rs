@@ -25,7 +25,11 @@ use tokio_util::sync::CancellationToken;
 pub use audit::AuditError;
 pub use report::{AuditReport, Check, CheckName, Fault, Shortfall};
 
-use crate::{figures::Figures, history::History, source::AccountSource};
+use crate::{
+    figures::{Counted, Figures},
+    history::History,
+    source::AccountSource,
+};
 use accounts::Survey;
 use audit::Audit;
 
@@ -181,7 +185,7 @@ impl<S: AccountSource> Auditor<S> {
         vault = vaults::check(&mut audit, &survey.agents, vault).await?;
         let mut report = audit.report;
         *self.left_off() = LeftOff { vault, places, corrections: report.corrections.clone() };
-        self.figures.rows_corrected(report.corrected);
+        self.figures.count(Counted { rows_corrected: report.corrected, ..Counted::default() });
         report.conclude(began.elapsed().as_secs());
         Ok(report)
     }

@@ -42,7 +42,7 @@ impl Syncer {
         }
         let mut snapshot = self.source.snapshot(At::Finalized, finalized).await?;
         let (mut seen, mut highest, mut differed): (Seen, u64, u64) = (Seen::default(), finalized, 0);
-        while let SnapshotItem::Page { slot, accounts } = self.next_part(&mut snapshot, finalized, None).await? {
+        while let SnapshotItem::Page { slot, accounts } = self.next_part(&mut snapshot, finalized).await? {
             highest = highest.max(slot);
             for chunk in accounts.chunks(ROWS_PER_TRANSACTION) {
                 differed = differed.saturating_add(self.fill_page(chunk, slot, &mut seen).await?);

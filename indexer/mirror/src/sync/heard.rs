@@ -45,12 +45,6 @@ impl Heard {
         self.connected && (self.full || self.full_at.is_some_and(|at| at.elapsed() < LATE))
     }
 
-    /// For how long the stream has been silent, if that is too long.
-    pub fn silent_for(&self) -> Option<Duration> {
-        let silence = self.event.filter(|_| self.connected)?.elapsed();
-        (silence >= SILENCE).then_some(silence)
-    }
-
     /// Whether the chain can have reached a slot. Before any is known, every slot can be.
     pub fn may_have(&self, slot: u64) -> bool {
         let Some(known) = self.chain_slot else { return true };

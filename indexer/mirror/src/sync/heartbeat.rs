@@ -64,14 +64,6 @@ impl Syncer {
     /// Problems that are seen only with time.
     fn judge(&self) {
         let (heard, node) = (self.known().heard, self.source.name());
-        match heard.silent_for() {
-            Some(time) => {
-                let message = format!("the node at {node} has sent nothing for {} seconds", time.as_secs());
-                self.problems.set("silent_stream", message);
-            }
-            None if heard.streaming() => self.problems.clear(&["silent_stream"]),
-            None => {}
-        }
         match (heard.standing_for(), heard.chain_slot) {
             (Some(time), Some(slot)) => {
                 let message =

@@ -1,6 +1,6 @@
 //! Two nodes, if there are two, are compared in regular intervals. What only one of them shows is shown, and told.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, time::Duration};
 
 use crtx_chain::ProgramAccount;
 use crtx_protocol::mirror_digest::data_hash;
@@ -28,12 +28,6 @@ const REST: u32 = 10;
 /// Between two looks at accounts that the nodes may show differently.
 const DOUBTS_EVERY: Duration = Duration::from_secs(2);
 
-/// Two nodes of one network.
-struct Pair {
-    first: Arc<dyn AccountSource>,
-    second: Arc<dyn AccountSource>,
-}
-
 /// What two nodes say about an account.
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
@@ -44,83 +38,66 @@ enum Verdict {
     Differ(Option<Vec<u8>>),
 }
 
-/// The comparisons of two nodes, of one connection.
-pub struct Comparisons<'a> {
-    mirror: &'a Syncer,
-}
-
-impl<'a> Comparisons<'a> {
-    pub const fn of(mirror: &'a Syncer) -> Self {
-        Self { mirror }
-    }
-
-    fn pair(&self) -> Option<Pair> {
-        let second = self.mirror.source.witness()?;
-        Some(Pair { first: self.mirror.first_node(), second })
-    }
-
-    /// Compares the nodes until the database fails.
-    pub async fn run(self) -> SyncError {
-        let Self { mirror } = self;
+impl Syncer {
+    /// Compares two nodes, if there are two, until the database fails.
+    pub(super) async fn comparisons(&self) -> SyncError {
         let mut next = Instant::now();
         loop {
-            drop(timeout(DOUBTS_EVERY, mirror.doubt_now.notified()).await);
-            if !mirror.known().caught_up || mirror.is_late() {
+            drop(timeout(DOUBTS_EVERY, self.doubt_now.notified()).await);
+            if !self.known().caught_up || self.is_late() {
                 continue;
             }
-            let Some(pair) = self.pair() else {
-                mirror.known().doubts = Doubts::default();
+            let Some(second) = self.source.witness() else {
+                self.known().doubts = Doubts::default();
                 continue;
             };
             let began = Instant::now();
             let whole = next <= began;
-            let unusable = match self.compare(&pair, whole).await {
+            let unusable = match self.compare(second.as_ref(), whole).await {
                 Ok(()) => None,
                 Err(error @ SyncError::Store(_)) => return error,
                 Err(error) => Some(error.to_string()),
             };
-            mirror.known().doubts.unusable = unusable;
+            self.known().doubts.unusable = unusable;
             if whole {
-                let most = mirror.settings.resync_interval.min(MAX_PAUSE);
+                let most = self.settings.resync_interval.min(MAX_PAUSE);
                 let pause = began.elapsed().saturating_mul(REST).max(most);
                 next = Instant::now().checked_add(pause).unwrap_or_else(Instant::now);
             }
             // A node that is asked for again and again is asked at most so often.
-            sleep(mirror.settings.finality_interval).await;
+            sleep(self.settings.finality_interval).await;
         }
     }
 
-    async fn compare(&self, pair: &Pair, whole: bool) -> Result<(), SyncError> {
+    async fn compare(&self, second: &dyn AccountSource, whole: bool) -> Result<(), SyncError> {
         // Without a list of its accounts, the node can still be asked for some.
-        let surveyed = if whole { self.survey(pair.second.as_ref()).await } else { Ok(()) };
+        let surveyed = if whole { self.survey(second).await } else { Ok(()) };
         let doubts: Vec<Pubkey> = {
-            let known = self.mirror.known();
-            let doubts = &known.doubts;
-            let proved = doubts.proved.iter().filter(|address| whole && !doubts.open.contains(address));
-            doubts.open.iter().chain(proved).copied().collect()
+            let Doubts { open, proved, .. } = &self.known().doubts;
+            if whole { open.union(proved).copied().collect() } else { open.iter().copied().collect() }
         };
+        let first = self.first_node();
         for addresses in doubts.chunks(READ_AT_ONCE) {
-            self.settle(pair, addresses).await?;
+            self.settle(first.as_ref(), second, addresses).await?;
         }
-        self.tell(pair);
+        self.tell(&first.name(), &second.name());
         surveyed
     }
 
     /// Finds accounts that the second node shows in another state than the mirror.
     async fn survey(&self, second: &dyn AccountSource) -> Result<(), SyncError> {
-        let Self { mirror } = self;
-        let from = mirror.known().indexed;
+        let from = self.known().indexed;
         let mut snapshot = second.snapshot(At::Confirmed, from).await?;
         let mut seen = Seen::default();
         let slot = loop {
-            match mirror.next_part(&mut snapshot, from, None).await? {
+            match self.next_part(&mut snapshot, from).await? {
                 SnapshotItem::End { slot } => break slot,
                 SnapshotItem::Page { accounts, .. } => self.survey_page(&accounts, &mut seen).await?,
             }
         };
         let seen = seen.sorted();
-        for of in mirror::missing(&mirror.pool, slot, |address| seen.has(address)).await? {
-            mirror.known().doubts.add(of.addresses);
+        for of in mirror::missing(&self.pool, slot, |address| seen.has(address)).await? {
+            self.known().doubts.add(of.addresses);
         }
         Ok(())
     }
@@ -131,9 +108,9 @@ impl<'a> Comparisons<'a> {
             let there: Vec<&(Pubkey, Vec<u8>)> = chunk.iter().filter(|(_, data)| counts(data)).collect();
             let addresses: Vec<Pubkey> = there.iter().map(|(address, _)| *address).collect();
             addresses.iter().try_for_each(|address| seen.add(address))?;
-            let shown = mirror::shown(&self.mirror.pool, &addresses).await?;
+            let shown = mirror::shown(&self.pool, &addresses).await?;
             let differing = there.iter().filter(|(address, data)| !shows(&shown, address, Some(data_hash(data))));
-            self.mirror.known().doubts.add(differing.map(|(address, _)| *address));
+            self.known().doubts.add(differing.map(|(address, _)| *address));
             // Changes of the chain come first.
             sleep(began.elapsed()).await;
         }
@@ -141,17 +118,22 @@ impl<'a> Comparisons<'a> {
     }
 
     /// Asks both nodes for accounts, one after the other, and shows what the chain has reached.
-    async fn settle(&self, pair: &Pair, addresses: &[Pubkey]) -> Result<(), SyncError> {
-        let from = self.mirror.known().indexed;
-        let before = self.read_of(pair.second.as_ref(), addresses, from).await?;
-        let first = self.read_of(pair.first.as_ref(), addresses, before.slot).await?;
-        let after = self.read_of(pair.second.as_ref(), addresses, first.slot).await?;
+    async fn settle(
+        &self,
+        first_node: &dyn AccountSource,
+        second_node: &dyn AccountSource,
+        addresses: &[Pubkey],
+    ) -> Result<(), SyncError> {
+        let from = self.known().indexed;
+        let before = self.read_of(second_node, addresses, from).await?;
+        let first = self.read_of(first_node, addresses, before.slot).await?;
+        let after = self.read_of(second_node, addresses, first.slot).await?;
         let (mut items, mut agreed, mut hidden) = (Vec::new(), Vec::new(), HashMap::new());
         let looks = before.accounts.iter().zip(&first.accounts).zip(&after.accounts);
         for (address, ((before, first), after)) in addresses.iter().zip(looks) {
             let bytes = |account: &Option<OwnedAccount>| account.as_ref().map(|account| account.data.clone());
             let verdict = judge(bytes(before), bytes(first), bytes(after));
-            let mut known = self.mirror.known();
+            let mut known = self.known();
             let doubts = &mut known.doubts;
             match verdict {
                 Verdict::Moving => continue,
@@ -174,8 +156,8 @@ impl<'a> Comparisons<'a> {
         let same = |address: &Pubkey, proof: &Proof| {
             proof.closed.iter().any(|closed| closed.address == *address && hidden.get(address) == Some(&closed.data))
         };
-        let closed = match &self.mirror.history {
-            Some(history) => proof::closed(history.as_ref(), &self.mirror.program, &of_hidden, same).await,
+        let closed = match &self.history {
+            Some(history) => proof::closed(history.as_ref(), &self.program, &of_hidden, same).await,
             None => Vec::new(),
         };
         closed.iter().for_each(|address| drop(hidden.remove(address)));
@@ -183,7 +165,7 @@ impl<'a> Comparisons<'a> {
         let item = |(address, data)| Item::read(address, first.slot, data);
         // What both show, and what only one of them does: the mirror has it, or takes it now.
         let items: Vec<Item> = items.into_iter().chain(agreed).map(item).collect();
-        self.mirror.apply_page(&items).await?;
+        self.apply_page(&items).await?;
         Ok(())
     }
 
@@ -192,25 +174,23 @@ impl<'a> Comparisons<'a> {
         if read.slot < from || read.accounts.len() != addresses.len() {
             return Err(SourceError::Behind { node: node.name(), wanted: from }.into());
         }
-        self.mirror.keep_accounts(&mut read);
+        self.keep_accounts(&mut read);
         Ok(read)
     }
 
     /// Says what the nodes contradict each other about, or that they do not.
-    fn tell(&self, pair: &Pair) {
+    fn tell(&self, first: &str, second: &str) {
         let (count, example) = {
-            let known = self.mirror.known();
+            let known = self.known();
             let doubts = &known.doubts;
             (doubts.proved.len(), doubts.proved.first().copied())
         };
-        let Some(example) = example else { return self.mirror.problems.clear(&["nodes_disagree"]) };
+        let Some(example) = example else { return self.problems.clear(&["nodes_disagree"]) };
         let message = format!(
-            "the nodes at {} and {} show {count} accounts in different states, for example {example}: nothing is hidden, \
-             and each is shown in the newest state that one of them has",
-            pair.first.name(),
-            pair.second.name()
+            "the nodes at {first} and {second} show {count} accounts in different states, for example {example}: nothing is hidden, \
+             and each is shown in the newest state that one of them has"
         );
-        self.mirror.problems.set("nodes_disagree", message);
+        self.problems.set("nodes_disagree", message);
     }
 }
 

@@ -1,26 +1,22 @@
 //! One connection, from subscribing to the error that ends it.
 
-use std::time::Duration;
-
 use crtx_store::mirror;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use super::{
     changes::State,
     finality::Finality,
-    nodes::Comparisons,
     probe::Probe,
     syncer::{SyncError, Syncer},
     writer::{Item, counts},
 };
-use crate::source::{Change, Event, Events, SourceError};
+use crate::{
+    figures::Counted,
+    source::{Change, Event, Events, SourceError},
+};
 
 /// Events that are applied in one step at most.
 const MAX_EVENTS: usize = 1_000;
-/// A source answers or fails by itself. This is for one that does neither.
-const SUBSCRIBE_LIMIT: Duration = Duration::from_secs(60);
-/// A stream that is silent for so long is given up, even if its source says nothing.
-const SILENCE_LIMIT: Duration = Duration::from_secs(45);
 /// Slots before the indexed one that a notification of a true slot can still name.
 const STALE_AFTER: u64 = 150;
 
@@ -30,7 +26,6 @@ struct Group {
     items: Vec<Item>,
     /// Everything up to this slot was delivered.
     proved: u64,
-    changed: bool,
     /// The reason for which the stream ended.
     ended: Option<SourceError>,
 }
@@ -49,7 +44,7 @@ impl Syncer {
             error = self.resyncs() => error,
             error = Finality::new(self).run() => error,
             error = Probe::new(self).run() => error,
-            error = Comparisons::of(self).run() => error,
+            error = self.comparisons() => error,
         };
         self.known().heard.connected(false);
         ended
@@ -57,11 +52,7 @@ impl Syncer {
 
     async fn subscribe(&self) -> Result<Events, SyncError> {
         self.expect_known_chain().await?;
-        let late = |_| {
-            let (node, what) = (self.source.name(), "a subscription");
-            SourceError::TimedOut { node, what, after: SUBSCRIBE_LIMIT }
-        };
-        let events = timeout(SUBSCRIBE_LIMIT, self.source.subscribe()).await.map_err(late)??;
+        let events = self.source.subscribe().await?;
         // The subscription went to an endpoint of the chain that the mirror shows, if there is one.
         self.check_genesis().await?;
         Ok(events)
@@ -69,11 +60,8 @@ impl Syncer {
 
     async fn stream(&self, mut events: Events) -> SyncError {
         loop {
-            let first = match timeout(SILENCE_LIMIT, events.recv()).await {
-                Ok(Some(first)) => first,
-                Ok(None) => return SourceError::StreamEnded.into(),
-                Err(_) => return SourceError::Silent { node: self.source.name(), after: SILENCE_LIMIT }.into(),
-            };
+            // The source ends a stream that is silent.
+            let Some(first) = events.recv().await else { return SourceError::StreamEnded.into() };
             if events.len() < MAX_EVENTS {
                 sleep(self.settings.gathering).await;
             }
@@ -82,7 +70,7 @@ impl Syncer {
             while let Some(event) = next {
                 match event {
                     Ok(event) => {
-                        self.figures.event();
+                        self.figures.count(Counted { events: 1, ..Counted::default() });
                         self.take(event, &mut group);
                     }
                     Err(error) => group.ended = Some(error),
@@ -104,7 +92,7 @@ impl Syncer {
     fn take(&self, event: Event, group: &mut Group) {
         match event {
             Event::Change(change) => {
-                group.changed = true;
+                self.known().heard.change();
                 self.take_change(change, group);
             }
             Event::Reached(slot) if self.may_have(slot) => group.proved = group.proved.max(slot),
@@ -160,10 +148,7 @@ impl Syncer {
             let proved = if known.caught_up { group.proved } else { 0 };
             (proved, if proved > known.indexed { proved } else { 0 })
         };
-        if group.changed {
-            self.note(&group.items);
-            self.known().heard.change();
-        }
+        self.note(&group.items);
         if !group.items.is_empty() {
             self.known().changes.write_begins(group.items.iter().map(|item| item.address));
             let applied = self.apply_changes(&group.items, moves).await;

@@ -12,6 +12,7 @@ use crtx_store::{
 use solana_pubkey::Pubkey;
 
 use super::{changes::State, syncer::Syncer};
+use crate::figures::Counted;
 
 /// Rows that are written in one transaction at most, so that another writer of one of them waits only for a moment.
 pub const ROWS_PER_TRANSACTION: usize = 500;
@@ -109,8 +110,7 @@ impl Syncer {
     }
 
     /// Writes what differs of a part of a snapshot, and remembers it until it is final.
-    pub(super) async fn apply_page(&self, items: &[Item]) -> Result<u64, StoreError> {
-        let mut written: usize = 0;
+    pub(super) async fn apply_page(&self, items: &[Item]) -> Result<(), StoreError> {
         for chunk in items.chunks(ROWS_PER_TRANSACTION) {
             let applied = match mirror::apply_differing(&self.pool, batch_of(chunk)?).await {
                 Err(error) if error.refuses_a_row() => {
@@ -119,11 +119,10 @@ impl Syncer {
                 }
                 applied => applied?,
             };
-            written = written.saturating_add(applied.written.len());
             self.note_written(chunk, &applied);
             self.note_not_final(chunk).await?;
         }
-        Ok(u64::try_from(written).unwrap_or(u64::MAX))
+        Ok(())
     }
 
     fn note_written(&self, chunk: &[Item], applied: &Applied) {
@@ -183,7 +182,7 @@ impl Syncer {
         let mut batch = Batch::default();
         batch.quarantine(&item.address, item.state.slot, item.data.clone(), &message)?;
         mirror::apply_changes(&self.pool, &batch, 0).await?;
-        self.figures.row_refused();
+        self.figures.count(Counted { rows_refused: 1, ..Counted::default() });
         self.problems.set_for("rows_refused", message, REFUSAL_IS_SHOWN);
         Ok(())
     }
