@@ -35,7 +35,7 @@ async fn to_the_end(mut events: Events) -> (Vec<u64>, SourceError) {
     let mut slots = Vec::new();
     loop {
         match timeout(PATIENCE, events.recv()).await.expect("an item").expect("a reason before the end") {
-            Ok(Event::Alive { slot, .. }) => slots.push(slot),
+            Ok(Event::Alive(slot)) => slots.push(slot),
             Ok(_) => {}
             Err(reason) => return (slots, reason),
         }

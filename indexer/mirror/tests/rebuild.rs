@@ -246,7 +246,7 @@ async fn a_rebuild_from_an_empty_database_equals_the_mirror_that_saw_everything(
         assert!(live.contains(&format!("\"timeout_seconds\": {}", terms.0)), "{live}");
     }
     pretty_equal(&live, &again);
-    assert!(crtx_mirror::rebuild::is_whole(empty.pool()).await.expect("read"));
+    assert!(crtx_store::closings::whole_history(empty.pool()).await.expect("read"));
 }
 
 #[track_caller]

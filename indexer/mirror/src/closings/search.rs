@@ -1,7 +1,10 @@
 //! Searches for the closing of each account that the mirror found closed, and makes its row equal to the last bytes. So a
 //! row that missed the last change before the closing is repaired.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use crtx_chain::ChainError;
 use crtx_store::{
@@ -21,6 +24,7 @@ use crate::{history::History, sync};
 const ROUND_INTERVAL: Duration = Duration::from_secs(5);
 const WANTED_PER_ROUND: u32 = 100;
 const SEARCHES_AT_ONCE: usize = 4;
+const PROOFS_AT_ONCE: usize = 8;
 /// Transactions of one account that a search looks at. The closing is among the last, unless strangers name a closed
 /// account in transactions of their own.
 const MAX_LISTED: usize = 1_000;
@@ -29,6 +33,10 @@ const FIRST_RETRY: Duration = Duration::from_secs(10);
 const LAST_RETRY: Duration = Duration::from_secs(3_600);
 /// The mirror finds a closing before it is finalized.
 const FINALITY: Duration = Duration::from_secs(30);
+/// Searches in a row that find nothing: a node that hides accounts has no closings of them.
+const MOST_MISSES: usize = 24;
+/// How long one search for many closings may take. What it did not reach is searched for the next time.
+const BUDGET: Duration = Duration::from_secs(60);
 const TWO_SLOTS: &str = "the node names two slots for one transaction";
 /// Why a search ends if the node keeps no transactions.
 pub const NO_HISTORY: &str = "the node does not keep the transactions that would prove it";
@@ -48,21 +56,18 @@ impl Closer {
 
     /// Searches while this process leads, until shut down.
     pub async fn run(self, leads: impl Fn() -> bool, shutdown: CancellationToken) {
-        loop {
-            tokio::select! {
-                () = shutdown.cancelled() => return,
-                () = tokio::time::sleep(ROUND_INTERVAL) => {}
-            }
-            if !leads() {
-                continue;
-            }
-            tokio::select! {
-                () = shutdown.cancelled() => return,
-                round = self.round() => if let Err(error) = round {
+        let rounds = async {
+            loop {
+                tokio::time::sleep(ROUND_INTERVAL).await;
+                if !leads() {
+                    continue;
+                }
+                if let Err(error) = self.round().await {
                     tracing::warn!(cause = %error, "closings could not be searched for");
-                },
+                }
             }
-        }
+        };
+        shutdown.run_until_cancelled(rounds).await;
     }
 
     /// Runs all searches that are due, at most [`WANTED_PER_ROUND`]. Returns how many closings were found.
@@ -151,6 +156,36 @@ pub async fn closing_of(history: &dyn History, program: &Pubkey, address: &Pubke
             return Ok(Search::Nothing { looked_at });
         }
     }
+}
+
+/// Of these accounts, those whose newest closing on the chain is the one that `proves` wants.
+pub async fn closed(
+    history: &dyn History,
+    program: &Pubkey,
+    addresses: &[Pubkey],
+    proves: impl Fn(&Pubkey, &Proof) -> bool,
+) -> Vec<Pubkey> {
+    let began = Instant::now();
+    let (mut closed, mut misses) = (Vec::new(), 0_usize);
+    for chunk in addresses.chunks(PROOFS_AT_ONCE) {
+        let searches = chunk.iter().map(|address| closing_of(history, program, address));
+        for (address, found) in chunk.iter().zip(futures::future::join_all(searches).await) {
+            match found {
+                Ok(Search::Found(proof)) if proves(address, &proof) => {
+                    misses = 0;
+                    closed.push(*address);
+                    continue;
+                }
+                Ok(_) => {}
+                Err(error) => tracing::debug!(%address, %error, "a closing could not be searched for"),
+            }
+            misses = misses.saturating_add(1);
+        }
+        if misses >= MOST_MISSES || began.elapsed() > BUDGET {
+            break;
+        }
+    }
+    closed
 }
 
 /// Keeps what a transaction closed, and makes the rows equal to it. One row after the other: no two locks are held.

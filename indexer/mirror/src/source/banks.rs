@@ -183,7 +183,7 @@ impl Banks {
         }
         if update.slot > self.slot || !events.is_empty() {
             self.slot = self.slot.max(update.slot);
-            events.push(Event::Alive { slot: self.slot, finalized: self.finalized });
+            events.push(Event::Alive(self.slot));
         }
         events
     }
@@ -403,13 +403,13 @@ mod tests {
     }
 
     #[test]
-    fn life_tells_the_newest_and_the_finalized_slot() {
+    fn life_tells_the_newest_slot() {
         let mut banks = begun();
-        let alive = |slot, finalized| vec![Event::Alive { slot, finalized }];
-        assert_eq!(banks.take(status(42, SlotStatus::SlotProcessed)), Ok(alive(42, None)));
+        let alive = |slot| vec![Event::Alive(slot)];
+        assert_eq!(banks.take(status(42, SlotStatus::SlotProcessed)), Ok(alive(42)));
         assert_eq!(banks.take(status(41, SlotStatus::SlotProcessed)), Ok(Vec::new()));
         assert_eq!(banks.take(status(10, SlotStatus::SlotFinalized)), Ok(Vec::new()));
-        assert_eq!(banks.take(status(43, SlotStatus::SlotProcessed)), Ok(alive(43, Some(10))));
+        assert_eq!(banks.take(status(43, SlotStatus::SlotProcessed)), Ok(alive(43)));
     }
 
     #[test]

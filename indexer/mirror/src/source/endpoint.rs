@@ -1,15 +1,12 @@
 //! One endpoint: a node's JSON-RPC and its WebSocket, and what is known about it.
 
-use std::sync::{
-    Mutex, PoisonError,
-    atomic::{AtomicBool, AtomicU64},
-};
+use std::sync::{Mutex, PoisonError, atomic::AtomicBool};
 
 use crtx_chain::RpcUrls;
 use solana_pubkey::Pubkey;
 use url::Url;
 
-use super::{deadlines::Deadlines, error::SourceError, http::HttpNode, reads, rest::Rest};
+use super::{deadlines::Deadlines, error::SourceError, http::HttpNode, rest::Rest};
 
 /// Where a node answers.
 #[derive(Clone, PartialEq, Eq)]
@@ -44,10 +41,8 @@ impl EndpointUrls {
 pub(super) struct Ways {
     /// `getProgramAccountsV2` does not exist there.
     pub no_pages: AtomicBool,
-    /// A single `getProgramAccounts` failed.
+    /// A single `getProgramAccounts` failed, or lists too much.
     pub by_kind: AtomicBool,
-    /// Accounts of the last complete snapshot.
-    pub last_count: AtomicU64,
 }
 
 pub(super) struct Endpoint {
@@ -76,7 +71,7 @@ impl Endpoint {
     }
 
     pub(super) async fn genesis_hash(&self) -> Result<String, SourceError> {
-        let genesis = reads::genesis_hash(&self.http).await?;
+        let genesis = self.http.genesis_hash().await?;
         *self.genesis.lock().unwrap_or_else(PoisonError::into_inner) = Some(genesis.clone());
         Ok(genesis)
     }

@@ -24,7 +24,6 @@ use super::{
     deadlines::Deadlines,
     endpoint::{Endpoint, EndpointUrls},
     error::SourceError,
-    reads,
     rest::Rest,
     snapshot::{self, Sink},
     websocket,
@@ -221,7 +220,7 @@ impl Endpoints {
     async fn check_blockhash(&self, yellowstone: &Yellowstone, blockhash: &str) -> Result<(), SourceError> {
         let started = Instant::now();
         loop {
-            let ask = |endpoint: Arc<Endpoint>| async move { reads::knows_blockhash(&endpoint.http, blockhash).await };
+            let ask = |endpoint: Arc<Endpoint>| async move { endpoint.http.knows_blockhash(blockhash).await };
             if self.ask(ANSWERS, ask).await? {
                 return Ok(());
             }
@@ -318,14 +317,13 @@ impl AccountSource for Endpoints {
 
     async fn read(&self, addresses: &[Pubkey], at: At, min_slot: u64) -> Result<Read, SourceError> {
         let owned = |account: FetchedAccount| OwnedAccount { owner: account.owner, data: account.data };
-        let ask =
-            |endpoint: Arc<Endpoint>| async move { reads::accounts(&endpoint.http, addresses, at, min_slot).await };
+        let ask = |endpoint: Arc<Endpoint>| async move { endpoint.http.accounts(addresses, at, min_slot).await };
         let AtSlot { slot, value } = self.ask(ANSWERS, ask).await?;
         Ok(Read { slot, accounts: value.into_iter().map(|account| account.map(owned)).collect() })
     }
 
     async fn slot(&self, at: At) -> Result<u64, SourceError> {
-        self.ask(ANSWERS, |endpoint| async move { reads::slot(&endpoint.http, at).await }).await
+        self.ask(ANSWERS, |endpoint| async move { endpoint.http.slot(at).await }).await
     }
 
     async fn genesis_hash(&self) -> Result<String, SourceError> {
@@ -347,13 +345,13 @@ impl AccountSource for Endpoints {
         min_slot: u64,
     ) -> Result<Option<Vec<ProgramTransaction>>, SourceError> {
         let ask = |endpoint: Arc<Endpoint>| async move {
-            reads::transactions_after(&endpoint.http, &endpoint.program, after, min_slot).await
+            endpoint.http.transactions_after(&endpoint.program, after, min_slot).await
         };
         self.ask(ANSWERS, ask).await
     }
 
     async fn written_by(&self, signature: &Signature) -> Result<Option<Vec<Pubkey>>, SourceError> {
-        self.ask(ANSWERS, |endpoint| async move { reads::written_by(&endpoint.http, signature).await }).await
+        self.ask(ANSWERS, |endpoint| async move { endpoint.http.written_by(signature).await }).await
     }
 
     fn expect_chain(&self, genesis: &str) {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crtx_chain::{
     FetchedAccount,
-    wire::{Refusal, WireAccount, WireKeyedAccount, WithContext},
+    wire::{Context, Refusal, WireAccount, WireKeyedAccount, WithContext},
 };
 use crtx_protocol::text::shortened;
 use serde::{Deserialize, de::IgnoredAny};
@@ -53,13 +53,8 @@ pub(super) enum Received {
         address: Pubkey,
         account: FetchedAccount,
     },
-    Slot {
-        slot: u64,
-        root: u64,
-    },
-    Clock {
-        slot: u64,
-    },
+    Slot(u64),
+    Clock(u64),
     /// Nothing that a stream needs.
     Other,
 }
@@ -81,12 +76,6 @@ struct Notification<T> {
 #[derive(Deserialize)]
 struct Params<T> {
     result: T,
-}
-
-#[derive(Deserialize)]
-struct WireSlot {
-    slot: u64,
-    root: u64,
 }
 
 /// Reads a message. `None`: it cannot be read, so what it said is lost.
@@ -111,12 +100,12 @@ fn notification(method: &str, text: &str) -> Option<Received> {
             Some(Received::Account { slot: context.slot, address: pubkey, account })
         }
         "slotNotification" => {
-            let WireSlot { slot, root } = params(text)?;
-            Some(Received::Slot { slot, root })
+            let Context { slot } = params(text)?;
+            Some(Received::Slot(slot))
         }
         "accountNotification" => {
             let WithContext { context, .. } = params::<WithContext<IgnoredAny>>(text)?;
-            Some(Received::Clock { slot: context.slot })
+            Some(Received::Clock(context.slot))
         }
         _ => Some(Received::Other),
     }

@@ -13,7 +13,6 @@ mod http;
 mod listing;
 mod messages;
 mod outlet;
-mod reads;
 mod rest;
 mod snapshot;
 mod websocket;
@@ -46,6 +45,16 @@ pub enum At {
     Finalized,
 }
 
+impl At {
+    /// As JSON-RPC names it.
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Confirmed => "confirmed",
+            Self::Finalized => "finalized",
+        }
+    }
+}
+
 /// A change of one of the program's accounts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
@@ -64,12 +73,8 @@ pub enum Event {
     /// Every change of the program up to and including this slot was delivered before. Only a source that can prove it
     /// sends it.
     Reached(u64),
-    /// The stream itself is alive: the node's newest slot, and the newest finalized slot that it told. It says nothing
-    /// about changes.
-    Alive {
-        slot: u64,
-        finalized: Option<u64>,
-    },
+    /// The stream itself is alive: the node's newest slot. It says nothing about changes.
+    Alive(u64),
     /// The chain left this slot, so its changes never happened.
     Dropped(u64),
 }

@@ -31,7 +31,6 @@ use super::{
     error::SourceError,
     http::{self, HttpNode, METHOD_NOT_FOUND, Question},
     listing::{self, Listed},
-    reads,
 };
 
 /// Accounts that one page of `getProgramAccountsV2` is asked for. Both providers that have the method allow so many.
@@ -40,6 +39,8 @@ const ACCOUNTS_PER_REQUEST: usize = 10_000;
 const MAX_REQUESTS: usize = 10_000;
 /// Most accounts of a single `getProgramAccounts`. A program with more is asked for by kind.
 const MAX_ACCOUNTS_AT_ONCE: u64 = 100_000;
+/// Most accounts of one snapshot: readers keep eight bytes of each.
+const MAX_ACCOUNTS: u64 = 20_000_000;
 /// Most accounts of kinds that this version does not know.
 const MAX_UNKNOWN: usize = 10_000;
 /// Data bytes of one page of a snapshot, after which it ends early.
@@ -88,15 +89,14 @@ struct Reading<'a> {
 impl Reading<'_> {
     async fn run(mut self) -> Result<(), SourceError> {
         if !self.in_pages().await? {
-            let large = self.ways.last_count.load(Ordering::Relaxed) > MAX_ACCOUNTS_AT_ONCE;
-            if large || self.ways.by_kind.load(Ordering::Relaxed) {
+            if self.ways.by_kind.load(Ordering::Relaxed) {
                 self.by_kind().await?;
             } else if let Err(error) = self.list(self.plain(json!({})), None).await {
                 self.ways.by_kind.fetch_or(is_too_much(&error), Ordering::Relaxed);
                 return Err(error);
             }
         }
-        self.ways.last_count.store(self.accounts, Ordering::Relaxed);
+        self.ways.by_kind.fetch_or(self.accounts > MAX_ACCOUNTS_AT_ONCE, Ordering::Relaxed);
         self.sink.send(SnapshotItem::End { slot: self.lowest }).await
     }
 
@@ -142,7 +142,7 @@ impl Reading<'_> {
         let mut unknown = Vec::new();
         let slot = self.list(self.plain(slice), Some(&mut unknown)).await?.slot.unwrap_or(self.min_slot);
         for addresses in unknown.chunks(MAX_ACCOUNTS_PER_READ) {
-            let read = reads::accounts(self.node, addresses, self.at, slot).await?;
+            let read = self.node.accounts(addresses, self.at, slot).await?;
             let mut page = Vec::new();
             for (address, account) in addresses.iter().zip(read.value) {
                 // It may be gone by now.
@@ -164,9 +164,9 @@ impl Reading<'_> {
     fn question(&self, method: &'static str, more: Value) -> Question {
         let mut config = json!({
             "encoding": "base64",
-            "commitment": reads::commitment(self.at),
+            "commitment": self.at.as_str(),
             "withContext": true,
-            "minContextSlot": reads::named(self.min_slot),
+            "minContextSlot": http::named(self.min_slot),
         });
         if let (Some(config), Value::Object(more)) = (config.as_object_mut(), more) {
             config.extend(more);
@@ -233,6 +233,9 @@ impl Reading<'_> {
             return Ok(());
         }
         self.accounts = self.accounts.saturating_add(u64::try_from(accounts.len()).unwrap_or(u64::MAX));
+        if self.accounts > MAX_ACCOUNTS {
+            return Err(self.incomplete("it has more accounts than a mirror can hold"));
+        }
         self.sink.send(SnapshotItem::Page { slot, accounts }).await
     }
 

@@ -155,7 +155,7 @@ impl Syncer {
     /// Fails while it is not sure.
     pub(super) async fn take_back_slots(&self) -> Result<(), SyncError> {
         let chain = self.chain_slot().await?;
-        let indexed = mirror::checkpoint(&self.pool).await?.map_or(0, |checkpoint| checkpoint.slot);
+        let indexed = self.known().indexed;
         if is_long_before(chain, indexed) {
             if !is_for_long(&mut self.known().ahead_since) {
                 let message = format!(
@@ -173,7 +173,7 @@ impl Syncer {
             tracing::warn!(changed, chain, "rows had slots that the chain has not reached");
         }
         let mut known = self.known();
-        if is_long_before(chain, known.indexed) || is_long_before(chain, indexed) {
+        if is_long_before(chain, indexed) {
             known.go_back_to(chain.saturating_sub(1));
         }
         known.ahead_since = None;

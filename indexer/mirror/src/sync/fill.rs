@@ -62,7 +62,7 @@ impl Syncer {
     async fn fill_page(&self, accounts: &[(Pubkey, Vec<u8>)], slot: u64, seen: &mut Seen) -> Result<u64, SyncError> {
         let mut states = Vec::with_capacity(accounts.len());
         for (address, data) in accounts.iter().filter(|(_, data)| counts(data)) {
-            seen.add(address)?;
+            seen.add(address);
             if !is_left_to_the_rounds(&self.known(), address) {
                 states.push(FinalState { address: *address, data_hash: Some(data_hash(data)) });
             }

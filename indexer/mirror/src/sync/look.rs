@@ -14,7 +14,7 @@ use super::{
     writer::{ROWS_PER_TRANSACTION, counts},
 };
 use crate::{
-    closings::{proof, search::Proof},
+    closings::search::{self, Proof},
     source::{AccountSource, At, MAX_ACCOUNTS_PER_READ, Read},
 };
 
@@ -147,6 +147,6 @@ impl Syncer {
             rows.extend(mirror::still_open(&self.pool, chunk).await?.into_iter().map(|row| (row.address, row.slot)));
         }
         let after_its_row = |address: &Pubkey, proof: &Proof| rows.get(address).is_none_or(|slot| proof.slot >= *slot);
-        Ok(proof::closed(history.as_ref(), &self.program, addresses, after_its_row).await.into_iter().collect())
+        Ok(search::closed(history.as_ref(), &self.program, addresses, after_its_row).await.into_iter().collect())
     }
 }

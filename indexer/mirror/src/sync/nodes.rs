@@ -16,7 +16,7 @@ use super::{
     writer::{Item, ROWS_PER_TRANSACTION, counts},
 };
 use crate::{
-    closings::{proof, search::Proof},
+    closings::search::{self, Proof},
     snapshots::Seen,
     source::{AccountSource, At, OwnedAccount, Read, SnapshotItem, SourceError},
 };
@@ -107,7 +107,7 @@ impl Syncer {
             let began = Instant::now();
             let there: Vec<&(Pubkey, Vec<u8>)> = chunk.iter().filter(|(_, data)| counts(data)).collect();
             let addresses: Vec<Pubkey> = there.iter().map(|(address, _)| *address).collect();
-            addresses.iter().try_for_each(|address| seen.add(address))?;
+            addresses.iter().for_each(|address| seen.add(address));
             let shown = mirror::shown(&self.pool, &addresses).await?;
             let differing = there.iter().filter(|(address, data)| !shows(&shown, address, Some(data_hash(data))));
             self.known().doubts.add(differing.map(|(address, _)| *address));
@@ -157,7 +157,7 @@ impl Syncer {
             proof.closed.iter().any(|closed| closed.address == *address && hidden.get(address) == Some(&closed.data))
         };
         let closed = match &self.history {
-            Some(history) => proof::closed(history.as_ref(), &self.program, &of_hidden, same).await,
+            Some(history) => search::closed(history.as_ref(), &self.program, &of_hidden, same).await,
             None => Vec::new(),
         };
         closed.iter().for_each(|address| drop(hidden.remove(address)));

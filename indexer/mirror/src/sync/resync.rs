@@ -74,7 +74,7 @@ impl Syncer {
                 SnapshotItem::Page { slot, accounts } => {
                     highest = highest.max(slot);
                     let began = Instant::now();
-                    self.apply_page(&self.items(slot, accounts, &mut seen)?).await?;
+                    self.apply_page(&self.items(slot, accounts, &mut seen)).await?;
                     if self.is_late() {
                         sleep(began.elapsed().saturating_mul(PAGES_OF_REST)).await;
                     }
@@ -83,17 +83,17 @@ impl Syncer {
         }
     }
 
-    fn items(&self, slot: u64, accounts: Vec<(Pubkey, Vec<u8>)>, seen: &mut Seen) -> Result<Vec<Item>, SyncError> {
+    fn items(&self, slot: u64, accounts: Vec<(Pubkey, Vec<u8>)>, seen: &mut Seen) -> Vec<Item> {
         let mut items = Vec::with_capacity(accounts.len());
         for (address, data) in accounts.into_iter().filter(|(_, data)| counts(data)) {
             let item = Item::read(address, slot, data);
             if seen.is_empty() || item.is_config() {
                 self.known().witnessed = Some(address);
             }
-            seen.add(&address)?;
+            seen.add(&address);
             items.push(item);
         }
-        Ok(items)
+        items
     }
 
     /// The next part of a snapshot. Fails if it ends without an end, or was read before `from`.

@@ -96,15 +96,8 @@ impl Syncer {
                 self.take_change(change, group);
             }
             Event::Reached(slot) if self.may_have(slot) => group.proved = group.proved.max(slot),
-            Event::Reached(_) => {}
-            Event::Alive { slot, finalized } => {
-                self.may_have(slot);
-                let mut known = self.known();
-                known.heard.chain_slot(slot);
-                if let Some(finalized) = finalized {
-                    known.heard.finalized_slot(finalized);
-                }
-            }
+            Event::Alive(slot) if self.may_have(slot) => self.known().heard.chain_slot(slot),
+            Event::Reached(_) | Event::Alive(_) => {}
             Event::Dropped(slot) => {
                 // What this group has of that slot is noted first.
                 self.note(&group.items);

@@ -14,7 +14,6 @@ use super::{known::Known, problems::Problems};
 use crate::{
     figures::Figures,
     history::History,
-    snapshots::TooManyAccounts,
     source::{AccountSource, SourceError},
 };
 
@@ -69,8 +68,6 @@ pub enum SyncError {
     /// A snapshot that cannot be true.
     #[error("{0}")]
     Doubtful(String),
-    #[error(transparent)]
-    TooManyAccounts(#[from] TooManyAccounts),
 }
 
 impl SyncError {
@@ -80,7 +77,7 @@ impl SyncError {
             Self::Source(error) => error.code(),
             Self::Store(_) => "database_unavailable",
             Self::OtherGenesis(_) => "other_genesis_held",
-            Self::Doubtful(_) | Self::TooManyAccounts(_) => "snapshot_failed",
+            Self::Doubtful(_) => "snapshot_failed",
         }
     }
 }

@@ -290,12 +290,12 @@ impl Node {
         }
         let slot = state.confirmed.slot;
         drop(state);
-        self.send(Event::Alive { slot, finalized: None });
+        self.send(Event::Alive(slot));
     }
 
     pub fn alive(&self) {
         let slot = self.chain().slot;
-        self.send(Event::Alive { slot, finalized: None });
+        self.send(Event::Alive(slot));
     }
 
     pub fn send(&self, event: Event) {
