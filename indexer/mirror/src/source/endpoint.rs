@@ -36,20 +36,14 @@ impl EndpointUrls {
     }
 }
 
-/// What is known about an endpoint's ways to list accounts.
-#[derive(Default)]
-pub(super) struct Ways {
-    /// `getProgramAccountsV2` does not exist there.
-    pub no_pages: AtomicBool,
-    /// A single `getProgramAccounts` failed, or lists too much.
-    pub by_kind: AtomicBool,
-}
-
 pub(super) struct Endpoint {
     pub http: HttpNode,
     pub websocket: Option<Url>,
     pub program: Pubkey,
-    pub ways: Ways,
+    /// `getProgramAccountsV2` does not exist there.
+    pub no_pages: AtomicBool,
+    /// A single `getProgramAccounts` failed, or lists too much.
+    pub by_kind: AtomicBool,
     /// Pauses after failures, for each purpose: a node whose stream is silent may still answer.
     pub answers: Rest,
     pub stream: Rest,
@@ -60,9 +54,17 @@ pub(super) struct Endpoint {
 impl Endpoint {
     pub(super) fn new(urls: &EndpointUrls, program: Pubkey, deadlines: Deadlines) -> Result<Self, SourceError> {
         let http = HttpNode::new(&urls.http, deadlines)?;
-        let (answers, stream, snapshots) = (Rest::default(), Rest::default(), Rest::default());
-        let (websocket, ways, genesis) = (urls.websocket.clone(), Ways::default(), Mutex::default());
-        Ok(Self { http, websocket, program, ways, answers, stream, snapshots, genesis })
+        Ok(Self {
+            http,
+            websocket: urls.websocket.clone(),
+            program,
+            no_pages: AtomicBool::default(),
+            by_kind: AtomicBool::default(),
+            answers: Rest::default(),
+            stream: Rest::default(),
+            snapshots: Rest::default(),
+            genesis: Mutex::default(),
+        })
     }
 
     /// The genesis hash that the node said last.

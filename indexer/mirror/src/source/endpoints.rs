@@ -186,16 +186,8 @@ impl Endpoints {
 
     /// The chain of the active endpoint is checked when the stream begins, and by the reader.
     async fn check_other(&self, index: usize, endpoint: &Endpoint) -> Result<(), SourceError> {
-        if index == self.shared.active.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        if self.chain().is_none()
-            && let Some(active) = self.shared.all.get(self.shared.active.load(Ordering::Relaxed))
-        {
-            // An endpoint that does not answer has no say.
-            drop(self.check_chain(active, false).await);
-        }
-        self.check_chain(endpoint, false).await
+        let is_active = index == self.shared.active.load(Ordering::Relaxed);
+        if is_active { Ok(()) } else { self.check_chain(endpoint, false).await }
     }
 
     /// `None`: the stream comes from a WebSocket.
@@ -335,7 +327,11 @@ impl AccountSource for Endpoints {
                 }
                 Err(SourceError::OtherGenesis { node: self.name(), genesis, expected })
             }
-            _ => Ok(genesis),
+            Some(_) => Ok(genesis),
+            None => {
+                self.set_chain(Some(genesis.clone()));
+                Ok(genesis)
+            }
         }
     }
 

@@ -81,12 +81,13 @@ impl Changes {
         }
         if self.states.len() >= MAX_ACCOUNTS && !self.states.contains_key(&address) {
             tracing::info!("too many changes are not final: the finalized accounts are read as a whole");
-            *self = Self { overflowed: true, ..Self::default() };
-            return;
+            return self.forget();
         }
         let states = self.states.entry(address).or_default();
         if let Some(same) = states.iter_mut().find(|known| known.slot == state.slot) {
-            if same.data_hash != state.data_hash && same.revision <= state.revision {
+            // The stream tells a closing after the changes of its slot.
+            let is_later = same.revision <= state.revision || state.exact && state.data_hash.is_none();
+            if same.data_hash != state.data_hash && is_later {
                 *same = state;
             }
             return;
@@ -149,7 +150,7 @@ impl Changes {
         self.overflowed
     }
 
-    /// Forgets everything: the mirror was replaced.
+    /// Forgets everything: the finalized accounts are read as a whole.
     pub fn forget(&mut self) {
         *self = Self { overflowed: true, ..Self::default() };
     }
