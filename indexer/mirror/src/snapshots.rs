@@ -8,10 +8,7 @@ use crate::source::{Snapshot, SnapshotItem, SourceError};
 
 /// The next page, or the end. A snapshot that stops without an end failed.
 pub async fn next_item(node: &str, snapshot: &mut Snapshot) -> Result<SnapshotItem, SourceError> {
-    let stopped = || {
-        let reason = "it stopped without an end".to_owned();
-        Err(SourceError::SnapshotIncomplete { node: node.to_owned(), reason })
-    };
+    let stopped = || Err(SourceError::incomplete(node, "it stopped without an end"));
     snapshot.recv().await.unwrap_or_else(stopped)
 }
 

@@ -22,9 +22,8 @@ use tokio::{sync::mpsc, time::sleep};
 use super::{
     AccountSource, At, Events, OwnedAccount, ProgramTransaction, Read, Snapshot,
     deadlines::Deadlines,
-    endpoint::{Endpoint, EndpointUrls},
+    endpoint::{Endpoint, EndpointUrls, Rest},
     error::SourceError,
-    rest::Rest,
     snapshot::{self, Sink},
     websocket,
     yellowstone::{Yellowstone, YellowstoneAddress},
@@ -196,16 +195,15 @@ impl Endpoints {
         if !yellowstone.rest.left().is_zero() {
             return None;
         }
-        let subscribed = self.subscribe_over_grpc(yellowstone).await;
+        let subscribed = async {
+            let mut client = yellowstone.connect().await?;
+            let blockhash = yellowstone.recent_blockhash(&mut client).await?;
+            self.check_blockhash(yellowstone, &blockhash).await?;
+            yellowstone.subscribe(client).await
+        };
+        let subscribed = subscribed.await;
         yellowstone.rest.note(subscribed.as_ref().err());
         subscribed.inspect_err(|error| tracing::warn!(cause = %error, "Yellowstone does not stream")).ok()
-    }
-
-    async fn subscribe_over_grpc(&self, yellowstone: &Yellowstone) -> Result<Events, SourceError> {
-        let mut client = yellowstone.connect().await?;
-        let blockhash = yellowstone.recent_blockhash(&mut client).await?;
-        self.check_blockhash(yellowstone, &blockhash).await?;
-        yellowstone.subscribe(client).await
     }
 
     /// gRPC has no genesis hash. A blockhash that the endpoints know is from the same chain.

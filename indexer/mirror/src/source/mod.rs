@@ -13,7 +13,6 @@ mod http;
 mod listing;
 mod messages;
 mod outlet;
-mod rest;
 mod snapshot;
 mod websocket;
 mod yellowstone;
@@ -25,6 +24,7 @@ use solana_pubkey::Pubkey;
 use solana_signature::Signature;
 use tokio::sync::mpsc;
 
+pub use accounts::has_kind;
 pub use deadlines::Deadlines;
 pub use endpoint::EndpointUrls;
 pub use endpoints::Endpoints;

@@ -10,11 +10,11 @@ use super::{
     known::Known,
     look::READ_AT_ONCE,
     syncer::{SyncError, Syncer},
-    writer::{ROWS_PER_TRANSACTION, counts},
+    writer::ROWS_PER_TRANSACTION,
 };
 use crate::{
     snapshots::Seen,
-    source::{At, SnapshotItem},
+    source::{At, SnapshotItem, has_kind},
 };
 
 const ACCOUNTS_PER_PAGE: u32 = 5_000;
@@ -61,7 +61,7 @@ impl Syncer {
 
     async fn fill_page(&self, accounts: &[(Pubkey, Vec<u8>)], slot: u64, seen: &mut Seen) -> Result<u64, SyncError> {
         let mut states = Vec::with_capacity(accounts.len());
-        for (address, data) in accounts.iter().filter(|(_, data)| counts(data)) {
+        for (address, data) in accounts.iter().filter(|(_, data)| has_kind(data)) {
             seen.add(address);
             if !is_left_to_the_rounds(&self.known(), address) {
                 states.push(FinalState { address: *address, data_hash: Some(data_hash(data)) });

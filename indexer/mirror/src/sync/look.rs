@@ -11,11 +11,11 @@ use solana_pubkey::Pubkey;
 
 use super::{
     syncer::{SyncError, Syncer},
-    writer::{ROWS_PER_TRANSACTION, counts},
+    writer::ROWS_PER_TRANSACTION,
 };
 use crate::{
     closings::search::{self, Proof},
-    source::{AccountSource, At, MAX_ACCOUNTS_PER_READ, Read},
+    source::{AccountSource, At, MAX_ACCOUNTS_PER_READ, Read, has_kind},
 };
 
 /// One place of a read is for an account that must exist.
@@ -123,7 +123,7 @@ impl Syncer {
     /// What is not the program's counts as gone.
     pub(super) fn keep_accounts(&self, read: &mut Read) {
         for account in &mut read.accounts {
-            *account = account.take().filter(|account| account.owner == self.program && counts(&account.data));
+            *account = account.take().filter(|account| account.owner == self.program && has_kind(&account.data));
         }
     }
 

@@ -27,4 +27,4 @@ mod syncer;
 mod writer;
 
 pub use syncer::{SyncError, SyncSettings, Syncer};
-pub use writer::{counts, push};
+pub use writer::push;

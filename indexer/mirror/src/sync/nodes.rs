@@ -13,12 +13,12 @@ use super::{
     known::Doubts,
     look::READ_AT_ONCE,
     syncer::{SyncError, Syncer},
-    writer::{Item, ROWS_PER_TRANSACTION, counts},
+    writer::{Item, ROWS_PER_TRANSACTION},
 };
 use crate::{
     closings::search::{self, Proof},
     snapshots::Seen,
-    source::{AccountSource, At, OwnedAccount, Read, SnapshotItem, SourceError},
+    source::{AccountSource, At, OwnedAccount, Read, SnapshotItem, SourceError, has_kind},
 };
 
 /// Longest pause between two comparisons of the nodes.
@@ -105,7 +105,7 @@ impl Syncer {
     async fn survey_page(&self, accounts: &[(Pubkey, Vec<u8>)], seen: &mut Seen) -> Result<(), SyncError> {
         for chunk in accounts.chunks(ROWS_PER_TRANSACTION) {
             let began = Instant::now();
-            let there: Vec<&(Pubkey, Vec<u8>)> = chunk.iter().filter(|(_, data)| counts(data)).collect();
+            let there: Vec<&(Pubkey, Vec<u8>)> = chunk.iter().filter(|(_, data)| has_kind(data)).collect();
             let addresses: Vec<Pubkey> = there.iter().map(|(address, _)| *address).collect();
             addresses.iter().for_each(|address| seen.add(address));
             let shown = mirror::shown(&self.pool, &addresses).await?;

@@ -8,12 +8,12 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::{
     syncer::{SyncError, Syncer},
-    writer::{Item, counts},
+    writer::Item,
 };
 use crate::{
     figures::Counted,
     snapshots::{Seen, next_item},
-    source::{At, Snapshot, SnapshotItem, SourceError},
+    source::{At, Snapshot, SnapshotItem, SourceError, has_kind},
 };
 
 const MIN_PAUSE: Duration = Duration::from_millis(500);
@@ -85,7 +85,7 @@ impl Syncer {
 
     fn items(&self, slot: u64, accounts: Vec<(Pubkey, Vec<u8>)>, seen: &mut Seen) -> Vec<Item> {
         let mut items = Vec::with_capacity(accounts.len());
-        for (address, data) in accounts.into_iter().filter(|(_, data)| counts(data)) {
+        for (address, data) in accounts.into_iter().filter(|(_, data)| has_kind(data)) {
             let item = Item::read(address, slot, data);
             if seen.is_empty() || item.is_config() {
                 self.known().witnessed = Some(address);

@@ -8,11 +8,11 @@ use super::{
     finality::Finality,
     probe::Probe,
     syncer::{SyncError, Syncer},
-    writer::{Item, counts},
+    writer::Item,
 };
 use crate::{
     figures::Counted,
-    source::{Change, Event, Events, SourceError},
+    source::{Change, Event, Events, SourceError, has_kind},
 };
 
 /// Events that are applied in one step at most.
@@ -62,7 +62,8 @@ impl Syncer {
         loop {
             // The source ends a stream that is silent.
             let Some(first) = events.recv().await else { return SourceError::StreamEnded.into() };
-            if events.len() < MAX_EVENTS {
+            // Even a pause of no length lets other loops run before the event is known.
+            if events.len() < MAX_EVENTS && !self.settings.gathering.is_zero() {
                 sleep(self.settings.gathering).await;
             }
             let mut group = Group::default();
@@ -118,8 +119,8 @@ impl Syncer {
         let mut known = self.known();
         known.delivered.add(slot, address);
         known.delivered.stale_slots |= slot.saturating_add(STALE_AFTER) < known.indexed;
-        match data.filter(|data| counts(data)) {
-            Some(data) => group.items.push(Item::changed(address, slot, data)),
+        match data.filter(|data| has_kind(data)) {
+            Some(data) => group.items.push(Item::new(address, slot, data, true)),
             None => {
                 // A read decides whether it is gone, and since when.
                 known.changes.note(address, State { exact: true, ..State::gone(slot) });
