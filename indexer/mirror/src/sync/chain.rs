@@ -74,11 +74,16 @@ impl Syncer {
         Ok(())
     }
 
-    /// The newest confirmed slot that the node tells. Fails if it is not believed.
+    /// The newest confirmed slot that the node tells. Fails if it is not believed, and while all answers are long before
+    /// what was believed and shown.
     pub(super) async fn chain_slot(&self) -> Result<u64, SyncError> {
         let told = self.source.slot(At::Confirmed).await?;
-        let heard = self.known().heard;
-        if heard.chain_slot.is_some() && heard.may_have(told) && !heard.is_far_behind(told) {
+        let (heard, shown) = {
+            let known = self.known();
+            (known.heard, known.indexed)
+        };
+        let newest = heard.chain_slot.unwrap_or_default().max(shown);
+        if heard.chain_slot.is_some() && heard.may_have(told) && !is_long_before(told, newest) {
             let mut known = self.known();
             known.behind_since = None;
             known.heard.chain_slot(told);
@@ -89,8 +94,13 @@ impl Syncer {
             return Err(self.doubt(told.max(second), told.min(second)));
         }
         let slot = told.min(second);
-        if heard.is_far_behind(slot) && !is_for_long(&mut self.known().behind_since) {
-            return Ok(slot);
+        if is_long_before(slot, newest) && !is_for_long(&mut self.known().behind_since) {
+            let message = format!(
+                "the mirror has seen slot {newest}, and the chain is at slot {slot} by the node at {}",
+                self.source.name()
+            );
+            self.problems.set_for("behind", &message, TAKEN_BACK_AFTER);
+            return Err(SyncError::Doubtful(message));
         }
         if heard.chain_slot.is_some() {
             tracing::warn!(slot, before = heard.chain_slot, "two answers agree that the chain is at another slot");
@@ -155,28 +165,20 @@ impl Syncer {
     /// Fails while it is not sure.
     pub(super) async fn take_back_slots(&self) -> Result<(), SyncError> {
         let chain = self.chain_slot().await?;
-        let indexed = self.known().indexed;
-        if is_long_before(chain, indexed) {
-            if !is_for_long(&mut self.known().ahead_since) {
-                let message = format!(
-                    "the mirror says that it shows slot {indexed}, and the chain is at slot {chain} by the node at {}",
-                    self.source.name()
-                );
-                self.problems.set_for("behind", &message, TAKEN_BACK_AFTER);
-                return Err(SyncError::Doubtful(message));
-            }
-            tracing::warn!(indexed, chain, "the mirror takes back a slot that the chain has not reached");
-        }
-        let changed =
-            mirror::take_back_slots(&self.pool, chain.saturating_add(LONG_AGO), chain.saturating_sub(1)).await?;
-        if changed > 0 {
-            tracing::warn!(changed, chain, "rows had slots that the chain has not reached");
-        }
+        let (first, last) = (chain.saturating_sub(1), chain.saturating_add(LONG_AGO));
+        let changed = mirror::take_back_slots(&self.pool, last, first).await?;
         let mut known = self.known();
-        if is_long_before(chain, indexed) {
-            known.go_back_to(chain.saturating_sub(1));
+        if changed > 0 || known.indexed > last {
+            tracing::warn!(
+                changed,
+                chain,
+                indexed = known.indexed,
+                "the mirror had slots that the chain has not reached"
+            );
         }
-        known.ahead_since = None;
+        if known.indexed > last {
+            known.go_back_to(first);
+        }
         Ok(())
     }
 }

@@ -52,11 +52,6 @@ impl Heard {
         slot <= known.saturating_add(LEAP).saturating_add(passed.saturating_mul(SLOTS_PER_SECOND))
     }
 
-    /// Whether a slot is so far before the newest one that a node with it does not follow this chain now.
-    pub fn is_far_behind(&self, slot: u64) -> bool {
-        self.chain_slot.is_some_and(|known| is_long_before(slot, known))
-    }
-
     /// For how long the chain has had its newest slot, if that is too long.
     pub fn standing_for(&self) -> Option<Duration> {
         let time = self.chain_slot_since?.elapsed();

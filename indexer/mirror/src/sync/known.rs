@@ -40,10 +40,8 @@ pub struct Known {
     pub asked: bool,
     /// The stored slots were compared with the chain's.
     pub slots_checked: bool,
-    /// Since when the chain is seen long before the slot that was believed.
+    /// Since when the chain is seen long before the slot that was believed or is stored.
     pub behind_since: Option<Instant>,
-    /// Since when the stored slot is seen long after the chain's.
-    pub ahead_since: Option<Instant>,
     /// An account that exists. A read that does not find it is not believed.
     pub witnessed: Option<Pubkey>,
 }
