@@ -37,8 +37,9 @@ const FINALITY: Duration = Duration::from_secs(30);
 const MOST_MISSES: usize = 24;
 /// How long one search for many closings may take. What it did not reach is searched for the next time.
 const BUDGET: Duration = Duration::from_secs(60);
+/// Neither of them is believed.
 const TWO_SLOTS: &str = "the node names two slots for one transaction";
-/// Why a search ends if the node keeps no transactions.
+/// The node keeps no transactions, or lists one that it does not keep.
 pub const NO_HISTORY: &str = "the node does not keep the transactions that would prove it";
 const NEVER_NAMED: &str = "no transaction on the chain names this account";
 const NOT_CLOSED: &str = "no transaction on the chain closes this account";
@@ -89,16 +90,14 @@ impl Closer {
                 keep(&self.pool, &closed, slot, &signature).await?;
                 return Ok(true);
             }
-            Ok(Search::NoHistory) => Ok(Some(NO_HISTORY)),
-            Ok(Search::TwoSlots) => Ok(Some(TWO_SLOTS)),
             // A closing that is not finalized yet is searched for again, without a reproach.
-            Ok(Search::Nothing { .. }) if wanted.age < FINALITY => Ok(None),
-            Ok(Search::Nothing { looked_at: 0 }) => {
+            Ok(Search::Not(NEVER_NAMED | NOT_CLOSED)) if wanted.age < FINALITY => Ok(None),
+            Ok(Search::Not(NEVER_NAMED)) => {
                 // A node that keeps nothing at all proves nothing.
                 let any = self.history.about(&self.program, None, 1).await;
                 any.map(|any| Some(if any.is_empty() { NO_HISTORY } else { NEVER_NAMED }))
             }
-            Ok(Search::Nothing { .. }) => Ok(Some(NOT_CLOSED)),
+            Ok(Search::Not(reason)) => Ok(Some(reason)),
             Err(error) => Err(error),
         };
         let reason = missed.unwrap_or_else(|error| {
@@ -123,13 +122,8 @@ pub struct Proof {
 #[derive(Clone, Debug)]
 pub enum Search {
     Found(Proof),
-    /// The node lists a transaction that it does not keep.
-    NoHistory,
-    /// The node names two slots for a transaction, so neither is believed.
-    TwoSlots,
-    Nothing {
-        looked_at: usize,
-    },
+    /// Nothing, and why.
+    Not(&'static str),
 }
 
 /// Looks at an account's transactions, newest first, until one closes it.
@@ -142,10 +136,10 @@ pub async fn closing_of(history: &dyn History, program: &Pubkey, address: &Pubke
         before = page.last().map(|listed| listed.signature.clone());
         for listed in page.into_iter().filter(|listed| !listed.failed) {
             let Some(transaction) = history.transaction(&listed.signature).await? else {
-                return Ok(Search::NoHistory);
+                return Ok(Search::Not(NO_HISTORY));
             };
             if transaction.slot != listed.slot {
-                return Ok(Search::TwoSlots);
+                return Ok(Search::Not(TWO_SLOTS));
             }
             let closed = closed_accounts(&transaction, program);
             if closed.iter().any(|closed| closed.address == *address) {
@@ -153,7 +147,7 @@ pub async fn closing_of(history: &dyn History, program: &Pubkey, address: &Pubke
             }
         }
         if !full || looked_at >= MAX_LISTED {
-            return Ok(Search::Nothing { looked_at });
+            return Ok(Search::Not(if looked_at == 0 { NEVER_NAMED } else { NOT_CLOSED }));
         }
     }
 }

@@ -168,15 +168,11 @@ impl Syncer {
         let (first, last) = (chain.saturating_sub(1), chain.saturating_add(LONG_AGO));
         let changed = mirror::take_back_slots(&self.pool, last, first).await?;
         let mut known = self.known();
-        if changed > 0 || known.indexed > last {
-            tracing::warn!(
-                changed,
-                chain,
-                indexed = known.indexed,
-                "the mirror had slots that the chain has not reached"
-            );
+        let newest = known.indexed.max(known.filled_at);
+        if changed > 0 || newest > last {
+            tracing::warn!(changed, chain, newest, "the mirror had slots that the chain has not reached");
         }
-        if known.indexed > last {
+        if newest > last {
             known.go_back_to(first);
         }
         Ok(())

@@ -77,7 +77,7 @@ impl Syncer {
         let mut backoff = MIN_BACKOFF;
         loop {
             let begun = Instant::now();
-            let ended = self.session().await;
+            let Err(ended) = self.session().await;
             self.known().caught_up = false;
             self.problems.set(ended.code(), &ended);
             self.beat_now().await;

@@ -1,5 +1,7 @@
 //! One connection, from subscribing to the error that ends it.
 
+use std::convert::Infallible;
+
 use crtx_store::mirror;
 use tokio::time::sleep;
 
@@ -32,36 +34,28 @@ struct Group {
 
 impl Syncer {
     /// Mirrors over one connection.
-    pub(super) async fn session(&self) -> SyncError {
+    pub(super) async fn session(&self) -> Result<Infallible, SyncError> {
         self.known().begin_session();
-        let events = match self.subscribe().await {
-            Ok(events) => events,
-            Err(error) => return error,
-        };
+        self.expect_known_chain().await?;
+        let events = self.source.subscribe().await?;
+        // The subscription went to an endpoint of the chain that the mirror shows, if there is one.
+        self.check_genesis().await?;
         self.known().heard.connected(true);
         let ended = tokio::select! {
-            error = self.stream(events) => error,
-            error = self.resyncs() => error,
-            error = Finality::new(self).run() => error,
-            error = Probe::new(self).run() => error,
-            error = self.comparisons() => error,
+            ended = self.stream(events) => ended,
+            error = self.resyncs() => Err(error),
+            error = Finality::new(self).run() => Err(error),
+            error = Probe::new(self).run() => Err(error),
+            error = self.comparisons() => Err(error),
         };
         self.known().heard.connected(false);
         ended
     }
 
-    async fn subscribe(&self) -> Result<Events, SyncError> {
-        self.expect_known_chain().await?;
-        let events = self.source.subscribe().await?;
-        // The subscription went to an endpoint of the chain that the mirror shows, if there is one.
-        self.check_genesis().await?;
-        Ok(events)
-    }
-
-    async fn stream(&self, mut events: Events) -> SyncError {
+    async fn stream(&self, mut events: Events) -> Result<Infallible, SyncError> {
         loop {
             // The source ends a stream that is silent.
-            let Some(first) = events.recv().await else { return SourceError::StreamEnded.into() };
+            let first = events.recv().await.ok_or(SourceError::StreamEnded)?;
             // Even a pause of no length lets other loops run before the event is known.
             if events.len() < MAX_EVENTS && !self.settings.gathering.is_zero() {
                 sleep(self.settings.gathering).await;
@@ -81,12 +75,8 @@ impl Syncer {
             }
             self.known().heard.events(taken >= MAX_EVENTS && !events.is_empty());
             self.problems.clear(&["silent_stream", "subscription_refused", "stream_missed_changes"]);
-            if let Err(error) = self.apply_group(&group).await {
-                return error;
-            }
-            if let Some(error) = group.ended {
-                return error.into();
-            }
+            self.apply_group(&group).await?;
+            group.ended.map_or(Ok(()), Err)?;
         }
     }
 
