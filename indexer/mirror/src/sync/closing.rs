@@ -97,14 +97,17 @@ impl Syncer {
     /// Reads accounts again, and marks those that are gone. False if the nodes contradict each other about one of them.
     async fn close_if_gone(&self, addresses: &[Pubkey], slot: u64) -> Result<bool, SyncError> {
         let looked = self.look(addresses, At::Confirmed, slot).await?;
-        // Before the rows change: if this ends between the two, the finalized state is compared all the same.
-        {
+        let note = || {
             let mut known = self.known();
             let state = State::gone(looked.slot).known_until(known.proved.newest());
             looked.gone.iter().for_each(|address| known.changes.note(*address, state));
-        }
+        };
+        // Before the rows change: if this ends between the two, the finalized state is compared all the same. And after
+        // it: the finalized state may have been compared while the rows were still open.
+        note();
         if !looked.gone.is_empty() {
             mirror::mark_closed(&self.pool, &looked.gone, looked.slot).await?;
+            note();
         }
         Ok(looked.gone.len().saturating_add(looked.there.len()) == addresses.len())
     }
