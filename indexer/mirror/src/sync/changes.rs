@@ -84,6 +84,10 @@ impl Changes {
             return self.forget();
         }
         let states = self.states.entry(address).or_default();
+        if !state.exact {
+            // A read wrote the row, perhaps later than a newer one was confirmed: the row is compared again.
+            states.iter_mut().for_each(|known| known.confirmed = false);
+        }
         if let Some(same) = states.iter_mut().find(|known| known.slot == state.slot) {
             // The stream tells a closing after the changes of its slot.
             let is_later = same.revision <= state.revision || state.exact && state.data_hash.is_none();

@@ -79,14 +79,15 @@ impl Syncer {
     async fn correct(&self, Looked { slot, there, gone }: Looked) -> Result<(), SyncError> {
         let items: Vec<Item> = there.into_iter().map(|(address, data)| Item::read(address, slot, data)).collect();
         let corrected = self.correct_rows(&items, &gone, slot).await?;
-        if corrected != Corrected::default() {
+        let is_written = corrected != Corrected::default();
+        if is_written {
             tracing::info!(slot, ?corrected, "the mirror took back what the chain does not have");
             self.listings_changed.notify_one();
         }
         let mut known = self.known();
         let states = items.iter().map(|item| (item.address, item.state));
         for (address, state) in states.chain(gone.into_iter().map(|address| (address, State::gone(slot)))) {
-            if known.changes.newest(&address).is_none_or(|newest| newest.data_hash != state.data_hash) {
+            if is_written || known.changes.newest(&address).is_none_or(|newest| newest.data_hash != state.data_hash) {
                 known.changes.note(address, state);
             }
         }
@@ -96,14 +97,16 @@ impl Syncer {
     async fn correct_rows(&self, items: &[Item], gone: &[Pubkey], slot: u64) -> Result<Corrected, StoreError> {
         match mirror::correct(&self.pool, &batch_of(items)?, gone, slot).await {
             Err(error) if error.refuses_a_row() => {
+                let mut replaced = 0_u64;
                 for item in items {
                     let one = std::slice::from_ref(item);
                     match mirror::correct(&self.pool, &batch_of(one)?, &[], slot).await {
                         Err(error) if error.refuses_a_row() => self.apply_changes(one, 0).await?,
-                        corrected => drop(corrected?),
+                        corrected => replaced = replaced.saturating_add(corrected?.replaced),
                     }
                 }
-                mirror::correct(&self.pool, &mirror::Batch::default(), gone, slot).await
+                let of_gone = mirror::correct(&self.pool, &mirror::Batch::default(), gone, slot).await?;
+                Ok(Corrected { replaced, ..of_gone })
             }
             corrected => corrected,
         }

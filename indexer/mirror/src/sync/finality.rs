@@ -198,7 +198,7 @@ impl<'a> Finality<'a> {
                 let newest = changes.newest(address);
                 let settled = written.get(address) == Some(&newest);
                 // Its row is being written. A later state is compared with its row once it is final.
-                if !settled && newest.is_none_or(|newest| newest.slot <= read.slot) {
+                if !settled && newest.is_none_or(|newest| newest.confirmed || newest.slot <= read.slot) {
                     continue;
                 }
                 let confirmed = changes.confirm(address, read.slot, hash);
