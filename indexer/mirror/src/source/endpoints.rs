@@ -14,13 +14,12 @@ use std::{
 };
 
 use async_trait::async_trait;
-use crtx_chain::{AtSlot, FetchedAccount};
+use crtx_chain::{AtSlot, FetchedAccount, past::Listed};
 use solana_pubkey::Pubkey;
-use solana_signature::Signature;
 use tokio::{sync::mpsc, time::sleep};
 
 use super::{
-    AccountSource, At, Events, OwnedAccount, ProgramTransaction, Read, Snapshot,
+    AccountSource, At, Events, OwnedAccount, Read, Snapshot,
     deadlines::Deadlines,
     endpoint::{Endpoint, EndpointUrls, Rest},
     error::SourceError,
@@ -333,18 +332,14 @@ impl AccountSource for Endpoints {
         }
     }
 
-    async fn transactions_after(
-        &self,
-        after: Option<Signature>,
-        min_slot: u64,
-    ) -> Result<Option<Vec<ProgramTransaction>>, SourceError> {
+    async fn transactions_after(&self, after: Option<&str>, min_slot: u64) -> Result<Option<Vec<Listed>>, SourceError> {
         let ask = |endpoint: Arc<Endpoint>| async move {
             endpoint.http.transactions_after(&endpoint.program, after, min_slot).await
         };
         self.ask(ANSWERS, ask).await
     }
 
-    async fn written_by(&self, signature: &Signature) -> Result<Option<Vec<Pubkey>>, SourceError> {
+    async fn written_by(&self, signature: &str) -> Result<Option<Vec<Pubkey>>, SourceError> {
         self.ask(ANSWERS, |endpoint| async move { endpoint.http.written_by(signature).await }).await
     }
 

@@ -8,17 +8,17 @@ use std::{
 
 use crtx_chain::{
     AtSlot, FetchedAccount,
+    past::{Listed, MAX_SIGNATURES_PER_PAGE},
     wire::{Answer, Refusal, WireAccount, WithContext},
 };
 use crtx_protocol::text::shortened;
 use reqwest::{Client, Response, StatusCode, Url, header::CONTENT_TYPE};
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use solana_pubkey::Pubkey;
-use solana_signature::Signature;
 
 use super::{
-    At, MAX_TRANSACTIONS, ProgramTransaction,
+    At, MAX_TRANSACTIONS,
     deadlines::{Deadlines, within},
     error::{MAX_REASON_CHARS, SourceError},
 };
@@ -33,17 +33,8 @@ const ACCOUNTS_ANSWER: usize = 32 * 1024 * 1024;
 const TRANSACTIONS_ANSWER: usize = 2 * 1024 * 1024;
 /// One transaction, its logs and balances.
 const TRANSACTION_ANSWER: usize = 1024 * 1024;
-/// Transactions in one answer: the most that a node sends.
-const TRANSACTIONS_PER_PAGE: usize = 1_000;
 /// JSON-RPC error of a node that keeps no history of transactions.
 const NO_HISTORY: i64 = -32_011;
-
-#[derive(Deserialize)]
-struct WireTransaction {
-    signature: String,
-    slot: u64,
-    err: Option<Value>,
-}
 
 /// A request that a node can be asked.
 #[derive(Clone, Debug)]
@@ -176,34 +167,30 @@ impl HttpNode {
     pub(super) async fn transactions_after(
         &self,
         program: &Pubkey,
-        after: Option<Signature>,
+        after: Option<&str>,
         min_slot: u64,
-    ) -> Result<Option<Vec<ProgramTransaction>>, SourceError> {
+    ) -> Result<Option<Vec<Listed>>, SourceError> {
         // The answer does not say its slot, so the node says first which it has reached.
         if min_slot > 0 {
             self.check_slot(self.slot(At::Confirmed).await?, min_slot)?;
         }
-        let mut all: Vec<ProgramTransaction> = Vec::new();
+        let mut all: Vec<Listed> = Vec::new();
         while all.len() < MAX_TRANSACTIONS {
             let config = json!({
                 "commitment": "confirmed",
-                "limit": TRANSACTIONS_PER_PAGE,
-                "until": after.map(|signature| signature.to_string()),
-                "before": all.last().map(|transaction| transaction.signature.to_string()),
+                "limit": MAX_SIGNATURES_PER_PAGE,
+                "until": after,
+                "before": all.last().map(|listed| &listed.signature),
                 "minContextSlot": named(min_slot),
             });
             let question =
                 Question { method: "getSignaturesForAddress", params: json!([program.to_string(), config]), min_slot };
-            let page: Vec<WireTransaction> = match self.ask(&question, TRANSACTIONS_ANSWER).await {
+            let page: Vec<Listed> = match self.ask(&question, TRANSACTIONS_ANSWER).await {
                 Err(SourceError::Refused { code: METHOD_NOT_FOUND | NO_HISTORY, .. }) => return Ok(None),
                 page => page?,
             };
-            let last = page.len() < TRANSACTIONS_PER_PAGE;
-            for WireTransaction { signature, slot, err } in page.into_iter().take(TRANSACTIONS_PER_PAGE) {
-                let malformed = |_| SourceError::Malformed { node: self.name.clone(), what: question.method };
-                let signature = signature.parse().map_err(malformed)?;
-                all.push(ProgramTransaction { signature, slot, failed: err.is_some() });
-            }
+            let last = page.len() < MAX_SIGNATURES_PER_PAGE;
+            all.extend(page.into_iter().take(MAX_SIGNATURES_PER_PAGE));
             if last {
                 break;
             }
@@ -212,10 +199,10 @@ impl HttpNode {
     }
 
     /// The accounts that a transaction may have written. `None`: the node does not have it, or keeps no history.
-    pub(super) async fn written_by(&self, signature: &Signature) -> Result<Option<Vec<Pubkey>>, SourceError> {
+    pub(super) async fn written_by(&self, signature: &str) -> Result<Option<Vec<Pubkey>>, SourceError> {
         let config = json!({"encoding": "base64", "commitment": "confirmed", "maxSupportedTransactionVersion": 1});
         let method = "getTransaction";
-        let question = Question { method, params: json!([signature.to_string(), config]), min_slot: 0 };
+        let question = Question { method, params: json!([signature, config]), min_slot: 0 };
         let answer: Option<Value> = match self.ask(&question, TRANSACTION_ANSWER).await {
             Err(SourceError::Refused { .. }) => return Ok(None),
             answer => answer?,

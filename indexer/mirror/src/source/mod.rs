@@ -20,8 +20,8 @@ mod yellowstone;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use crtx_chain::past::Listed;
 use solana_pubkey::Pubkey;
-use solana_signature::Signature;
 use tokio::sync::mpsc;
 
 pub use accounts::has_kind;
@@ -109,14 +109,6 @@ pub struct OwnedAccount {
     pub data: Vec<u8>,
 }
 
-/// A transaction that names the program.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProgramTransaction {
-    pub signature: Signature,
-    pub slot: u64,
-    pub failed: bool,
-}
-
 /// A source of the program's accounts.
 ///
 /// An account is the program's once the program has written its kind, the first eight bytes, into it. Anybody can give
@@ -143,14 +135,10 @@ pub trait AccountSource: Send + Sync + 'static {
 
     /// The program's transactions after `after`, newest first, at most [`MAX_TRANSACTIONS`], told by a node that has
     /// reached `min_slot`. `None`: the node does not offer them.
-    async fn transactions_after(
-        &self,
-        after: Option<Signature>,
-        min_slot: u64,
-    ) -> Result<Option<Vec<ProgramTransaction>>, SourceError>;
+    async fn transactions_after(&self, after: Option<&str>, min_slot: u64) -> Result<Option<Vec<Listed>>, SourceError>;
 
     /// The accounts, of the program or not, that a transaction may have written. `None`: the node does not tell.
-    async fn written_by(&self, _signature: &Signature) -> Result<Option<Vec<Pubkey>>, SourceError> {
+    async fn written_by(&self, _signature: &str) -> Result<Option<Vec<Pubkey>>, SourceError> {
         Ok(None)
     }
 

@@ -7,11 +7,11 @@ use std::{
     time::Duration,
 };
 
+use crtx_chain::past::Listed;
 use crtx_protocol::mirror_digest::data_hash;
 use crtx_store::mirror;
 use futures::{StreamExt, TryStreamExt};
 use solana_pubkey::Pubkey;
-use solana_signature::Signature;
 use tokio::time::{Instant, sleep};
 
 use super::{
@@ -22,7 +22,7 @@ use super::{
     syncer::{SyncError, Syncer},
     writer::Item,
 };
-use crate::source::{At, MAX_TRANSACTIONS, ProgramTransaction};
+use crate::source::{At, MAX_TRANSACTIONS};
 
 /// How long the changes of a transaction may take longer than the transaction.
 pub const PATIENCE: Duration = Duration::from_secs(2);
@@ -37,11 +37,11 @@ const ASKED_AT_ONCE: usize = 8;
 pub struct Probe<'a> {
     mirror: &'a Syncer,
     /// The newest transaction whose changes are applied.
-    newest: Option<Signature>,
+    newest: Option<String>,
     /// Since when transactions have been without their changes.
     waiting: Option<Instant>,
     /// The accounts that transactions without their changes may have written.
-    written: HashMap<Signature, Vec<Pubkey>>,
+    written: HashMap<String, Vec<Pubkey>>,
 }
 
 /// What the transactions after the last proved slot say.
@@ -83,7 +83,7 @@ impl<'a> Probe<'a> {
 
     /// False if the node does not offer transactions.
     async fn probe(&mut self) -> Result<bool, SyncError> {
-        let Self { mirror, newest, .. } = *self;
+        let mirror = self.mirror;
         let slot = mirror.chain_slot().await?;
         let base = mirror.known().proved.base();
         // What a late stream lacks may wait in it.
@@ -91,9 +91,10 @@ impl<'a> Probe<'a> {
             self.waiting = None;
             return Ok(true);
         };
-        let Some(transactions) = mirror.source.transactions_after(newest, slot).await? else { return Ok(false) };
-        let new: Vec<&ProgramTransaction> =
-            transactions.iter().filter(|t| !t.failed && t.slot <= slot && t.slot > base).collect();
+        let Some(transactions) = mirror.source.transactions_after(self.newest.as_deref(), slot).await? else {
+            return Ok(false);
+        };
+        let new: Vec<&Listed> = transactions.iter().filter(|t| !t.failed && t.slot <= slot && t.slot > base).collect();
         let cut_off = transactions.len() >= MAX_TRANSACTIONS && transactions.last().is_some_and(|t| t.slot > base);
         let found = if cut_off { Found::Unknown } else { self.follow(&new, slot).await? };
         if found == Found::Waiting {
@@ -109,7 +110,7 @@ impl<'a> Probe<'a> {
         }
         // A transaction of a later slot than the one that was asked for may still lack its changes.
         if let Some(newest) = transactions.iter().find(|transaction| transaction.slot <= slot) {
-            self.newest = Some(newest.signature);
+            self.newest = Some(newest.signature.clone());
         }
         {
             let mut known = mirror.known();
@@ -125,7 +126,7 @@ impl<'a> Probe<'a> {
         Ok(true)
     }
 
-    async fn follow(&mut self, new: &[&ProgramTransaction], slot: u64) -> Result<Found, SyncError> {
+    async fn follow(&mut self, new: &[&Listed], slot: u64) -> Result<Found, SyncError> {
         let mirror = self.mirror;
         if new.is_empty() {
             return Ok(Found::All);
@@ -177,13 +178,14 @@ impl<'a> Probe<'a> {
     }
 
     /// Asks for the accounts that these transactions may have written. False if the node does not tell.
-    async fn ask_what_was_written(&mut self, new: &[&ProgramTransaction]) -> Result<bool, SyncError> {
+    async fn ask_what_was_written(&mut self, new: &[&Listed]) -> Result<bool, SyncError> {
         let source = &self.mirror.source;
-        let unknown = new.iter().map(|t| t.signature).filter(|signature| !self.written.contains_key(signature));
-        let asked = unknown
-            .map(|signature| async move { Ok::<_, SyncError>((signature, source.written_by(&signature).await?)) });
+        let unknown = new.iter().map(|t| &t.signature).filter(|signature| !self.written.contains_key(*signature));
+        let asked = unknown.map(|signature| async move {
+            Ok::<_, SyncError>((signature.clone(), source.written_by(signature).await?))
+        });
         let asked: Vec<_> = asked.collect();
-        let answers: Vec<(Signature, Option<Vec<Pubkey>>)> =
+        let answers: Vec<(String, Option<Vec<Pubkey>>)> =
             futures::stream::iter(asked).buffer_unordered(ASKED_AT_ONCE).try_collect().await?;
         let told = answers.iter().all(|(_, written)| written.is_some());
         self.written.extend(answers.into_iter().filter_map(|(signature, written)| Some((signature, written?))));
@@ -191,7 +193,7 @@ impl<'a> Probe<'a> {
     }
 
     /// `None`: a row of what was delivered is being written.
-    fn undelivered(&self, new: &[&ProgramTransaction]) -> Option<Undelivered> {
+    fn undelivered(&self, new: &[&Listed]) -> Option<Undelivered> {
         let known = self.mirror.known();
         let mut undelivered = Undelivered::new();
         for transaction in new {
