@@ -48,7 +48,6 @@ pub struct Final {
     pub steps: Vec<FinalStep>,
     /// Every step is one slot of the chain.
     pub exact: bool,
-    taken: Vec<(Pubkey, State)>,
 }
 
 /// What a read of the finalized state says about what was delivered of an account.
@@ -217,7 +216,6 @@ impl Changes {
                     .entry(state.slot)
                     .or_default()
                     .push(FinalState { address: *address, data_hash: state.data_hash });
-                found.taken.push((*address, *state));
             }
         }
         let step = |(slot, mut states): (u64, Vec<FinalState>)| {
@@ -228,16 +226,12 @@ impl Changes {
         Some(found)
     }
 
-    /// Removes what was taken.
-    pub fn settle(&mut self, taken: &Final) {
-        for (address, state) in &taken.taken {
-            if let Some(states) = self.states.get_mut(address) {
-                states.retain(|known| known != state);
-                if states.is_empty() {
-                    self.states.remove(address);
-                }
-            }
-        }
+    /// The digest shows this slot: what was confirmed up to there is over.
+    pub fn settle(&mut self, slot: u64) {
+        self.states.retain(|_, states| {
+            states.retain(|state| state.slot > slot || !state.confirmed);
+            !states.is_empty()
+        });
     }
 
     /// The chain left a slot: its changes never happened.

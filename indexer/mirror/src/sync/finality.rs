@@ -236,9 +236,9 @@ impl<'a> Finality<'a> {
             return Ok(());
         }
         let exact = continues && taken.exact;
-        let moved = DigestMove { from: shown, to: target, steps: taken.steps.clone(), exact };
+        let moved = DigestMove { from: shown, to: target, steps: taken.steps, exact };
         match mirror::advance_digest(pool, *id, &moved).await? {
-            DigestWrite::Done => self.mirror.known().changes.settle(&taken),
+            DigestWrite::Done => self.mirror.known().changes.settle(target),
             DigestWrite::Elsewhere => {}
             DigestWrite::Taken => self.mirror.known().filled = false,
         }
