@@ -142,20 +142,12 @@ impl Syncer {
         known.changes.suspect(applied.ahead.iter().copied());
     }
 
-    /// Splits a batch until the row that the database refuses is alone. That row goes to the quarantine.
+    /// Writes each row alone. One that the database refuses goes to the quarantine.
     async fn apply_one_by_one(&self, items: &[Item], error: &StoreError) -> Result<(), StoreError> {
         tracing::error!(cause = %error, accounts = items.len(), "the database refuses a row of a batch");
-        let mut parts = vec![items];
-        while let Some(part) = parts.pop() {
-            match mirror::apply_changes(&self.pool, &batch_of(part)?, 0).await {
-                Err(error) if error.refuses_a_row() => match part {
-                    [] => {}
-                    [item] => self.refuse(item, &error).await?,
-                    part => {
-                        let (left, right) = part.split_at(part.len().div_euclid(2));
-                        parts.extend([left, right]);
-                    }
-                },
+        for item in items {
+            match mirror::apply_changes(&self.pool, &batch_of(std::slice::from_ref(item))?, 0).await {
+                Err(error) if error.refuses_a_row() => self.refuse(item, &error).await?,
                 applied => drop(applied?),
             }
         }
