@@ -15,7 +15,6 @@ use crtx_store::{
 };
 use futures::StreamExt;
 use solana_pubkey::Pubkey;
-use tokio_util::sync::CancellationToken;
 
 use super::event::{ClosedAccount, closed_accounts};
 use crate::{history::History, sync};
@@ -55,20 +54,16 @@ impl Closer {
         Self { history, pool, program }
     }
 
-    /// Searches while this process leads, until shut down.
-    pub async fn run(self, leads: impl Fn() -> bool, shutdown: CancellationToken) {
-        let rounds = async {
-            loop {
-                tokio::time::sleep(ROUND_INTERVAL).await;
-                if !leads() {
-                    continue;
-                }
-                if let Err(error) = self.round().await {
-                    tracing::warn!(cause = %error, "closings could not be searched for");
-                }
+    /// Searches while this process leads.
+    pub async fn run(self, leads: impl Fn() -> bool) {
+        loop {
+            tokio::time::sleep(ROUND_INTERVAL).await;
+            if leads()
+                && let Err(error) = self.round().await
+            {
+                tracing::warn!(cause = %error, "closings could not be searched for");
             }
-        };
-        shutdown.run_until_cancelled(rounds).await;
+        }
     }
 
     /// Runs all searches that are due, at most [`WANTED_PER_ROUND`]. Returns how many closings were found.
@@ -86,18 +81,18 @@ impl Closer {
     async fn search_and_note(&self, wanted: &Wanted) -> Result<bool, StoreError> {
         let address = &wanted.address;
         let missed = match closing_of(self.history.as_ref(), &self.program, address).await {
-            Ok(Search::Found(Proof { closed, slot, signature })) => {
+            Ok(Ok(Proof { closed, slot, signature })) => {
                 keep(&self.pool, &closed, slot, &signature).await?;
                 return Ok(true);
             }
             // A closing that is not finalized yet is searched for again, without a reproach.
-            Ok(Search::Not(NEVER_NAMED | NOT_CLOSED)) if wanted.age < FINALITY => Ok(None),
-            Ok(Search::Not(NEVER_NAMED)) => {
+            Ok(Err(NEVER_NAMED | NOT_CLOSED)) if wanted.age < FINALITY => Ok(None),
+            Ok(Err(NEVER_NAMED)) => {
                 // A node that keeps nothing at all proves nothing.
                 let any = self.history.about(&self.program, None, 1).await;
                 any.map(|any| Some(if any.is_empty() { NO_HISTORY } else { NEVER_NAMED }))
             }
-            Ok(Search::Not(reason)) => Ok(Some(reason)),
+            Ok(Err(reason)) => Ok(Some(reason)),
             Err(error) => Err(error),
         };
         let reason = missed.unwrap_or_else(|error| {
@@ -118,16 +113,11 @@ pub struct Proof {
     pub signature: String,
 }
 
-/// What a search for the closing of an account found.
-#[derive(Clone, Debug)]
-pub enum Search {
-    Found(Proof),
-    /// Nothing, and why.
-    Not(&'static str),
-}
+/// What a search for a closing found, or why it found nothing.
+type Search = Result<Proof, &'static str>;
 
 /// Looks at an account's transactions, newest first, until one closes it.
-pub async fn closing_of(history: &dyn History, program: &Pubkey, address: &Pubkey) -> Result<Search, ChainError> {
+async fn closing_of(history: &dyn History, program: &Pubkey, address: &Pubkey) -> Result<Search, ChainError> {
     let (mut before, mut looked_at): (Option<String>, usize) = (None, 0);
     loop {
         let page = history.about(address, before.as_deref(), LISTED_PER_PAGE).await?;
@@ -136,18 +126,18 @@ pub async fn closing_of(history: &dyn History, program: &Pubkey, address: &Pubke
         before = page.last().map(|listed| listed.signature.clone());
         for listed in page.into_iter().filter(|listed| !listed.failed) {
             let Some(transaction) = history.transaction(&listed.signature).await? else {
-                return Ok(Search::Not(NO_HISTORY));
+                return Ok(Err(NO_HISTORY));
             };
             if transaction.slot != listed.slot {
-                return Ok(Search::Not(TWO_SLOTS));
+                return Ok(Err(TWO_SLOTS));
             }
             let closed = closed_accounts(&transaction, program);
             if closed.iter().any(|closed| closed.address == *address) {
-                return Ok(Search::Found(Proof { closed, slot: transaction.slot, signature: listed.signature }));
+                return Ok(Ok(Proof { closed, slot: transaction.slot, signature: listed.signature }));
             }
         }
         if !full || looked_at >= MAX_LISTED {
-            return Ok(Search::Not(if looked_at == 0 { NEVER_NAMED } else { NOT_CLOSED }));
+            return Ok(Err(if looked_at == 0 { NEVER_NAMED } else { NOT_CLOSED }));
         }
     }
 }
@@ -165,7 +155,7 @@ pub async fn closed(
         let searches = chunk.iter().map(|address| closing_of(history, program, address));
         for (address, found) in chunk.iter().zip(futures::future::join_all(searches).await) {
             match found {
-                Ok(Search::Found(proof)) if proves(address, &proof) => {
+                Ok(Ok(proof)) if proves(address, &proof) => {
                     misses = 0;
                     closed.push(*address);
                     continue;

@@ -20,7 +20,6 @@ use std::{
 use crtx_content::ContentStore;
 use crtx_store::{PgPool, StoreError, indexer_status};
 use solana_pubkey::Pubkey;
-use tokio_util::sync::CancellationToken;
 
 pub use audit::AuditError;
 pub use report::{AuditReport, Check, CheckName, Fault, Shortfall};
@@ -84,12 +83,8 @@ impl<S: AccountSource> Auditor<S> {
         }
     }
 
-    /// Audits while this process leads: in regular intervals, and once soon after it took the lead, until shut down.
-    pub async fn run(self, interval: Duration, leads: impl Fn() -> bool, shutdown: CancellationToken) {
-        shutdown.run_until_cancelled(self.audits(interval, leads)).await;
-    }
-
-    async fn audits(&self, interval: Duration, leads: impl Fn() -> bool) {
+    /// Audits while this process leads: in regular intervals, and once soon after it took the lead.
+    pub async fn run(self, interval: Duration, leads: impl Fn() -> bool) {
         let first = interval.min(FIRST_AUDIT_AFTER);
         let mut pause = first;
         loop {

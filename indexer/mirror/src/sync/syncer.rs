@@ -23,7 +23,7 @@ const LEASE: Duration = Duration::from_secs(5);
 /// How often the mirror compares, and what its operator allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SyncSettings {
-    /// Between snapshots.
+    /// Between snapshots. A snapshot adds the changes that the stream missed.
     pub resync_interval: Duration,
     /// Between looks at the finalized state.
     pub finality_interval: Duration,
