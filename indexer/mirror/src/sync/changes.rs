@@ -6,7 +6,7 @@ use std::{
     ops::Bound,
 };
 
-use crtx_store::mirror::{FinalState, FinalStep};
+use crtx_store::mirror::{DigestMove, FinalState, FinalStep};
 use solana_pubkey::Pubkey;
 
 /// Accounts with changes that are not final: those of half a minute with thousands of changes per second.
@@ -40,14 +40,6 @@ impl State {
         let since = proved.filter(|proved| *proved < self.slot && !self.exact).unwrap_or_default();
         Self { since, ..self }
     }
-}
-
-/// What became final.
-#[derive(Clone, Debug, Default)]
-pub struct Final {
-    pub steps: Vec<FinalStep>,
-    /// Every step is one slot of the chain.
-    pub exact: bool,
 }
 
 /// What a read of the finalized state says about what was delivered of an account.
@@ -196,34 +188,28 @@ impl Changes {
         Confirmed { differs: last.is_none(), not_before: true_one.slot }
     }
 
-    /// What was delivered up to a finalized slot, after the slot `shown` of the digest. `None` if something of it is
-    /// not confirmed: it was delivered a moment ago. Also if an account may have changed before that slot or after it:
-    /// a later read showed the change.
-    pub fn up_to(&self, slot: u64, shown: Option<u64>) -> Option<Final> {
-        let mut by_slot: BTreeMap<u64, Vec<FinalState>> = BTreeMap::new();
-        let mut found = Final { exact: true, ..Final::default() };
+    /// What was delivered up to the finalized slot `to`, after the slot `from` that the digest shows. `None` if something
+    /// of it is not confirmed: it was delivered a moment ago. Also if an account may have changed before that slot or
+    /// after it: a later read showed the change.
+    pub fn up_to(&self, to: u64, from: Option<u64>) -> Option<DigestMove> {
+        let (mut by_slot, mut exact): (BTreeMap<u64, Vec<FinalState>>, bool) = (BTreeMap::new(), true);
         for (address, states) in &self.states {
-            let next = states.get(states.partition_point(|state| state.slot <= slot));
-            if next.is_some_and(|next| !next.exact && next.since < slot) {
+            let (past, later) = states.split_at(states.partition_point(|state| state.slot <= to));
+            let may_be_earlier = later.first().is_some_and(|next| !next.exact && next.since < to);
+            if may_be_earlier || past.iter().any(|state| !state.confirmed) {
                 return None;
             }
-            for state in states.iter().take_while(|state| state.slot <= slot) {
-                if !state.confirmed {
-                    return None;
-                }
-                found.exact &= state.exact && shown.is_some_and(|shown| state.slot > shown);
-                by_slot
-                    .entry(state.slot)
-                    .or_default()
-                    .push(FinalState { address: *address, data_hash: state.data_hash });
+            for state in past {
+                exact &= state.exact && from.is_some_and(|from| state.slot > from);
+                let state_of = FinalState { address: *address, data_hash: state.data_hash };
+                by_slot.entry(state.slot).or_default().push(state_of);
             }
         }
         let step = |(slot, mut states): (u64, Vec<FinalState>)| {
             states.sort_unstable_by_key(|state| state.address);
             FinalStep { slot, states }
         };
-        found.steps = by_slot.into_iter().map(step).collect();
-        Some(found)
+        Some(DigestMove { from, to, steps: by_slot.into_iter().map(step).collect(), exact })
     }
 
     /// The digest shows this slot: what was confirmed up to there is over.

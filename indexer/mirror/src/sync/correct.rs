@@ -76,7 +76,7 @@ impl Syncer {
         Ok(vanishing)
     }
 
-    async fn correct(&self, Looked { slot, there, gone }: Looked) -> Result<(), SyncError> {
+    async fn correct(&self, Looked { slot, there, gone, .. }: Looked) -> Result<(), SyncError> {
         let items: Vec<Item> = there.into_iter().map(|(address, data)| Item::read(address, slot, data)).collect();
         let corrected = self.correct_rows(&items, &gone, slot).await?;
         let is_written = corrected != Corrected::default();

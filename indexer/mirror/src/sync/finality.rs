@@ -3,7 +3,7 @@
 use std::{collections::HashMap, time::Duration};
 
 use crtx_protocol::mirror_digest::data_hash;
-use crtx_store::mirror::{self, DigestMove, DigestWrite};
+use crtx_store::mirror::{self, DigestWrite};
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use solana_pubkey::Pubkey;
 use tokio::time::{Instant, timeout};
@@ -229,14 +229,13 @@ impl<'a> Finality<'a> {
         if shown.is_some_and(|shown| shown > target) {
             return Ok(());
         }
-        let Some(taken) = self.mirror.known().changes.up_to(target, shown) else { return Ok(()) };
+        let Some(mut moved) = self.mirror.known().changes.up_to(target, shown) else { return Ok(()) };
         let continues = shown.is_some_and(|shown| shown >= from);
         let near = shown.is_some_and(|shown| shown.saturating_add(SLOTS_PER_MOVE) > target);
-        if shown == Some(target) || taken.steps.is_empty() && continues && near {
+        if shown == Some(target) || moved.steps.is_empty() && continues && near {
             return Ok(());
         }
-        let exact = continues && taken.exact;
-        let moved = DigestMove { from: shown, to: target, steps: taken.steps, exact };
+        moved.exact &= continues;
         match mirror::advance_digest(pool, *id, &moved).await? {
             DigestWrite::Done => self.mirror.known().changes.settle(target),
             DigestWrite::Elsewhere => {}

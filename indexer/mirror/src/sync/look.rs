@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use crtx_chain::ProgramAccount;
 use crtx_store::{StoreError, mirror};
 use solana_pubkey::Pubkey;
 
@@ -21,12 +22,33 @@ use crate::{
 /// One place of a read is for an account that must exist.
 pub const READ_AT_ONCE: usize = MAX_ACCOUNTS_PER_READ - 1;
 
-/// What the chain has, and does not have, as far as the nodes agree. Accounts that they show differently are in neither.
+/// What the chain has, and does not have. Accounts that changed between the answers of two nodes are left out.
 #[derive(Debug, Default)]
 pub struct Looked {
     pub slot: u64,
     pub there: HashMap<Pubkey, Vec<u8>>,
     pub gone: Vec<Pubkey>,
+    /// Two nodes contradict each other about these. The state that the chain has reached, as far as that can be told.
+    pub differ: HashMap<Pubkey, Option<Vec<u8>>>,
+}
+
+impl Looked {
+    fn add(&mut self, address: Pubkey, data: Option<Vec<u8>>) {
+        match data {
+            Some(data) => drop(self.there.insert(address, data)),
+            None => self.gone.push(address),
+        }
+    }
+}
+
+/// What two nodes say about an account.
+#[derive(Debug, PartialEq, Eq)]
+enum Verdict {
+    Same,
+    /// It changed between the reads.
+    Moving,
+    /// They contradict each other. The state that the chain has reached, as far as that can be told.
+    Differ(Option<Vec<u8>>),
 }
 
 impl Syncer {
@@ -41,44 +63,72 @@ impl Syncer {
         self.doubt_now.notify_one();
     }
 
-    /// Reads at most [`READ_AT_ONCE`] accounts of both nodes. While the second one does not answer, only what is proved
-    /// is gone. What a transaction closed is gone, though the second one still has it.
+    /// Reads at most [`READ_AT_ONCE`] accounts of both nodes, if there are two. While the second one does not answer, only
+    /// what is proved is gone.
     pub(super) async fn look(&self, addresses: &[Pubkey], at: At, from: u64) -> Result<Looked, SyncError> {
-        let read = self.read_doubted(self.first_node().as_ref(), addresses, at, from).await?;
-        let second = match self.source.witness() {
-            Some(witness) => self.read_doubted(witness.as_ref(), addresses, at, read.slot).await,
-            None => Ok(read.clone()),
-        };
-        let mut looked = Looked { slot: read.slot, ..Looked::default() };
-        let (mut missing, mut differing) = (Vec::new(), Vec::new());
-        for (place, (address, account)) in addresses.iter().zip(read.accounts).enumerate() {
-            let agrees = second.as_ref().map_or(account.is_some(), |read| read.accounts.get(place) == Some(&account));
-            match account {
-                Some(account) if agrees => drop(looked.there.insert(*address, account.data)),
-                None if agrees => looked.gone.push(*address),
-                Some(_) => differing.push(*address),
-                None => missing.push(*address),
+        let mut unconfirmed = None;
+        if let Some(second) = self.source.witness() {
+            match self.ask_both(second.as_ref(), addresses, at, from).await {
+                Ok(looked) => {
+                    let agreed =
+                        |address: &&Pubkey| looked.there.contains_key(address) || looked.gone.contains(address);
+                    let others: Vec<Pubkey> = addresses.iter().filter(|address| !agreed(address)).copied().collect();
+                    if !others.is_empty() {
+                        self.doubt_accounts(others);
+                    }
+                    return Ok(looked);
+                }
+                Err(error @ SyncError::Store(_)) => return Err(error),
+                Err(error) => unconfirmed = Some(error),
             }
         }
-        let proved = match second {
-            Ok(_) => self.proved_on_chain(&missing).await?,
-            Err(_) => self.proved_closed(&missing).await?,
-        };
-        missing.retain(|address| !proved.contains(address));
-        looked.gone.extend(proved);
-        match second {
-            Ok(_) if missing.is_empty() && differing.is_empty() => {}
-            Ok(_) => self.doubt_accounts(missing.into_iter().chain(differing)),
-            Err(_) if missing.is_empty() => {}
-            Err(error) => self.problems.set(
-                "closing_unconfirmed",
-                format!(
-                    "the node at {} does not have {} accounts of the mirror, and no other node confirms that: they stay \
-                     shown ({error})",
-                    self.first_node().name(),
-                    missing.len()
-                ),
-            ),
+        let read = self.read_doubted(self.first_node().as_ref(), addresses, at, from).await?;
+        let mut looked = Looked { slot: read.slot, ..Looked::default() };
+        let accounts = addresses.iter().zip(read.accounts);
+        accounts.for_each(|(address, account)| looked.add(*address, account.map(|account| account.data)));
+        let Some(error) = unconfirmed else { return Ok(looked) };
+        let proved = self.proved_closed(&looked.gone).await?;
+        let shown = looked.gone.len().saturating_sub(proved.len());
+        looked.gone.retain(|address| proved.contains(address));
+        if shown > 0 {
+            let message = format!(
+                "the node at {} does not have {shown} accounts of the mirror, and no other node confirms that: they stay \
+                 shown ({error})",
+                self.first_node().name()
+            );
+            self.problems.set("closing_unconfirmed", message);
+        }
+        Ok(looked)
+    }
+
+    /// Asks the second node, the first one, and the second one again. What a transaction closed is gone, though the
+    /// second one still has it.
+    pub(super) async fn ask_both(
+        &self,
+        second: &dyn AccountSource,
+        addresses: &[Pubkey],
+        at: At,
+        from: u64,
+    ) -> Result<Looked, SyncError> {
+        let before = self.read_doubted(second, addresses, at, from).await?;
+        let first = self.read_doubted(self.first_node().as_ref(), addresses, at, before.slot).await?;
+        let after = self.read_doubted(second, addresses, at, first.slot).await?;
+        let (mut looked, mut hidden) = (Looked { slot: first.slot, ..Looked::default() }, Vec::new());
+        let answers = before.accounts.into_iter().zip(first.accounts).zip(after.accounts);
+        for (address, ((before, first), after)) in addresses.iter().zip(answers) {
+            let [before, first, after] = [before, first, after].map(|account| account.map(|account| account.data));
+            match judge(before, first.clone(), after) {
+                Verdict::Moving => {}
+                Verdict::Same => looked.add(*address, first),
+                Verdict::Differ(newest) => {
+                    hidden.extend(first.is_none().then_some(*address));
+                    looked.differ.insert(*address, newest);
+                }
+            }
+        }
+        for address in self.proved_on_chain(&hidden).await? {
+            looked.differ.remove(&address);
+            looked.gone.push(address);
         }
         Ok(looked)
     }
@@ -105,7 +155,9 @@ impl Syncer {
             )));
         }
         self.believe(read.slot).await?;
-        self.keep_accounts(&mut read);
+        for account in &mut read.accounts {
+            *account = account.take().filter(|account| account.owner == self.program && has_kind(&account.data));
+        }
         if control.is_some() && !read.accounts.last().is_some_and(Option::is_some) {
             // It may be closed: the next snapshot names another one.
             if at == At::Confirmed {
@@ -118,13 +170,6 @@ impl Syncer {
         }
         read.accounts.truncate(addresses.len());
         Ok(read)
-    }
-
-    /// What is not the program's counts as gone.
-    pub(super) fn keep_accounts(&self, read: &mut Read) {
-        for account in &mut read.accounts {
-            *account = account.take().filter(|account| account.owner == self.program && has_kind(&account.data));
-        }
     }
 
     /// Of these accounts, those whose closing the stream told, or an event on the chain proves. The mirror has an open
@@ -148,5 +193,44 @@ impl Syncer {
         }
         let after_its_row = |address: &Pubkey, proof: &Proof| rows.get(address).is_none_or(|slot| proof.slot >= *slot);
         Ok(search::closed(history.as_ref(), &self.program, addresses, after_its_row).await.into_iter().collect())
+    }
+}
+
+/// Compares what the second node said, what the first said at that slot or later, and what the second said at the slot of
+/// that answer or later.
+fn judge(before: Option<Vec<u8>>, first: Option<Vec<u8>>, after: Option<Vec<u8>>) -> Verdict {
+    if before == first || first == after {
+        return Verdict::Same;
+    }
+    let revision = |data: &[u8]| ProgramAccount::decode(data).map_or(0, |account| account.revision());
+    match (before, first, after) {
+        // The later answer is older.
+        (Some(before), Some(first), _) if revision(&before) > revision(&first) => Verdict::Differ(Some(before)),
+        (_, Some(first), Some(after)) if revision(&first) > revision(&after) => Verdict::Differ(Some(first)),
+        // The same before and after, and something else between the two.
+        (before, first, after) if before == after => Verdict::Differ(match (before, first) {
+            // Neither is newer than the other.
+            (Some(_), Some(_)) => None,
+            (one, other) => one.or(other),
+        }),
+        _ => Verdict::Moving,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_between_two_answers_is_no_contradiction() {
+        let (old, new) = (Some(vec![1; 40]), Some(vec![2; 40]));
+        assert_eq!(judge(old.clone(), old.clone(), old.clone()), Verdict::Same);
+        assert_eq!(judge(old.clone(), new.clone(), new.clone()), Verdict::Same);
+        assert_eq!(judge(old.clone(), old.clone(), new.clone()), Verdict::Same);
+        assert_eq!(judge(old.clone(), None, None), Verdict::Same, "it was closed meanwhile");
+        assert_eq!(judge(None, new.clone(), new.clone()), Verdict::Same, "it was opened meanwhile");
+        assert_eq!(judge(old.clone(), Some(vec![3; 40]), new), Verdict::Moving);
+        assert_eq!(judge(old.clone(), None, old.clone()), Verdict::Differ(old.clone()), "the first one hides it");
+        assert_eq!(judge(None, old.clone(), None), Verdict::Differ(old), "the second one hides it");
     }
 }

@@ -1,8 +1,7 @@
 //! Two nodes, if there are two, are compared in regular intervals. What only one of them shows is shown, and told.
 
-use std::{collections::HashMap, time::Duration};
+use std::time::Duration;
 
-use crtx_chain::ProgramAccount;
 use crtx_protocol::mirror_digest::data_hash;
 use crtx_store::mirror;
 use solana_pubkey::Pubkey;
@@ -11,14 +10,13 @@ use tokio::time::{Instant, sleep, timeout};
 use super::{
     correct::shows,
     known::Doubts,
-    look::READ_AT_ONCE,
+    look::{Looked, READ_AT_ONCE},
     syncer::{SyncError, Syncer},
     writer::{Item, ROWS_PER_TRANSACTION},
 };
 use crate::{
-    closings::search::{self, Proof},
     snapshots::Seen,
-    source::{AccountSource, At, OwnedAccount, Read, SnapshotItem, SourceError, has_kind},
+    source::{AccountSource, At, SnapshotItem, has_kind},
 };
 
 /// Longest pause between two comparisons of the nodes.
@@ -27,16 +25,6 @@ const MAX_PAUSE: Duration = Duration::from_secs(20);
 const REST: u32 = 10;
 /// Between two looks at accounts that the nodes may show differently.
 const DOUBTS_EVERY: Duration = Duration::from_secs(2);
-
-/// What two nodes say about an account.
-#[derive(Debug, PartialEq, Eq)]
-enum Verdict {
-    Same,
-    /// It changed between the reads.
-    Moving,
-    /// They contradict each other. The state that the chain has reached, as far as that can be told.
-    Differ(Option<Vec<u8>>),
-}
 
 impl Syncer {
     /// Compares two nodes, if there are two, until the database fails.
@@ -76,11 +64,10 @@ impl Syncer {
             let Doubts { open, proved, .. } = &self.known().doubts;
             if whole { open.union(proved).copied().collect() } else { open.iter().copied().collect() }
         };
-        let first = self.first_node();
         for addresses in doubts.chunks(READ_AT_ONCE) {
-            self.settle(first.as_ref(), second, addresses).await?;
+            self.settle(second, addresses).await?;
         }
-        self.tell(&first.name(), &second.name());
+        self.tell(&self.first_node().name(), &second.name());
         surveyed
     }
 
@@ -117,65 +104,26 @@ impl Syncer {
         Ok(())
     }
 
-    /// Asks both nodes for accounts, one after the other, and shows what the chain has reached.
-    async fn settle(
-        &self,
-        first_node: &dyn AccountSource,
-        second_node: &dyn AccountSource,
-        addresses: &[Pubkey],
-    ) -> Result<(), SyncError> {
+    /// Compares accounts, and shows what the chain has reached.
+    async fn settle(&self, second: &dyn AccountSource, addresses: &[Pubkey]) -> Result<(), SyncError> {
         let from = self.known().indexed;
-        let before = self.read_of(second_node, addresses, from).await?;
-        let first = self.read_of(first_node, addresses, before.slot).await?;
-        let after = self.read_of(second_node, addresses, first.slot).await?;
-        let (mut items, mut agreed, mut hidden) = (Vec::new(), Vec::new(), HashMap::new());
-        let looks = before.accounts.iter().zip(&first.accounts).zip(&after.accounts);
-        for (address, ((before, first), after)) in addresses.iter().zip(looks) {
-            let bytes = |account: &Option<OwnedAccount>| account.as_ref().map(|account| account.data.clone());
-            let verdict = judge(bytes(before), bytes(first), bytes(after));
-            let mut known = self.known();
-            let doubts = &mut known.doubts;
-            match verdict {
-                Verdict::Moving => continue,
-                Verdict::Same => {
-                    doubts.proved.remove(address);
-                    agreed.extend(first.clone().map(|account| (*address, account.data)));
-                }
-                Verdict::Differ(newest) => {
-                    doubts.proved.insert(*address);
-                    match newest {
-                        Some(data) if first.is_none() => drop(hidden.insert(*address, data)),
-                        newest => items.extend(newest.map(|data| (*address, data))),
-                    }
-                }
+        let Looked { slot, there, gone, differ } = self.ask_both(second, addresses, At::Confirmed, from).await?;
+        for address in addresses {
+            let doubts = &mut self.known().doubts;
+            if differ.contains_key(address) {
+                doubts.proved.insert(*address);
+            } else if there.contains_key(address) || gone.contains(address) {
+                doubts.proved.remove(address);
+            } else {
+                continue;
             }
             doubts.open.remove(address);
         }
-        // What a transaction closed is closed, though a node still has it.
-        let of_hidden: Vec<Pubkey> = hidden.keys().copied().collect();
-        let same = |address: &Pubkey, proof: &Proof| {
-            proof.closed.iter().any(|closed| closed.address == *address && hidden.get(address) == Some(&closed.data))
-        };
-        let closed = match &self.history {
-            Some(history) => search::closed(history.as_ref(), &self.program, &of_hidden, same).await,
-            None => Vec::new(),
-        };
-        closed.iter().for_each(|address| drop(hidden.remove(address)));
-        items.extend(hidden);
-        let item = |(address, data)| Item::read(address, first.slot, data);
         // What both show, and what only one of them does: the mirror has it, or takes it now.
-        let items: Vec<Item> = items.into_iter().chain(agreed).map(item).collect();
-        self.apply_page(&items).await?;
-        Ok(())
-    }
-
-    async fn read_of(&self, node: &dyn AccountSource, addresses: &[Pubkey], from: u64) -> Result<Read, SyncError> {
-        let mut read = node.read(addresses, At::Confirmed, from).await?;
-        if read.slot < from || read.accounts.len() != addresses.len() {
-            return Err(SourceError::Behind { node: node.name(), wanted: from }.into());
-        }
-        self.keep_accounts(&mut read);
-        Ok(read)
+        let newest = differ.into_iter().filter_map(|(address, newest)| Some((address, newest?)));
+        let shown = there.into_iter().chain(newest);
+        let items: Vec<Item> = shown.map(|(address, data)| Item::read(address, slot, data)).collect();
+        Ok(self.apply_page(&items).await?)
     }
 
     /// Says what the nodes contradict each other about, or that they do not.
@@ -191,44 +139,5 @@ impl Syncer {
              and each is shown in the newest state that one of them has"
         );
         self.problems.set("nodes_disagree", message);
-    }
-}
-
-/// Compares what the second node said, what the first said at that slot or later, and what the second said at the slot of
-/// that answer or later.
-fn judge(before: Option<Vec<u8>>, first: Option<Vec<u8>>, after: Option<Vec<u8>>) -> Verdict {
-    if before == first || first == after {
-        return Verdict::Same;
-    }
-    let revision = |data: &[u8]| ProgramAccount::decode(data).map_or(0, |account| account.revision());
-    match (before, first, after) {
-        // The later answer is older.
-        (Some(before), Some(first), _) if revision(&before) > revision(&first) => Verdict::Differ(Some(before)),
-        (_, Some(first), Some(after)) if revision(&first) > revision(&after) => Verdict::Differ(Some(first)),
-        // The same before and after, and something else between the two.
-        (before, first, after) if before == after => Verdict::Differ(match (before, first) {
-            // Neither is newer than the other.
-            (Some(_), Some(_)) => None,
-            (one, other) => one.or(other),
-        }),
-        _ => Verdict::Moving,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_change_between_two_answers_is_no_contradiction() {
-        let (old, new) = (Some(vec![1; 40]), Some(vec![2; 40]));
-        assert_eq!(judge(old.clone(), old.clone(), old.clone()), Verdict::Same);
-        assert_eq!(judge(old.clone(), new.clone(), new.clone()), Verdict::Same);
-        assert_eq!(judge(old.clone(), old.clone(), new.clone()), Verdict::Same);
-        assert_eq!(judge(old.clone(), None, None), Verdict::Same, "it was closed meanwhile");
-        assert_eq!(judge(None, new.clone(), new.clone()), Verdict::Same, "it was opened meanwhile");
-        assert_eq!(judge(old.clone(), Some(vec![3; 40]), new), Verdict::Moving);
-        assert_eq!(judge(old.clone(), None, old.clone()), Verdict::Differ(old.clone()), "the first one hides it");
-        assert_eq!(judge(None, old.clone(), None), Verdict::Differ(old), "the second one hides it");
     }
 }
