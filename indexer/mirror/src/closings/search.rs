@@ -36,7 +36,7 @@ const FINALITY: Duration = Duration::from_secs(30);
 const MOST_MISSES: usize = 24;
 /// How long one search for many closings may take. What it did not reach is searched for the next time.
 const BUDGET: Duration = Duration::from_secs(60);
-/// Neither of them is believed.
+/// The search believes neither slot.
 const TWO_SLOTS: &str = "the node names two slots for one transaction";
 /// The node keeps no transactions, or lists one that it does not keep.
 pub const NO_HISTORY: &str = "the node does not keep the transactions that would prove it";
@@ -85,7 +85,7 @@ impl Closer {
                 keep(&self.pool, &closed, slot, &signature).await?;
                 return Ok(true);
             }
-            // A closing that is not finalized yet is searched for again, without a reproach.
+            // A closing that is not finalized yet is searched for again, and the audit reports no fault.
             Ok(Err(NEVER_NAMED | NOT_CLOSED)) if wanted.age < FINALITY => Ok(None),
             Ok(Err(NEVER_NAMED)) => {
                 // A node that keeps nothing at all proves nothing.

@@ -110,7 +110,7 @@ impl Rest {
         }
     }
 
-    /// A stream that worked and ended has no reason that tells anything about the endpoint.
+    /// `reason` is `None` for a stream that worked before it ended: that says nothing about the endpoint.
     pub(super) fn failed(&self, reason: Option<&SourceError>) {
         let mut state = self.state();
         let pause = SHORTEST.saturating_mul(2_u32.saturating_pow(state.failures)).min(LONGEST);

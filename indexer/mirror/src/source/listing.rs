@@ -35,7 +35,7 @@ pub(super) struct Listed {
     pub refusal: Option<Refusal>,
 }
 
-/// Takes each account, with the slot of the answer if that came first. Its error ends the reading.
+/// Takes each account, with the slot of the answer if that came first. An error stops the reading.
 type Taker<'a> = &'a mut dyn FnMut(Option<u64>, Pubkey, FetchedAccount) -> Result<(), SourceError>;
 
 /// Reads a JSON-RPC answer of `node`. Forms: `result.value[]`, `result.value.accounts[]`, `result.accounts[]`,

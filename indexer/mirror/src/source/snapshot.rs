@@ -82,7 +82,7 @@ struct Reading<'a> {
     /// The lowest slot of the answers so far.
     lowest: u64,
     accounts: u64,
-    /// Takes the addresses of accounts of unknown kinds in place of pages.
+    /// If set, collects the addresses of accounts of unknown kinds, and delivers no pages.
     unknown: Option<Vec<Pubkey>>,
 }
 

@@ -237,7 +237,7 @@ impl Stream {
         self.send(Message::Ping(Vec::new().into())).await
     }
 
-    /// Nothing may tell the slot. Then it is asked for.
+    /// If no notification tells the slot, the node is asked for it.
     fn ask_for_slots(&mut self) {
         if self.slots_told == Some(false) && self.clock.is_none() && self.polled.is_none() {
             tracing::warn!(node = %self.outlet.node, "the node does not tell its slots, so it is asked for them");

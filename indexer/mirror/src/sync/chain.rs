@@ -15,8 +15,8 @@ use super::{
 };
 use crate::source::{At, SourceError};
 
-/// How long all answers have to tell an earlier slot before the later one is taken for wrong. A node of several that
-/// lags behind is asked again before.
+/// For so long all answers must name an earlier slot before the mirror takes the later one for wrong. By then a node
+/// that lags behind has caught up.
 const TAKEN_BACK_AFTER: Duration = Duration::from_secs(10);
 /// How long a status says that a node named a slot that is not believed.
 const DOUBT_IS_SHOWN: Duration = Duration::from_secs(60);
@@ -151,7 +151,7 @@ impl Syncer {
         Ok(finalized)
     }
 
-    /// Whether a notification names a slot that can be true. One that does not is told.
+    /// Whether a notification names a slot that can be true. If not, the status says so.
     pub(super) fn may_have(&self, slot: u64) -> bool {
         let heard = self.known().heard;
         let may = heard.may_have(slot);
@@ -161,8 +161,7 @@ impl Syncer {
         may
     }
 
-    /// Takes back slots that the mirror believed and the chain has not reached: an earlier version believed every answer.
-    /// Fails while it is not sure.
+    /// Takes back slots that the mirror believed and the chain has not reached. Fails while it is not sure.
     pub(super) async fn take_back_slots(&self) -> Result<(), SyncError> {
         let chain = self.chain_slot().await?;
         let (first, last) = (chain.saturating_sub(1), chain.saturating_add(LONG_AGO));

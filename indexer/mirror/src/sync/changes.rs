@@ -1,5 +1,5 @@
-//! Changes that are not final yet, in memory: which states of which accounts were delivered, and at which slots. It is
-//! bounded; past the bound it forgets all, and the finalized accounts are read as a whole.
+//! Changes that are not final yet, in memory: which states of which accounts were delivered, and at which slots. If
+//! there are too many, it forgets all of them, and the mirror reads the finalized accounts as a whole.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -89,7 +89,7 @@ impl Changes {
         }
         let place = states.partition_point(|known| known.slot < state.slot);
         let (before, after) = states.split_at_mut(place);
-        // A read shows what the stream brought, or brings now: only the change says when.
+        // The stream has brought this state, and only its change says when the account changed.
         if !state.exact && before.last().is_some_and(|known| known.data_hash == state.data_hash) {
             return;
         }
@@ -172,8 +172,8 @@ impl Changes {
         let past = states.partition_point(|state| state.slot <= slot);
         let (delivered, _) = states.split_at_mut(past);
         let last = delivered.last().copied().filter(|state| state.data_hash == data_hash);
-        // A state of a dropped fork, delivered before the true one, has a revision that comes again; and an account
-        // that is gone says nothing about the states before.
+        // The true state has the same revision as a state of a dropped fork that came before it; and an account that
+        // is gone proves nothing about the states before.
         let in_order = delivered.iter().zip(delivered.iter().skip(1)).all(|(a, b)| a.revision < b.revision);
         if last.is_some() && in_order {
             delivered.iter_mut().for_each(|state| state.confirmed = true);
@@ -188,9 +188,9 @@ impl Changes {
         Confirmed { differs: last.is_none(), not_before: true_one.slot }
     }
 
-    /// What was delivered up to the finalized slot `to`, after the slot `from` that the digest shows. `None` if something
-    /// of it is not confirmed: it was delivered a moment ago. Also if an account may have changed before that slot or
-    /// after it: a later read showed the change.
+    /// What was delivered up to the finalized slot `to`, after the slot `from` that the digest shows. `None` if a part
+    /// is not confirmed, because it was delivered a moment ago, or if an account may have changed before `to` or after
+    /// it, because a later read showed the change.
     pub fn up_to(&self, to: u64, from: Option<u64>) -> Option<DigestMove> {
         let (mut by_slot, mut exact): (BTreeMap<u64, Vec<FinalState>>, bool) = (BTreeMap::new(), true);
         for (address, states) in &self.states {

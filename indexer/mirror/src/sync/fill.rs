@@ -54,7 +54,7 @@ impl Syncer {
         tracing::debug!(finalized, accounts = seen.len(), differed, "read the finalized accounts");
         let mut known = self.known();
         known.filled_at = known.filled_at.max(highest);
-        // If an account was not as it was known, nothing is: all of them are read once more.
+        // One account was not as the mirror knew it, so others may not be either: all are read once more.
         known.filled = first || differed == 0;
         Ok(())
     }

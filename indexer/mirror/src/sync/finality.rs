@@ -191,7 +191,7 @@ impl<'a> Finality<'a> {
             for (address, account) in addresses.iter().zip(&read.accounts) {
                 let hash = account.as_ref().map(|account| data_hash(&account.data));
                 let changes = &mut known.changes;
-                // What the nodes contradict each other about is not proved by one of them.
+                // One node proves nothing while the nodes contradict each other.
                 if ahead && !changes.had(address, read.slot, hash) || known.doubts.proved.contains(address) {
                     continue;
                 }

@@ -13,7 +13,7 @@ const STANDSTILL: Duration = Duration::from_secs(15);
 /// without a second answer.
 const LEAP: u64 = 600;
 const SLOTS_PER_SECOND: u64 = 10;
-/// Further before the newest known slot than a node lags that is of use.
+/// A node that lags this far behind the newest known slot is of no use.
 pub const LONG_AGO: u64 = 5_000;
 /// For so long after events had to wait, the stream still counts as late.
 const LATE: Duration = Duration::from_secs(2);
@@ -27,7 +27,7 @@ pub struct Heard {
     pub event_at: Option<DateTime<Utc>>,
     /// The stream has more events than are applied in one step.
     pub full: bool,
-    /// When it last had.
+    /// When it last had more.
     pub full_at: Option<Instant>,
     pub change_at: Option<DateTime<Utc>>,
     pub chain_slot: Option<u64>,

@@ -16,7 +16,7 @@ const MAX_EXPECTED: usize = 1_000;
 const MAX_CHANGES: usize = 100_000;
 /// Spans that are remembered. The digest needs those since its last move.
 const MAX_SPANS: usize = 4_096;
-/// Accounts that are looked at one by one. If more differ, a few say as much.
+/// Accounts that are compared one by one. If more differ, these show it as well.
 const MAX_DOUBTS: usize = 10_000;
 
 #[derive(Debug, Default)]
@@ -59,7 +59,7 @@ impl Known {
         self.changes = Changes::default();
     }
 
-    /// A connection begins. What happened since the one before is seen by a snapshot alone.
+    /// A connection begins. Only a snapshot shows what happened since the one before.
     pub fn begin_session(&mut self) {
         self.caught_up = false;
         self.delivered = Delivered::default();

@@ -1,5 +1,5 @@
-//! Reads of accounts that are doubted: each also asks for an account that must exist, and a second node, if there is one,
-//! confirms what it found.
+//! Reads of accounts that are doubted. Each also asks for an account that must exist, and a second node, if there is
+//! one, confirms what it found.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -22,7 +22,7 @@ use crate::{
 /// One place of a read is for an account that must exist.
 pub const READ_AT_ONCE: usize = MAX_ACCOUNTS_PER_READ - 1;
 
-/// What the chain has, and does not have. Accounts that changed between the answers of two nodes are left out.
+/// What the chain has, and what it does not have. Accounts that changed between two answers are left out.
 #[derive(Debug, Default)]
 pub struct Looked {
     pub slot: u64,
@@ -63,8 +63,8 @@ impl Syncer {
         self.doubt_now.notify_one();
     }
 
-    /// Reads at most [`READ_AT_ONCE`] accounts of both nodes, if there are two. While the second one does not answer, only
-    /// what is proved is gone.
+    /// Reads at most [`READ_AT_ONCE`] accounts of both nodes, if there are two. While the second one does not answer,
+    /// only what is proved is gone.
     pub(super) async fn look(&self, addresses: &[Pubkey], at: At, from: u64) -> Result<Looked, SyncError> {
         let mut unconfirmed = None;
         if let Some(second) = self.source.witness() {
@@ -196,8 +196,8 @@ impl Syncer {
     }
 }
 
-/// Compares what the second node said, what the first said at that slot or later, and what the second said at the slot of
-/// that answer or later.
+/// Compares what the second node said, what the first said at that slot or later, and what the second said at the slot
+/// of that answer or later.
 fn judge(before: Option<Vec<u8>>, first: Option<Vec<u8>>, after: Option<Vec<u8>>) -> Verdict {
     if before == first || first == after {
         return Verdict::Same;

@@ -21,7 +21,7 @@ use crate::{
 
 /// Longest pause between two comparisons of the nodes.
 const MAX_PAUSE: Duration = Duration::from_secs(20);
-/// After a comparison, a pause of so many times its length.
+/// Pause after a comparison, in lengths of the comparison.
 const REST: u32 = 10;
 /// Between two looks at accounts that the nodes may show differently.
 const DOUBTS_EVERY: Duration = Duration::from_secs(2);
@@ -52,7 +52,7 @@ impl Syncer {
                 let pause = began.elapsed().saturating_mul(REST).max(most);
                 next = Instant::now().checked_add(pause).unwrap_or_else(Instant::now);
             }
-            // A node that is asked for again and again is asked at most so often.
+            // Doubts that never end ask the nodes at most this often.
             sleep(self.settings.finality_interval).await;
         }
     }
@@ -119,7 +119,7 @@ impl Syncer {
             }
             doubts.open.remove(address);
         }
-        // What both show, and what only one of them does: the mirror has it, or takes it now.
+        // The mirror takes what it lacks of the states that both nodes show, or only one of them.
         let newest = differ.into_iter().filter_map(|(address, newest)| Some((address, newest?)));
         let shown = there.into_iter().chain(newest);
         let items: Vec<Item> = shown.map(|(address, data)| Item::read(address, slot, data)).collect();
@@ -135,8 +135,8 @@ impl Syncer {
         };
         let Some(example) = example else { return self.problems.clear(&["nodes_disagree"]) };
         let message = format!(
-            "the nodes at {first} and {second} show {count} accounts in different states, for example {example}: nothing is hidden, \
-             and each is shown in the newest state that one of them has"
+            "the nodes at {first} and {second} show {count} accounts in different states, for example {example}: nothing \
+             is hidden, and each is shown in the newest state that one of them has"
         );
         self.problems.set("nodes_disagree", message);
     }

@@ -24,7 +24,7 @@ use super::{
 };
 use crate::source::{At, MAX_TRANSACTIONS};
 
-/// How long the changes of a transaction may take longer than the transaction.
+/// How long after a transaction its changes may still arrive.
 pub const PATIENCE: Duration = Duration::from_secs(2);
 /// A node that does not offer transactions is asked again after this time.
 const UNOFFERED: Duration = Duration::from_secs(60);
@@ -86,7 +86,7 @@ impl<'a> Probe<'a> {
         let mirror = self.mirror;
         let slot = mirror.chain_slot().await?;
         let base = mirror.known().proved.base();
-        // What a late stream lacks may wait in it.
+        // A late stream may still hold what seems to be missing.
         let Some(base) = base.filter(|base| *base < slot && !mirror.is_late()) else {
             self.waiting = None;
             return Ok(true);
@@ -149,7 +149,7 @@ impl<'a> Probe<'a> {
             for (address, data) in accounts {
                 let slots = undelivered.get(&address).map_or(&[][..], Vec::as_slice);
                 if same.contains(&address) {
-                    // It was written between, if the stream brought a change of a later slot.
+                    // A later change that the stream brought hides whether this transaction wrote the account.
                     let known = mirror.known();
                     unsure |= data.is_some() && slots.iter().any(|slot| known.delivered.has_later(*slot, &address));
                     continue;
@@ -209,7 +209,7 @@ impl<'a> Probe<'a> {
         Some(undelivered)
     }
 
-    /// The accounts that are read as the mirror knows them. One that is not the program's, and never was, is.
+    /// The accounts whose state the mirror knows and shows. It shows nothing of accounts that were never the program's.
     async fn as_known(&self, accounts: &HashMap<Pubkey, Option<Vec<u8>>>) -> Result<Vec<Pubkey>, SyncError> {
         let addresses: Vec<Pubkey> = accounts.keys().copied().collect();
         let shown = mirror::shown(&self.mirror.pool, &addresses).await?;

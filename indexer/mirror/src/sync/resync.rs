@@ -18,13 +18,13 @@ use crate::{
 
 const MIN_PAUSE: Duration = Duration::from_millis(500);
 const MAX_PAUSE: Duration = Duration::from_secs(30);
-/// A snapshot that was asked for waits for so many times the length of the last one.
+/// Pause before a snapshot that was asked for, in lengths of the last one.
 const REST: u32 = 10;
-/// A snapshot waits for a stream that is late, but not longer than so many intervals.
+/// Longest time for which a snapshot waits for a late stream, in intervals.
 const INTERVALS_WHILE_LATE: u32 = 5;
-/// While the stream is late, a snapshot that is under way rests for so many times the length of each page.
+/// Pause after each page of a snapshot while the stream is late, in lengths of the page.
 const PAGES_OF_REST: u32 = 4;
-/// Between two looks whether the stream is still late.
+/// Between two checks whether the stream is still late.
 const LATE_LOOK: Duration = Duration::from_millis(500);
 
 impl Syncer {

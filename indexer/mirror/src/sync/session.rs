@@ -56,7 +56,7 @@ impl Syncer {
         loop {
             // The source ends a stream that is silent.
             let first = events.recv().await.ok_or(SourceError::StreamEnded)?;
-            // Even a pause of no length lets other loops run before the event is known.
+            // Even a pause of zero length lets other loops run before the mirror knows the event.
             if events.len() < MAX_EVENTS && !self.settings.gathering.is_zero() {
                 sleep(self.settings.gathering).await;
             }
