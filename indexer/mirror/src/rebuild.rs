@@ -14,7 +14,7 @@ use crtx_chain::{
     past::{MAX_SIGNATURES_PER_PAGE, PastTransaction},
 };
 use crtx_store::{
-    PgPool, StoreError, closings,
+    PgPool, StoreError,
     mirror::{self, Batch},
     rebuild::{self as store, Progress},
 };
@@ -212,9 +212,4 @@ impl Rebuild<'_> {
             None => Err(RebuildError::Forgotten(signature)),
         }
     }
-}
-
-/// Whether every closed account of the program is known to a database.
-pub async fn is_whole(pool: &PgPool) -> Result<bool, StoreError> {
-    closings::whole_history(pool).await
 }

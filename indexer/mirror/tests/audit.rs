@@ -452,7 +452,8 @@ async fn only_the_process_that_leads_audits_and_a_new_leader_begins_soon() {
             leads.load(Ordering::Relaxed)
         }
     };
-    let auditing = tokio::spawn(market.auditor().run(Duration::from_millis(10), leading, stop.clone()));
+    let auditing =
+        tokio::spawn(stop.clone().run_until_cancelled_owned(market.auditor().run(Duration::from_millis(10), leading)));
     let audited = async || indexer_status::last_audit(market.pool()).await.expect("read").is_some();
     while asked.load(Ordering::Relaxed) < 10 {
         tokio::time::sleep(Duration::from_millis(5)).await;

@@ -241,7 +241,7 @@ async fn a_rebuild_from_an_empty_database_equals_the_mirror_that_saw_everything(
     assert_eq!((rebuilt.closings, rebuilt.accounts), (4, 2));
     let (live, again) = (rows(market.pool()).await, rows(empty.pool()).await);
     pretty_equal(&live, &again);
-    assert!(crtx_mirror::rebuild::is_whole(empty.pool()).await.expect("read"));
+    assert!(crtx_store::closings::whole_history(empty.pool()).await.expect("read"));
 }
 
 #[track_caller]

@@ -358,7 +358,14 @@ async fn a_database_that_failed_for_a_while_is_told_only_meanwhile() {
 async fn one_process_leads_and_another_takes_over() {
     let node = market(2);
     let first = Running::start(&node, quick(NEVER)).await;
-    let second = Arc::new(Syncer::with_settings(Arc::new(node.clone()), first.pool().clone(), program(), quick(NEVER)));
+    let second = Arc::new(Syncer::new(
+        Arc::new(node.clone()),
+        first.pool().clone(),
+        program(),
+        quick(NEVER),
+        None,
+        Arc::default(),
+    ));
     let shutdown = CancellationToken::new();
     let tasks = [
         tokio::spawn(Arc::clone(&second).run(shutdown.clone())),
