@@ -19,7 +19,7 @@ use solana_pubkey::Pubkey;
 
 use super::{
     claims::{Claims, Status},
-    ending::Payees,
+    ends::Payees,
     evidence::Evidence,
 };
 

@@ -16,8 +16,7 @@ use solana_pubkey::Pubkey;
 
 use super::{
     claims::Claims,
-    ending::{self, Ending},
-    opening::{self, Opening},
+    ends::{self, Ending, Opening},
     transactions::{History, Seen},
 };
 use crate::api::Api;
@@ -88,15 +87,15 @@ pub async fn collect(
         Ok(Found { account, .. }) => [account.opened_at_unix_s, account.finished_at_unix_s].map(Some),
         Err(_) => stated,
     };
-    let opening = opening::find(&mut history, &Vec::from_iter(opened), &program_id).await;
-    let ending = ending::find(&mut history, &Vec::from_iter(ended), &program_id).await;
+    let opening = ends::opening(&mut history, &Vec::from_iter(opened), &program_id).await;
+    let ending = ends::ending(&mut history, &Vec::from_iter(ended), &program_id).await;
     let text = |error: anyhow::Error| format!("{error:#}");
     Ok(Evidence {
         claims,
         program_id,
         record_address,
         content,
-        closed_by: record.as_ref().ok().and_then(|found| found.closed_by.clone()),
+        closed_by: record.as_ref().ok().and_then(|found| Some(found.closed_by.as_ref()?.what.clone())),
         record: record.map(|found| found.account.record).map_err(text),
         listing: listing.map(|found| found.account).map_err(text),
         dispute: dispute.map(|dispute| dispute.map_err(text)),
@@ -112,12 +111,10 @@ struct Look<'a> {
     program_id: Pubkey,
 }
 
-/// An account, and how it was closed if it is.
+/// An account, and the transaction that closed it if it is closed.
 struct Found<T> {
     account: T,
-    closed_by: Option<String>,
-    /// When, in seconds since 1970.
-    closed_at: Option<i64>,
+    closed_by: Option<Seen<String>>,
 }
 
 impl Look<'_> {
@@ -132,10 +129,10 @@ impl Look<'_> {
             if found.owner != program_id {
                 bail!("{address} is owned by {}, not by the marketplace program {program_id}", found.owner);
             }
-            return Ok(Found { account: T::decode(&found.data)?, closed_by: None, closed_at: None });
+            return Ok(Found { account: T::decode(&found.data)?, closed_by: None });
         }
-        let Seen { what: (signature, data), time } = ending::find_closed(history, times, &program_id).await?;
-        Ok(Found { account: T::decode(&data)?, closed_by: Some(signature), closed_at: time })
+        let Seen { what: (signature, data), time } = ends::closing(history, times, &program_id).await?;
+        Ok(Found { account: T::decode(&data)?, closed_by: Some(Seen { what: signature, time }) })
     }
 
     /// `None` if the execution was never disputed. A dispute is closed together with its record.
@@ -144,25 +141,25 @@ impl Look<'_> {
             return None;
         }
         let address = Addresses::new(self.program_id).dispute(record);
-        let dispute = self.account(&address, &Vec::from_iter(found.closed_at)).await;
+        let closed_at = found.closed_by.as_ref().and_then(|closed| closed.time);
+        let dispute = self.account(&address, &Vec::from_iter(closed_at)).await;
         Some(dispute.map(|found| found.account))
     }
 }
 
 async fn find_content(claims: &Claims, source: ContentSource, service: Option<&Api>) -> anyhow::Result<ContentCopy> {
-    let error = match source {
+    let stated = match source {
         ContentSource::Copy(content) => return Ok(content),
-        ContentSource::Url => return fetch_content(claims, service).await,
-        ContentSource::UrlOrStatedResult => match fetch_content(claims, service).await {
-            Ok(content) => return Ok(content),
-            Err(error) => error,
-        },
+        ContentSource::Url => None,
+        ContentSource::UrlOrStatedResult => claims.result.clone(),
     };
-    let result = claims.result.as_ref().ok_or(error)?;
-    Ok(ContentCopy {
-        bytes: result.clone().into_bytes(),
-        source: "the saved result (its URL cannot be fetched)".to_owned(),
-    })
+    match (fetch_content(claims, service).await, stated) {
+        (Err(_), Some(result)) => Ok(ContentCopy {
+            bytes: result.into_bytes(),
+            source: "the saved result (its URL cannot be fetched)".to_owned(),
+        }),
+        (fetched, _) => fetched,
+    }
 }
 
 /// The content at its public address, else from the service, which has it under the same hash.
