@@ -97,8 +97,7 @@ impl LocalRun {
 
     fn path(&self, folder: &Path) -> PathBuf {
         let hash = ResultHash::of(self.data_dir.as_os_str().as_encoded_bytes()).0;
-        let short: String = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-        folder.join(FOLDER_NAME).join(format!("{short}.json"))
+        folder.join(FOLDER_NAME).join(format!("{}.json", hex::encode(hash.first_chunk::<8>().unwrap_or(&[0; 8]))))
     }
 
     /// The folder in which commands use it: the one that holds `.crtx`, else the data directory itself.

@@ -15,11 +15,14 @@ use serde::Serialize;
 use solana_pubkey::Pubkey;
 use url::{Host, Url};
 
-use self::{file::Section, solana_cli::SolanaCli};
 pub use self::{
     file::{ConfigFile, FILE_NAME as CONFIG_FILE_NAME},
     local_run::{Keypairs, LocalRun, authority},
     network::{Network, NetworkChoice, parse_name},
+};
+use self::{
+    file::{Section, address},
+    solana_cli::SolanaCli,
 };
 use crate::{
     output::note,
@@ -105,9 +108,8 @@ impl Settings {
         solana: SolanaCli,
         here: Option<&Path>,
     ) -> anyhow::Result<Self> {
-        let file = ConfigFile::read(&folder)?;
+        let (file, locals) = (ConfigFile::read(&folder)?, LocalRun::all(&folder)?);
         let choice = network.unwrap_or_else(|| NetworkChoice::Known(file.network.unwrap_or_default()));
-        let locals = LocalRun::all(&folder)?;
         let (network, local, local_source) = match choice {
             NetworkChoice::Run(name) => {
                 let run = locals.iter().find(|run| run.name.as_ref() == Some(&name)).cloned();
@@ -158,7 +160,7 @@ impl Settings {
             (self.local.as_ref().and_then(|run| run.base_url.as_deref()), self.local_source),
             (self.network.url(), Source::BuiltIn),
         ];
-        let found = self.first_url(given, &named)?.ok_or_else(|| {
+        let found = self.first(given.cloned(), "URL", &named, http_url)?.ok_or_else(|| {
             UsageError::new(format!(
                 "No API for {0}. Pass --url, set CRTX_URL, or run `crtx config set {0}.url URL`.",
                 self.network
@@ -169,7 +171,7 @@ impl Settings {
 
     /// The Solana RPC node that is named anywhere but in the last `crtx up`.
     pub fn rpc_url_chosen(&self, given: Option<&Url>) -> anyhow::Result<Option<Found<Url>>> {
-        self.first_url(given, &[(self.section().rpc_url.as_deref(), Source::ConfigFile)])
+        self.first(given.cloned(), "URL", &[(self.section().rpc_url.as_deref(), Source::ConfigFile)], http_url)
     }
 
     /// The Solana RPC node; `None` if nothing names one.
@@ -181,7 +183,7 @@ impl Settings {
             (solana, Source::SolanaCli),
             (self.network.rpc_url(), Source::BuiltIn),
         ];
-        self.first_url(given, &named)
+        self.first(given.cloned(), "URL", &named, http_url)
     }
 
     /// The Solana RPC node.
@@ -195,14 +197,21 @@ impl Settings {
         self.local.as_ref().filter(|run| run.is_at(url))?.gone()
     }
 
-    /// The URL that is given, else the first that is named.
-    fn first_url(&self, given: Option<&Url>, named: &[(Option<&str>, Source)]) -> anyhow::Result<Option<Found<Url>>> {
-        if let Some(url) = given {
-            return Ok(Some(Found { value: url.clone(), source: Source::Given }));
+    /// The value that is given, else the first that is named.
+    fn first<T>(
+        &self,
+        given: Option<T>,
+        what: &str,
+        named: &[(Option<&str>, Source)],
+        parse: fn(&str) -> Result<T, String>,
+    ) -> anyhow::Result<Option<Found<T>>> {
+        if let Some(value) = given {
+            return Ok(Some(Found { value, source: Source::Given }));
         }
-        let Some((text, source)) = first(named) else { return Ok(None) };
-        let value = http_url(text).map_err(|what| {
-            UsageError::new(format!("The URL `{text}` ({source}, {}) cannot be used: {what}.", self.network))
+        let named = named.iter().find_map(|(text, source)| Some(((*text)?, *source)));
+        let Some((text, source)) = named else { return Ok(None) };
+        let value = parse(text).map_err(|wrong| {
+            UsageError::new(format!("The {what} `{text}` ({source}, {}) cannot be used: {wrong}.", self.network))
         })?;
         Ok(Some(Found { value, source }))
     }
@@ -212,17 +221,8 @@ impl Settings {
             (self.section().program_id.as_deref(), Source::ConfigFile),
             (self.local.as_ref().map(|run| run.program_id.as_str()), self.local_source),
         ];
-        let (value, source) = match (given, first(&named)) {
-            (Some(value), _) => (value, Source::Given),
-            (None, None) => (agent_marketplace::ID, Source::BuiltIn),
-            (None, Some((text, source))) => {
-                let value = text.parse().map_err(|_| {
-                    UsageError::new(format!("`{text}` ({source}, {}) is not the address of a program.", self.network))
-                })?;
-                (value, source)
-            }
-        };
-        Ok(Found { value, source })
+        let found = self.first(given, "program id", &named, address)?;
+        Ok(found.unwrap_or(Found { value: agent_marketplace::ID, source: Source::BuiltIn }))
     }
 
     /// The file with the key pair that signs.
@@ -255,11 +255,6 @@ impl Settings {
     }
 }
 
-/// The first that is there.
-fn first<'a>(named: &[(Option<&'a str>, Source)]) -> Option<(&'a str, Source)> {
-    named.iter().find_map(|(text, source)| Some(((*text)?, *source)))
-}
-
 /// The folder that holds the configuration, the tokens of sessions, and the journal of transactions:
 /// `$CRTX_CONFIG_DIR`, else `crtx` in the user's configuration folder.
 pub fn find_folder() -> Result<PathBuf, UsageError> {
@@ -282,8 +277,7 @@ fn run_of_folder<'a>(runs: &'a [LocalRun], here: &Path) -> Option<&'a LocalRun> 
 
 /// The last one that runs, else the last one.
 fn last(runs: &[LocalRun]) -> Option<&LocalRun> {
-    let newest = runs.last()?;
-    if newest.is_running() { Some(newest) } else { runs.iter().rev().find(|run| run.is_running()).or(Some(newest)) }
+    runs.iter().rev().find(|run| run.is_running()).or(runs.last())
 }
 
 fn unknown_run(name: &str, runs: &[LocalRun]) -> UsageError {

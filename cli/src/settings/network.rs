@@ -7,17 +7,13 @@ use solana_pubkey::Pubkey;
 const MAX_NAME_CHARS: usize = 32;
 
 /// Which Solana network a command uses.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize, clap::ValueEnum,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Network {
-    /// A network of `crtx up`
+    /// A network of `crtx up`.
     #[default]
     Local,
-    /// Solana's devnet
     Devnet,
-    /// Solana's mainnet
     Mainnet,
 }
 
