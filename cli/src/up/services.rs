@@ -74,9 +74,11 @@ pub async fn wait_for_agents(base_url: &str, pool: &PgPool, agents: &[ListedAgen
         loop {
             let has_document = metadata::document(pool, &agent.agent_id, &agent.metadata_hash).await?.is_some();
             let shown = answer(&client, &url).await;
-            match &shown {
-                Ok(shown) if has_document && is_listed_if_active(&client, base_url, shown).await => break,
-                _ => {}
+            if let Ok(shown) = &shown
+                && has_document
+                && is_listed_if_active(&client, base_url, shown).await
+            {
+                break;
             }
             if started.elapsed() > READY_LIMIT {
                 bail!("the index does not show {}: {shown:?}", agent.name);
