@@ -6,12 +6,13 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand, error::ErrorKind};
 use crtx_cli::{
-    logs,
+    agent::ManifestError,
     output::{self, AlreadySaid},
-    own_agent::ManifestError,
     settings::{NetworkChoice, Settings},
     usage::UsageError,
 };
+use crtx_http::log::OneLine;
+use tracing_subscriber::EnvFilter;
 
 /// Pay-per-call AI agents on Solana: a marketplace on your machine, and proofs anybody can repeat
 #[derive(Debug, Parser)]
@@ -112,7 +113,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return unparsed(&error),
     };
-    logs::start();
+    start_logs();
     match command {
         #[cfg(feature = "localnet")]
         Command::Up(arguments) => up(arguments),
@@ -121,6 +122,19 @@ fn main() -> ExitCode {
             Err(error) => ended(Err(error.into())),
         },
     }
+}
+
+/// Logs go to standard error, warnings and errors unless `RUST_LOG` says otherwise. One event is one printable line,
+/// whatever a node or a service wrote into it.
+fn start_logs() {
+    // PostgreSQL's notices are about statements that were cut off by a stop; nobody can act on them.
+    let filter =
+        EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn,sqlx::postgres::notice=error"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(false)
+        .with_writer(|| OneLine(std::io::stderr()))
+        .init();
 }
 
 /// Help and version are answers. Everything else is wrong usage, said in one sentence.

@@ -35,52 +35,57 @@ pub struct OwnArgs {
     send: SendArgs,
 }
 
+impl OwnArgs {
+    /// The wallet that signs, and its agent.
+    async fn open(&self, settings: &Settings) -> anyhow::Result<(Sender, Pubkey, AgentListed)> {
+        let sender = Sender::open(settings, &self.send, Role::Wallet).await?;
+        let address = self.agent.address(&sender.market, &sender.wallet());
+        let agent = own_agent(&sender, &address).await?;
+        Ok((sender, address, agent))
+    }
+}
+
+async fn own_agent(sender: &Sender, address: &Pubkey) -> anyhow::Result<AgentListed> {
+    let agent = sender.market.agent(address).await?;
+    if agent.creator != sender.wallet() {
+        bail!("agent {address} belongs to {}, not to the wallet {}", agent.creator, sender.wallet());
+    }
+    Ok(agent)
+}
+
 #[derive(Clone, Debug, clap::Args)]
 pub struct TopupArgs {
-    /// Address of the agent, or its index among your agents
-    #[arg(value_name = "AGENT")]
-    agent: Which,
+    #[command(flatten)]
+    own: OwnArgs,
     /// USDC to add
     #[arg(value_name = "USDC", value_parser = some_usdc)]
     amount: UsdcBase,
-    #[command(flatten)]
-    send: SendArgs,
 }
 
 #[derive(Clone, Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("new_key").required(true).args(["key", "result_key"]))]
 pub struct RotateKeyArgs {
-    /// Address of the agent, or its index among your agents
-    #[arg(value_name = "AGENT")]
-    agent: Which,
+    #[command(flatten)]
+    own: OwnArgs,
     /// File with the new key pair; it is made if it does not exist
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
     /// The new public key, if the key pair is elsewhere
     #[arg(long, value_name = "ADDRESS")]
     result_key: Option<Pubkey>,
-    #[command(flatten)]
-    send: SendArgs,
 }
 
-pub async fn pause(arguments: &OwnArgs, settings: &Settings) -> anyhow::Result<()> {
-    let effect = "New calls are refused until you resume it. Calls under way go on, and the collateral stays locked.";
-    set_status(arguments, settings, AgentStatus::Paused, "paused", effect).await
-}
-
-pub async fn resume(arguments: &OwnArgs, settings: &Settings) -> anyhow::Result<()> {
-    set_status(arguments, settings, AgentStatus::Active, "active", "The agent accepts calls.").await
-}
-
-async fn set_status(
-    arguments: &OwnArgs,
-    settings: &Settings,
-    status: AgentStatus,
-    name: &str,
-    effect: &str,
-) -> anyhow::Result<()> {
-    let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
-    let (address, agent) = arguments.agent.own(&sender).await?;
+/// `status`: active or paused.
+pub async fn set_status(arguments: &OwnArgs, settings: &Settings, status: AgentStatus) -> anyhow::Result<()> {
+    let (sender, address, agent) = arguments.open(settings).await?;
+    let (name, order, effect) = match status {
+        AgentStatus::Active => ("active", "Resume", "The agent accepts calls."),
+        _ => (
+            "paused",
+            "Pause",
+            "New calls are refused until you resume it. Calls under way go on, and the collateral stays locked.",
+        ),
+    };
     let more = json!({"agent_id": address.to_string(), "status": name});
     if agent.status() == Some(status) {
         return sender.nothing_to_do(&format!("{address} is {name} already"), more);
@@ -95,14 +100,12 @@ async fn set_status(
         );
     }
     let instruction = sender.market.instructions.set_agent_status(&sender.wallet(), &address, status);
-    let order = if status == AgentStatus::Active { "Resume" } else { "Pause" };
     let plan = Plan::new(format!("{order} the agent {address}"), vec![instruction]).effect(effect);
     sender.finish(plan, &format!("{address} is {name}"), more).await
 }
 
 pub async fn topup(arguments: &TopupArgs, settings: &Settings) -> anyhow::Result<()> {
-    let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
-    let (address, agent) = arguments.agent.own(&sender).await?;
+    let (sender, address, agent) = arguments.own.open(settings).await?;
     let UsdcBase(amount) = arguments.amount;
     let after = UsdcBase(agent.collateral.saturating_add(amount));
     let instruction = sender.market.instructions.deposit_collateral(&sender.wallet(), &address, amount);
@@ -114,8 +117,7 @@ pub async fn topup(arguments: &TopupArgs, settings: &Settings) -> anyhow::Result
 }
 
 pub async fn rotate_key(arguments: &RotateKeyArgs, settings: &Settings) -> anyhow::Result<()> {
-    let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
-    let (address, agent) = arguments.agent.own(&sender).await?;
+    let (sender, address, agent) = arguments.own.open(settings).await?;
     let new_key = match (&arguments.key, arguments.result_key) {
         (Some(path), _) => read_or_make(path)?,
         (None, key) => key.unwrap_or_default(),
@@ -124,13 +126,7 @@ pub async fn rotate_key(arguments: &RotateKeyArgs, settings: &Settings) -> anyho
     if agent.result_key == new_key {
         return sender.nothing_to_do(&format!("{new_key} is the result key already"), more);
     }
-    let update = UpdateListingArgs {
-        price: None,
-        timeout_seconds: None,
-        result_key: Some(new_key),
-        binding: None,
-        metadata: None,
-    };
+    let update = UpdateListingArgs { result_key: Some(new_key), ..UpdateListingArgs::default() };
     let instruction = sender.market.instructions.update_listing(&sender.wallet(), &address, update);
     let plan = Plan::new(format!("Replace the result key of the agent {address}"), vec![instruction])
         .effect(format!("Results of new calls have to be signed with {new_key}."))
@@ -145,8 +141,7 @@ fn read_or_make(path: &Path) -> anyhow::Result<Pubkey> {
 }
 
 pub async fn delist(arguments: &OwnArgs, settings: &Settings) -> anyhow::Result<()> {
-    let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
-    let (address, agent) = arguments.agent.own(&sender).await?;
+    let (sender, address, agent) = arguments.open(settings).await?;
     let more = json!({"agent_id": address.to_string(), "status": "delisted"});
     if agent.status() == Some(AgentStatus::Delisted) {
         return sender.nothing_to_do(&format!("{address} is delisted already"), more);
@@ -164,8 +159,7 @@ pub async fn delist(arguments: &OwnArgs, settings: &Settings) -> anyhow::Result<
 }
 
 pub async fn withdraw(arguments: &OwnArgs, settings: &Settings) -> anyhow::Result<()> {
-    let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
-    let (address, agent) = arguments.agent.own(&sender).await?;
+    let (sender, address, agent) = arguments.open(settings).await?;
     let amount = UsdcBase(agent.collateral);
     let more = json!({"agent_id": address.to_string(), "withdrawn_usdc": amount});
     if agent.status() == Some(AgentStatus::Delisted) && agent.collateral == 0 {
@@ -188,7 +182,7 @@ pub async fn close(arguments: &OwnArgs, settings: &Settings) -> anyhow::Result<(
         let text = format!("{address} is not on the chain; it is closed already, or never was listed");
         return sender.nothing_to_do(&text, more);
     }
-    let (_, agent) = Which::Address(address).own(&sender).await?;
+    let agent = own_agent(&sender, &address).await?;
     refuse_while_claimed(&agent, sender.market.now().await?)?;
     if agent.collateral > 0 {
         bail!(

@@ -1,22 +1,30 @@
-//! `crtx agent`: a creator's own agents, from the chain.
+//! `crtx agent`: from an empty folder to a listed agent, its updates, and its end.
 
 mod change;
+mod init;
+mod lock;
+mod manifest;
+mod publish;
 mod shown;
+mod test;
 mod which;
 
-use crate::{own_agent, settings::Settings};
+use agent_marketplace::state::AgentStatus;
+
+pub use self::manifest::ManifestError;
+use crate::settings::Settings;
 
 #[derive(Clone, Debug, clap::Subcommand)]
 pub enum AgentCommand {
     /// Write a folder with an example agent: its description, a key and a service that works
     #[command(after_help = "Example:\n  crtx agent init word-count\n  cd word-count && node service.mjs")]
-    Init(own_agent::init::InitArgs),
+    Init(init::InitArgs),
     /// Test the service of an agent as the marketplace calls it, without any payment
     #[command(after_help = "Example:\n  crtx agent test word-count")]
-    Test(own_agent::test::TestArgs),
+    Test(test::TestArgs),
     /// List the agent of a folder, or update its listing
     #[command(after_help = "Example:\n  crtx agent publish word-count")]
-    Publish(own_agent::listing::PublishArgs),
+    Publish(publish::PublishArgs),
     /// List the agents of a creator
     #[command(after_help = "Example:\n  crtx agent list")]
     List(shown::ListArgs),
@@ -48,13 +56,13 @@ pub enum AgentCommand {
 
 pub async fn run(command: AgentCommand, settings: &Settings) -> anyhow::Result<()> {
     match command {
-        AgentCommand::Init(arguments) => own_agent::init::run(&arguments, &settings.folder),
-        AgentCommand::Test(arguments) => own_agent::test::run(&arguments, settings).await,
-        AgentCommand::Publish(arguments) => own_agent::listing::run(&arguments, settings).await,
+        AgentCommand::Init(arguments) => init::run(&arguments, &settings.folder),
+        AgentCommand::Test(arguments) => test::run(&arguments, settings).await,
+        AgentCommand::Publish(arguments) => publish::run(&arguments, settings).await,
         AgentCommand::List(arguments) => shown::list(&arguments, settings).await,
         AgentCommand::Show(arguments) => shown::show(&arguments, settings).await,
-        AgentCommand::Pause(arguments) => change::pause(&arguments, settings).await,
-        AgentCommand::Resume(arguments) => change::resume(&arguments, settings).await,
+        AgentCommand::Pause(arguments) => change::set_status(&arguments, settings, AgentStatus::Paused).await,
+        AgentCommand::Resume(arguments) => change::set_status(&arguments, settings, AgentStatus::Active).await,
         AgentCommand::Topup(arguments) => change::topup(&arguments, settings).await,
         AgentCommand::RotateKey(arguments) => change::rotate_key(&arguments, settings).await,
         AgentCommand::Delist(arguments) => change::delist(&arguments, settings).await,

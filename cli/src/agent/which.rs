@@ -2,11 +2,9 @@
 
 use std::str::FromStr;
 
-use agent_marketplace::state::AgentListed;
-use anyhow::bail;
 use solana_pubkey::Pubkey;
 
-use crate::{market::Market, transaction::Sender};
+use crate::market::Market;
 
 /// An address, or an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,16 +29,6 @@ impl Which {
             Self::Address(address) => address,
             Self::Index(index) => market.addresses().agent(creator, index),
         }
-    }
-
-    /// An agent of the wallet that signs.
-    pub async fn own(self, sender: &Sender) -> anyhow::Result<(Pubkey, AgentListed)> {
-        let address = self.address(&sender.market, &sender.wallet());
-        let agent = sender.market.agent(&address).await?;
-        if agent.creator != sender.wallet() {
-            bail!("agent {address} belongs to {}, not to the wallet {}", agent.creator, sender.wallet());
-        }
-        Ok((address, agent))
     }
 }
 

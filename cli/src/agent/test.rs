@@ -20,7 +20,6 @@ use crate::{
 const ASK_LIMIT: Duration = Duration::from_secs(3);
 const MAX_KEY_ANSWER_BYTES: usize = 64 * 1024;
 
-/// Arguments of `crtx agent test`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct TestArgs {
     /// The agent's folder or its agent.toml

@@ -35,7 +35,6 @@ const KEY_FILE: &str = "result-key.json";
 const PORTS_FILE: &str = "agent-ports.json";
 const PORTS: RangeInclusive<u16> = 4021..=4999;
 
-/// Arguments of `crtx agent init`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct InitArgs {
     /// The folder to make; its name becomes the agent's name
@@ -68,8 +67,9 @@ pub fn run(arguments: &InitArgs, config: &Path) -> anyhow::Result<()> {
         write_new(&folder.join(file), &text.replace("{{NAME}}", name).replace("{{PORT}}", &port.to_string()))?;
     }
     if arguments.output.json {
-        output::json(&json!({"folder": folder, "name": name, "port": port, "result_key": result_key.to_string()}))?;
-        return Ok(());
+        return output::json(
+            &json!({"folder": folder, "name": name, "port": port, "result_key": result_key.to_string()}),
+        );
     }
     say!("{} has an example agent. Its service listens on port {port}. Next steps:", folder.display());
     say!("");
