@@ -53,7 +53,7 @@ pub struct Answer {
     /// Seconds to wait before the next request.
     pub retry_after: Option<String>,
     /// Which service it is of, for errors.
-    pub asked: Option<String>,
+    pub asked: String,
 }
 
 /// A network of `crtx up` that does not run any more.
@@ -125,7 +125,7 @@ impl Api {
         let (status, request_id, retry_after) = (response.status(), header("x-request-id"), header("retry-after"));
         let body = crtx_download::read(response, MAX_ANSWER_BYTES).await;
         let body = body.context("the connection ended before the answer was complete")?;
-        Ok(Answer { status, body, request_id, retry_after, asked: Some(self.asked.clone()) })
+        Ok(Answer { status, body, request_id, retry_after, asked: self.asked.clone() })
     }
 
     /// What anybody can read.
@@ -143,10 +143,7 @@ impl Answer {
 
     pub fn success(&self) -> anyhow::Result<()> {
         if !self.status.is_success() {
-            match &self.asked {
-                Some(asked) => bail!("{}; asked {asked}", self.error_text()),
-                None => bail!("{}", self.error_text()),
-            }
+            bail!("{}; asked {}", self.error_text(), self.asked);
         }
         Ok(())
     }
@@ -183,7 +180,7 @@ mod tests {
     use super::*;
 
     fn answer(status: StatusCode, body: &[u8]) -> Answer {
-        Answer { status, body: body.to_vec(), request_id: None, retry_after: None, asked: None }
+        Answer { status, body: body.to_vec(), request_id: None, retry_after: None, asked: String::new() }
     }
 
     #[test]
@@ -239,7 +236,7 @@ mod tests {
     #[test]
     fn an_error_names_the_service_that_was_asked() {
         let answer = Answer {
-            asked: Some("127.0.0.1:8081, from the last `crtx up`".to_owned()),
+            asked: "127.0.0.1:8081, from the last `crtx up`".to_owned(),
             ..answer(StatusCode::NOT_FOUND, b"")
         };
         let error = answer.success().expect_err("no success").to_string();

@@ -1,8 +1,8 @@
 //! A call that the wallet pays itself: it opens the execution on chain and hands the task to the service. An
 //! interrupted run continues with the same idempotency key: the chain has one record for it.
 
-use agent_marketplace::state::{AgentListed, AgentStatus, ExecutionRecord};
-use anyhow::{Context, bail, ensure};
+use agent_marketplace::state::ExecutionRecord;
+use anyhow::{Context, ensure};
 use crtx_chain::{Execution, instructions::Opening};
 use crtx_protocol::{execution_id, request_hash, usdc::UsdcBase};
 use reqwest::{Method, StatusCode};
@@ -20,14 +20,8 @@ use crate::{
     waiting,
 };
 
-/// What became of the call.
-pub enum Opened {
-    /// `--open-only`.
-    Only(Value),
-    Answered(Answer),
-}
-
-pub async fn run(arguments: &ExecuteArgs, call: &Call, settings: &Settings) -> anyhow::Result<Opened> {
+/// Returns the answer of the service; none with `--open-only`.
+pub async fn run(arguments: &ExecuteArgs, call: &Call, settings: &Settings) -> anyhow::Result<Option<(Asker, Answer)>> {
     let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
     let asker = Asker::wallet(settings, &arguments.api.service, &sender.keypair)?;
     let id = execution_id::from_idempotency_key(&sender.wallet(), &call.idempotency_key);
@@ -41,7 +35,8 @@ pub async fn run(arguments: &ExecuteArgs, call: &Call, settings: &Settings) -> a
         None => open(&asker.api, &sender, call, &id, hash).await?,
     }
     if arguments.open_only {
-        return Ok(Opened::Only(opened(&sender, call, &id, &record).await?));
+        super::show_opened(arguments, &opened(&sender, call, &id, &record).await?)?;
+        return Ok(None);
     }
     let (path, body) = (format!("/v1/executions/{id}/dispatch"), call.body());
     let ask = || asker.send(asker.api.request(Method::POST, &path).json(&body));
@@ -56,10 +51,7 @@ pub async fn run(arguments: &ExecuteArgs, call: &Call, settings: &Settings) -> a
     if !answer.status.is_success() && sender.market.execution(&record).await.is_ok_and(|found| found.terms.is_some()) {
         note!("crtx: {}", go_on());
     }
-    match waiting::still_open(&answer).filter(|_| arguments.wait) {
-        Some(id) => Ok(Opened::Answered(waiting::until_ended(&asker, &id).await?)),
-        None => Ok(Opened::Answered(answer)),
-    }
+    Ok(Some((asker, answer)))
 }
 
 /// Whether the wallet has an execution with this id whose record may be closed: it could be opened and paid once more.
@@ -82,11 +74,10 @@ fn check_is_this_call(found: &Execution, call: &Call, hash: &[u8; 32]) -> anyhow
     Ok(())
 }
 
-/// Everything that would make the call useless is checked before it is paid.
+/// Parameters are checked before the call is paid; the program checks the rest.
 async fn open(api: &Api, sender: &Sender, call: &Call, id: &Uuid, hash: [u8; 32]) -> anyhow::Result<()> {
     let (market, wallet) = (&sender.market, sender.wallet());
     let listing = market.agent(&call.agent).await?;
-    check_listing(sender, &listing)?;
     check_parameters(api, call).await?;
     let opening = Opening {
         agent: call.agent,
@@ -105,25 +96,6 @@ async fn open(api: &Api, sender: &Sender, call: &Call, id: &Uuid, hash: [u8; 32]
         .moves(listing.price, "your wallet", "the escrow of the agent")
         .creates("the execution record, which comes back when it is closed", ExecutionRecord::OPEN_SPACE);
     sender.send(plan).await?;
-    Ok(())
-}
-
-fn check_listing(sender: &Sender, listing: &AgentListed) -> anyhow::Result<()> {
-    let config = &sender.market.config;
-    match listing.status() {
-        Some(AgentStatus::Active) => {}
-        Some(AgentStatus::Paused) => bail!("the agent is paused by its creator; nothing was charged"),
-        _ => bail!("the agent is delisted; nothing was charged"),
-    }
-    ensure!(config.paused == 0, "the marketplace is paused and accepts no new calls; nothing was charged");
-    ensure!(listing.creator != sender.wallet(), "a creator cannot call its own agent; nothing was charged");
-    let minimum = config.parameters.min_price;
-    ensure!(
-        listing.price >= minimum,
-        "the agent's price of {} USDC is below the minimum of {} USDC; nothing was charged",
-        UsdcBase(listing.price),
-        UsdcBase(minimum)
-    );
     Ok(())
 }
 

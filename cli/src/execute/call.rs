@@ -15,7 +15,6 @@ const MAX_TASK_BYTES: u64 = 2 * 1024 * 1024;
 /// Longest idempotency key that the API takes.
 const MAX_KEY_CHARS: usize = 255;
 
-/// Arguments of `crtx execute`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(mut_arg("json", |json| json.help("Print the whole answer as one JSON value")))]
 pub struct ExecuteArgs {
@@ -26,7 +25,7 @@ pub struct ExecuteArgs {
     pub task: String,
     /// Parameters as a JSON object that matches the input_schema of the agent
     #[arg(long, value_name = "JSON", value_parser = parse_parameters)]
-    pub parameters: Option<Parameters>,
+    pub parameters: Option<Map<String, Value>>,
     /// Do not wait for the result
     #[arg(long = "async")]
     pub is_async: bool,
@@ -51,13 +50,10 @@ pub struct ExecuteArgs {
     pub raw: bool,
 }
 
-/// A JSON object.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Parameters(pub Map<String, Value>);
-
-fn parse_parameters(text: &str) -> Result<Parameters, String> {
+/// Reads a JSON object.
+fn parse_parameters(text: &str) -> Result<Map<String, Value>, String> {
     strict_json::check_numbers(text.as_bytes()).map_err(|error| error.to_string())?;
-    serde_json::from_str(text).map(Parameters).map_err(|error| format!("not a JSON object: {error}"))
+    serde_json::from_str(text).map_err(|error| format!("not a JSON object: {error}"))
 }
 
 /// Reads an idempotency key that somebody chose.
@@ -77,18 +73,15 @@ pub struct Call {
 
 impl Call {
     pub fn of(arguments: &ExecuteArgs) -> anyhow::Result<Self> {
-        let idempotency_key = match &arguments.idempotency_key {
-            Some(key) => key.clone(),
-            None => {
-                let key = Uuid::new_v4().to_string();
-                note!("idempotency key: {key}");
-                key
-            }
-        };
+        let idempotency_key = arguments.idempotency_key.clone().unwrap_or_else(|| {
+            let key = Uuid::new_v4().to_string();
+            note!("idempotency key: {key}");
+            key
+        });
         Ok(Self {
             agent: arguments.agent_id,
             task: task(&arguments.task)?,
-            parameters: arguments.parameters.clone().unwrap_or_default().0,
+            parameters: arguments.parameters.clone().unwrap_or_default(),
             is_async: arguments.is_async,
             idempotency_key,
         })
@@ -133,6 +126,7 @@ mod tests {
             assert!(error.contains("`a/1`") && error.contains("send it as text"), "{error}");
         }
     }
+
     #[test]
     fn an_idempotency_key_is_short_visible_ascii() {
         assert_eq!(parse_idempotency_key("order-7"), Ok("order-7".to_owned()));

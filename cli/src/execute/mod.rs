@@ -1,10 +1,10 @@
 //! `crtx execute`: one paid call, with an API key or by the wallet itself.
 
-mod by_key;
 mod by_wallet;
 mod call;
 
 use anyhow::Context;
+use reqwest::Method;
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -12,22 +12,48 @@ use self::call::Call;
 pub use self::call::ExecuteArgs;
 use crate::{
     api::Answer,
+    asker::Asker,
     output::{self, note, say},
     settings::Settings,
+    usage::UsageError,
+    waiting,
 };
 
 /// Prints the result, or with `--async` the execution's id.
 pub async fn run(arguments: ExecuteArgs, settings: &Settings) -> anyhow::Result<()> {
     let call = Call::of(&arguments)?;
-    let answer = if arguments.wallet {
+    let (asker, answer) = if arguments.wallet {
         match by_wallet::run(&arguments, &call, settings).await? {
-            by_wallet::Opened::Only(opened) => return show_opened(&arguments, &opened),
-            by_wallet::Opened::Answered(answer) => answer,
+            Some(answered) => answered,
+            None => return Ok(()),
         }
     } else {
-        by_key::run(&arguments, &call, settings).await?
+        by_key(&arguments, &call, settings).await?
     };
-    show(&arguments, &answer)
+    match waiting::still_open(&answer).filter(|_| arguments.wait) {
+        Some(id) => show(&arguments, &waiting::until_ended(&asker, &id).await?),
+        None => show(&arguments, &answer),
+    }
+}
+
+/// A call that an API key pays.
+async fn by_key(arguments: &ExecuteArgs, call: &Call, settings: &Settings) -> anyhow::Result<(Asker, Answer)> {
+    if arguments.send.keypair.keypair.is_some() && arguments.api.api_key.is_none() {
+        // The key of the last `crtx up` would let another wallet pay.
+        return Err(UsageError::new(
+            "A key pair is given and no API key: pass --wallet to pay with this wallet, or make a key with `crtx key create` \
+             and set CRTX_API_KEY.",
+        )
+        .into());
+    }
+    let payer = Asker::with_key(settings, &arguments.api)?;
+    let (path, body) = (format!("/v1/agents/{}/execute", call.agent), call.body());
+    let ask = || {
+        let request = payer.api.request(Method::POST, &path).header("idempotency-key", &call.idempotency_key);
+        payer.send(request.json(&body))
+    };
+    let answer = waiting::until_answered("waiting for the agent", ask).await?;
+    Ok((payer, answer))
 }
 
 fn show(arguments: &ExecuteArgs, answer: &Answer) -> anyhow::Result<()> {
@@ -55,8 +81,7 @@ fn show(arguments: &ExecuteArgs, answer: &Answer) -> anyhow::Result<()> {
 
 fn show_opened(arguments: &ExecuteArgs, opened: &Value) -> anyhow::Result<()> {
     if arguments.send.output.json {
-        output::json(opened)?;
-        return Ok(());
+        return output::json(opened);
     }
     say!("{}", summary(opened));
     let record = opened.get("execution_record").and_then(Value::as_str).unwrap_or_default();
