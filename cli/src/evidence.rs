@@ -9,10 +9,9 @@ use crtx_protocol::{
     content::{ipfs_uri, parse_ipfs_uri},
     result_hash::ResultHash,
 };
-use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{asker::Asker, content, private_file, usage::UsageError};
+use crate::{asker::Asker, content, output::cell, private_file, usage::UsageError};
 
 const MAX_FILES: usize = 5;
 /// Of the form of the document.
@@ -41,12 +40,6 @@ pub struct Stored {
 pub struct EvidenceDocument {
     given: Value,
     stored: Vec<u8>,
-}
-
-#[derive(Deserialize)]
-struct StoredAnswer {
-    hash: String,
-    uri: String,
 }
 
 impl EvidenceArgs {
@@ -97,16 +90,17 @@ fn media_type(path: &Path) -> &'static str {
 
 /// Stores the document. What goes on chain is the hash of the document that was given, with all of its files.
 pub async fn store(asker: &Asker, document: &EvidenceDocument) -> anyhow::Result<Stored> {
-    let answer: StoredAnswer = asker.post("/v1/evidence", &document.given).await?;
-    let hash: ResultHash = answer.hash.parse().context("the service answered with another hash form")?;
-    if parse_ipfs_uri(&answer.uri) != Ok(hash) {
+    let answer: Value = asker.post("/v1/evidence", &document.given).await?;
+    let (hash, uri) = (cell(&answer, "hash", ""), cell(&answer, "uri", ""));
+    let hash: ResultHash = hash.parse().context("the service answered with another hash form")?;
+    if parse_ipfs_uri(&uri) != Ok(hash) {
         bail!("the service answered with a hash and a URI that disagree; nothing was sent");
     }
     let bytes = content::read(&asker.api, &hash).await.context("the stored document cannot be read back")?;
     if bytes != document.stored {
         bail!("the service stored another document than the one given; nothing was sent");
     }
-    Ok(Stored { hash, uri: answer.uri })
+    Ok(Stored { hash, uri })
 }
 
 #[cfg(test)]

@@ -3,11 +3,10 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use chrono::{DateTime, Utc};
 use crtx_protocol::{cluster::Cluster, result_hash::format_signature, sign_in::SignInMessage};
 use reqwest::{Method, RequestBuilder, StatusCode};
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use solana_keypair::Keypair;
@@ -17,7 +16,7 @@ use url::Url;
 
 use crate::{
     api::{Answer, Api},
-    output::hex,
+    output::cell,
     private_file,
     settings::{Network, Settings, authority},
 };
@@ -34,28 +33,11 @@ pub struct Session {
     path: PathBuf,
 }
 
-#[derive(Serialize, Deserialize)]
-struct TokenFile {
-    url: String,
-    wallet: String,
-    token: String,
-}
-
-#[derive(Deserialize)]
-struct Challenge {
-    message: String,
-}
-
-#[derive(Deserialize)]
-struct NewSession {
-    token: Option<String>,
-}
-
 impl Session {
     /// Asks nothing yet: the first request signs in if there is no token.
     pub fn new(settings: &Settings, api: &Api, keypair: &Keypair) -> Self {
-        let name = hex(&Sha256::digest(format!("{} {}", api.base_url(), keypair.pubkey())));
-        let path = settings.folder.join("sessions").join(format!("{name}.json"));
+        let name = hex::encode(Sha256::digest(format!("{} {}", api.base_url(), keypair.pubkey())));
+        let path = settings.folder.join("sessions").join(name);
         Self { keypair: keypair.insecure_clone(), network: settings.network, path }
     }
 
@@ -65,7 +47,7 @@ impl Session {
 
     /// Sends with the token that is kept, and once more with a new one if the service does not take it.
     pub async fn send(&self, api: &Api, request: RequestBuilder) -> anyhow::Result<Answer> {
-        if let Some(token) = self.kept_token(api)? {
+        if let Some(token) = self.kept_token()? {
             let first = request.try_clone().context("the request cannot be sent twice")?;
             let answer = api.send_as(&token, first).await?;
             if answer.status != StatusCode::UNAUTHORIZED {
@@ -76,11 +58,11 @@ impl Session {
         api.send_as(&token, request).await
     }
 
-    fn kept_token(&self, api: &Api) -> anyhow::Result<Option<String>> {
+    fn kept_token(&self) -> anyhow::Result<Option<String>> {
         let bytes = private_file::read(&self.path).with_context(|| format!("cannot read {}", self.path.display()))?;
-        let file: Option<TokenFile> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        let wallet = self.wallet().to_string();
-        Ok(file.filter(|file| file.url == api.base_url() && file.wallet == wallet).map(|file| file.token))
+        // A damaged file is as good as none.
+        let bytes = bytes.filter(|bytes| bytes.iter().all(u8::is_ascii_graphic));
+        Ok(bytes.and_then(|bytes| String::from_utf8(bytes).ok()))
     }
 
     async fn sign_in(&self, api: &Api) -> anyhow::Result<String> {
@@ -88,16 +70,15 @@ impl Session {
         let wallet = self.wallet();
         let post = |path: &str, body: Value| api.send(api.request(Method::POST, path).json(&body));
         let challenge = post("/v1/sign-in/challenge", json!({"address": wallet.to_string()})).await?;
-        let Challenge { message } = challenge.json()?;
+        let message = cell(&challenge.json()?, "message", "");
         check_message(&message, api.base_url(), &wallet, self.network, Utc::now())?;
         let signature = format_signature(self.keypair.sign_message(message.as_bytes()).as_array());
         let signed = json!({"message": message, "signature": signature, "session": "bearer"});
-        let answer = post("/v1/sign-in", signed).await?;
-        let token = answer.json::<NewSession>()?.token.context("the service gave no token")?;
-        let file = TokenFile { url: api.base_url().to_owned(), wallet: wallet.to_string(), token };
-        private_file::write(&self.path, &serde_json::to_vec(&file)?)
+        let token = cell(&post("/v1/sign-in", signed).await?.json()?, "token", "");
+        ensure!(!token.is_empty(), "the service gave no token");
+        private_file::write(&self.path, token.as_bytes())
             .with_context(|| format!("cannot write {}", self.path.display()))?;
-        Ok(file.token)
+        Ok(token)
     }
 }
 
