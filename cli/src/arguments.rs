@@ -14,6 +14,9 @@ use crate::{
     usage::http_url,
 };
 
+/// Longest life of a key: ten years.
+const MAX_LIFETIME_S: i64 = 10 * 365 * 86_400;
+
 /// Which chain and which deployment.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct ChainArgs {
@@ -76,6 +79,15 @@ pub struct OutputArgs {
     pub json: bool,
 }
 
+/// What a command reads from the chain, and the form of its answer.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ChainReadArgs {
+    #[command(flatten)]
+    pub chain: ChainArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
 /// What a command reads from the chain and from the service, and the form of its answer.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct ReadArgs {
@@ -113,6 +125,21 @@ pub fn lamports(text: &str) -> Result<u64, String> {
     format!("{whole}{fraction:0<9}").parse().map_err(|_| wrong())
 }
 
+/// Reads a time of days, hours or minutes such as `30d`, in seconds.
+pub fn lifetime(text: &str) -> Result<i64, String> {
+    let wrong = || "write a number and d, h or m, such as 30d, of at most ten years".to_owned();
+    let (number, unit) = text.split_at_checked(text.len().saturating_sub(1)).ok_or_else(wrong)?;
+    let seconds = match unit {
+        "d" => 86_400,
+        "h" => 3_600,
+        "m" => 60,
+        _ => return Err(wrong()),
+    };
+    let number: i64 = number.parse().map_err(|_| wrong())?;
+    let total = number.checked_mul(seconds).filter(|total| (1..=MAX_LIFETIME_S).contains(total));
+    total.ok_or_else(wrong)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,6 +162,14 @@ mod tests {
         assert_eq!(lamports("18446744073.709551615"), Ok(u64::MAX));
         for bad in ["", ".", "1.", ".5", "-1", "1e3", "0.0000000001", "18446744073.709551616", "1,5", "+1"] {
             assert!(lamports(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_life_is_a_number_of_days_hours_or_minutes() {
+        assert_eq!((lifetime("30d"), lifetime("12h"), lifetime("1m")), (Ok(2_592_000), Ok(43_200), Ok(60)));
+        for bad in ["", "d", "0d", "-1d", "30", "30s", "1.5d", "99999d", "9223372036854775807d", "é", "3é"] {
+            assert!(lifetime(bad).is_err(), "{bad}");
         }
     }
 }

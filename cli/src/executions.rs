@@ -37,7 +37,6 @@ pub async fn run(command: ExecutionsCommand, settings: &Settings) -> anyhow::Res
     }
 }
 
-/// Arguments of `crtx executions list`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ListArgs {
     #[command(flatten)]
@@ -76,7 +75,6 @@ pub async fn list(arguments: &ListArgs, settings: &Settings) -> anyhow::Result<(
     Ok(())
 }
 
-/// Arguments of `crtx executions show`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ShowArgs {
     /// The execution
@@ -121,7 +119,6 @@ const CSV_COLUMNS: [&str; 8] = [
     "on_chain_record",
 ];
 
-/// Arguments of `crtx executions export`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ExportArgs {
     #[command(flatten)]

@@ -6,7 +6,6 @@ pub mod admin;
 pub mod agent;
 pub mod api;
 pub mod arguments;
-pub mod ask;
 pub mod asker;
 pub mod audit;
 pub mod case;

@@ -192,11 +192,6 @@ pub fn shell_word(text: &str) -> String {
     }
 }
 
-/// Bytes as hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// SOL without trailing zeros: `0.000005`.
 pub fn sol(lamports: u64) -> String {
     let (whole, fraction) = (lamports / LAMPORTS_PER_SOL, lamports % LAMPORTS_PER_SOL);

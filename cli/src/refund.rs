@@ -15,7 +15,6 @@ use crate::{
     transaction::{Plan, Sender},
 };
 
-/// Arguments of `crtx refund`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct RefundArgs {
     /// Execution id, or address of the record

@@ -6,7 +6,7 @@ use crtx_protocol::usdc::UsdcBase;
 use serde_json::{Value, json};
 
 use crate::{
-    arguments::{ChainArgs, OutputArgs, usdc},
+    arguments::{ChainReadArgs, usdc},
     asker::Asker,
     case::Case,
     dispute::StatementArgs,
@@ -21,7 +21,7 @@ use crate::{
 pub enum ResolverCommand {
     /// List open disputes, the one that is due next first
     #[command(after_help = "Example:\n  crtx resolver queue")]
-    Queue(QueueArgs),
+    Queue(ChainReadArgs),
     /// Decide for the caller, and slash the collateral
     #[command(
         mut_arg("execution", named_by_dispute),
@@ -43,20 +43,12 @@ fn named_by_dispute(execution: clap::Arg) -> clap::Arg {
 pub async fn run(command: ResolverCommand, settings: &Settings) -> anyhow::Result<()> {
     match command {
         ResolverCommand::Queue(arguments) => queue(&arguments, settings).await,
-        ResolverCommand::Uphold(arguments) => uphold(&arguments, settings).await,
-        ResolverCommand::Reject(arguments) => reject(&arguments, settings).await,
+        ResolverCommand::Uphold(arguments) => decide(&arguments.decision, settings, Some(arguments.slash)).await,
+        ResolverCommand::Reject(arguments) => decide(&arguments, settings, None).await,
     }
 }
 
-#[derive(Clone, Debug, clap::Args)]
-pub struct QueueArgs {
-    #[command(flatten)]
-    chain: ChainArgs,
-    #[command(flatten)]
-    output: OutputArgs,
-}
-
-pub async fn queue(arguments: &QueueArgs, settings: &Settings) -> anyhow::Result<()> {
+async fn queue(arguments: &ChainReadArgs, settings: &Settings) -> anyhow::Result<()> {
     let market = Market::connect(settings, &arguments.chain).await?;
     let now = market.now().await?;
     let mut cases = Case::of_all(&market, market.disputes().await?).await;
@@ -94,14 +86,6 @@ pub struct UpholdArgs {
     slash: UsdcBase,
     #[command(flatten)]
     decision: StatementArgs,
-}
-
-pub async fn uphold(arguments: &UpholdArgs, settings: &Settings) -> anyhow::Result<()> {
-    decide(&arguments.decision, settings, Some(arguments.slash)).await
-}
-
-pub async fn reject(arguments: &StatementArgs, settings: &Settings) -> anyhow::Result<()> {
-    decide(arguments, settings, None).await
 }
 
 /// `upheld_with`: the slash of an upheld dispute.
@@ -181,7 +165,7 @@ async fn upheld(sender: &Sender, plan: Plan, case: &Case, slash: u64) -> anyhow:
     let mut plan = plan
         .effect("The execution counts as overturned, and no longer as successful.")
         .effect(format!("The agent keeps {} USDC of collateral.", UsdcBase(left)))
-        .moves(compensation, collateral.clone(), format!("the caller {}", case.execution.caller))
+        .moves(compensation, &collateral, format!("the caller {}", case.execution.caller))
         .moves(penalty, collateral, "the insurance (penalty)");
     if case.agent.status() == Some(AgentStatus::Active) && left < required {
         plan = plan.effect(format!(

@@ -28,7 +28,6 @@ use crate::{
 const MAX_ANSWER_BYTES: u64 = 16 * 1024 * 1024;
 const MS_PER_S: u64 = 1_000;
 
-/// Arguments of `crtx settle`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct SettleArgs {
     /// Execution id, or address of the record

@@ -2,7 +2,7 @@
 
 use agent_marketplace::{
     instructions::InitializeConfigArgs,
-    state::{COLLATERAL_TIERS, Config, MarketParameters},
+    state::{COLLATERAL_TIERS, CollateralTier, Config, MarketParameters},
 };
 use anyhow::bail;
 use crtx_chain::{
@@ -14,12 +14,11 @@ use crtx_protocol::{address::Addresses, usdc::UsdcBase};
 use solana_pubkey::Pubkey;
 
 use super::{
-    announced::{Tier, tiers_of},
+    announced::{tier, tiers_of},
     status,
 };
 use crate::{
-    arguments::{SendArgs, some_usdc},
-    keys::lifetime,
+    arguments::{SendArgs, lifetime, some_usdc},
     settings::{Network, Settings},
     transaction::{Plan, Sender},
     usage::UsageError,
@@ -64,10 +63,10 @@ struct ParameterArgs {
     #[arg(long, value_name = "AMOUNT", default_value = "0.001", value_parser = some_usdc, help_heading = "Parameters")]
     min_price: UsdcBase,
     /// How long a result can be disputed, such as 72h
-    #[arg(long, value_name = "TIME", default_value = "72h", value_parser = lifetime::parse, help_heading = "Parameters")]
+    #[arg(long, value_name = "TIME", default_value = "72h", value_parser = lifetime, help_heading = "Parameters")]
     dispute_window: i64,
     /// How long a settlement may take after the time-out of an agent, such as 2m
-    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = lifetime::parse, help_heading = "Parameters")]
+    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = lifetime, help_heading = "Parameters")]
     settle_grace: i64,
     /// Highest penalty, in multiples of the amount paid
     #[arg(long, value_name = "TIMES", default_value_t = MarketParameters::DEFAULT.max_penalty_multiple, help_heading = "Parameters")]
@@ -77,10 +76,11 @@ struct ParameterArgs {
         long,
         value_name = "PRICE=COLLATERAL",
         num_args = COLLATERAL_TIERS,
+        value_parser = tier,
         default_values = ["0.10=10", "1=50", "10=200", "max=1000"],
         help_heading = "Parameters"
     )]
-    tiers: Vec<Tier>,
+    tiers: Vec<CollateralTier>,
 }
 
 impl ParameterArgs {

@@ -18,9 +18,9 @@ use crtx_protocol::{
 use serde_json::{Value, json};
 use solana_pubkey::Pubkey;
 
-use super::{funds::Funds, lifetime, pending::PendingKey, registry};
+use super::{funds::Funds, pending::PendingKey, registry};
 use crate::{
-    arguments::{SendArgs, ServiceArgs, some_usdc},
+    arguments::{SendArgs, ServiceArgs, lifetime, some_usdc},
     asker::Asker,
     output,
     output::{note, say},
@@ -30,7 +30,6 @@ use crate::{
     usage::UsageError,
 };
 
-/// Arguments of `crtx key create`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CreateArgs {
     /// Name of the key, for your own overview
@@ -42,7 +41,7 @@ pub struct CreateArgs {
     #[arg(long, value_name = "USDC", value_parser = some_usdc)]
     total: UsdcBase,
     /// How long the key lives: a number and d, h or m
-    #[arg(long, value_name = "TIME", default_value = "30d", value_parser = lifetime::parse)]
+    #[arg(long, value_name = "TIME", default_value = "30d", value_parser = lifetime)]
     expires: i64,
     /// An agent that the key may call; repeat it for up to eight. Without it the key may call every agent
     #[arg(long = "agent", value_name = "AGENT_ID")]
@@ -64,8 +63,8 @@ pub async fn run(arguments: &CreateArgs, settings: &Settings) -> anyhow::Result<
     }
     let pending = PendingKey::load_or_create(&folder, &sender.wallet(), &arguments.name, network)?;
     grant(arguments, &sender, &pending.session_key()).await?;
-    let registered = registry::register(&service, &registration(arguments, &sender, &pending)).await;
-    let registered = registered.with_context(|| {
+    let registered = service.post("/v1/keys", &registration(arguments, &sender, &pending)).await;
+    let registered: Value = registered.with_context(|| {
         format!(
             "the key {} is granted on chain but not registered at {}; run the same command again to continue",
             pending.session_key(),

@@ -2,8 +2,6 @@
 
 mod create;
 mod funds;
-pub mod lifetime;
-mod list;
 mod pending;
 mod registry;
 mod revoke;
@@ -19,7 +17,7 @@ pub enum KeyCommand {
     Create(create::CreateArgs),
     /// Show the keys of your wallet, what each may still spend, and whether the approval covers them
     #[command(after_help = "Example:\n  crtx key list")]
-    List(list::ListArgs),
+    List(registry::ListArgs),
     /// End a key for ever, at the service and on chain
     #[command(after_help = "Example:\n  crtx key revoke ci")]
     Revoke(revoke::RevokeArgs),
@@ -35,7 +33,7 @@ pub enum KeyCommand {
 pub async fn run(command: KeyCommand, settings: &Settings) -> anyhow::Result<()> {
     match command {
         KeyCommand::Create(arguments) => create::run(&arguments, settings).await,
-        KeyCommand::List(arguments) => list::run(&arguments, settings).await,
+        KeyCommand::List(arguments) => registry::list(&arguments, settings).await,
         KeyCommand::Revoke(arguments) => revoke::run(&arguments, settings).await,
         KeyCommand::Topup(arguments) => topup::run(&arguments, settings).await,
     }

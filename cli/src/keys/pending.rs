@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use crtx_protocol::api_key::{ApiKey, KeyNetwork};
-use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use solana_pubkey::Pubkey;
 
@@ -16,14 +16,6 @@ use crate::private_file;
 pub struct PendingKey {
     pub key: ApiKey,
     path: PathBuf,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    wallet: String,
-    name: String,
-    api_key: String,
 }
 
 impl PendingKey {
@@ -37,7 +29,7 @@ impl PendingKey {
             return Ok(Self { key, path });
         }
         let key = ApiKey::generate(network).context("the system has no randomness")?;
-        let file = File { wallet: wallet.to_string(), name: name.to_owned(), api_key: key.reveal() };
+        let file = json!({"wallet": wallet.to_string(), "name": name, "api_key": key.reveal()});
         private_file::write_new(&path, &serde_json::to_vec_pretty(&file)?)
             .with_context(|| format!("cannot write {}", path.display()))?;
         Ok(Self { key, path })
@@ -49,7 +41,8 @@ impl PendingKey {
     }
 
     fn read(bytes: &[u8]) -> anyhow::Result<ApiKey> {
-        Ok(serde_json::from_slice::<File>(bytes)?.api_key.parse()?)
+        let file: Value = serde_json::from_slice(bytes)?;
+        Ok(file.get("api_key").and_then(Value::as_str).context("it has no api_key")?.parse()?)
     }
 
     pub fn session_key(&self) -> Pubkey {
@@ -64,11 +57,8 @@ impl PendingKey {
 
 /// A name can have characters that a file name cannot have.
 fn file_name(wallet: &Pubkey, name: &str) -> String {
-    let mut hash = Sha256::new();
-    hash.update(wallet.as_ref());
-    hash.update(name.as_bytes());
-    let digest = bs58::encode(hash.finalize()).into_string();
-    format!("{digest}.json")
+    let digest = Sha256::digest([wallet.as_ref(), name.as_bytes()].concat());
+    format!("{}.json", hex::encode(digest))
 }
 
 #[cfg(test)]

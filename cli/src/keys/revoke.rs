@@ -12,7 +12,6 @@ use crate::{
     transaction::{Plan, Sender},
 };
 
-/// Arguments of `crtx key revoke`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct RevokeArgs {
     /// Name or session public key of the key

@@ -6,16 +6,15 @@ use crtx_protocol::usdc::UsdcBase;
 use serde_json::json;
 use solana_pubkey::Pubkey;
 
-use super::{funds::Funds, lifetime, registry};
+use super::{funds::Funds, registry};
 use crate::{
-    arguments::{SendArgs, ServiceArgs, some_usdc},
+    arguments::{SendArgs, ServiceArgs, lifetime, some_usdc},
     asker::Asker,
     output::{self, note, say},
     settings::{Role, Settings},
     transaction::{Plan, Sender},
 };
 
-/// Arguments of `crtx key topup`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct TopupArgs {
     /// Name or session public key of a key; without it, only the approval rises to what the keys may still spend
@@ -27,7 +26,7 @@ pub struct TopupArgs {
     #[arg(long, value_name = "USDC", value_parser = some_usdc, requires = "key")]
     per_call: Option<UsdcBase>,
     /// How long the key lives from now on: a number and d, h or m
-    #[arg(long, value_name = "TIME", value_parser = lifetime::parse, requires = "key")]
+    #[arg(long, value_name = "TIME", value_parser = lifetime, requires = "key")]
     expires: Option<i64>,
     #[command(flatten)]
     send: SendArgs,
@@ -60,25 +59,25 @@ pub async fn run(arguments: &TopupArgs, settings: &Settings) -> anyhow::Result<(
     if arguments.send.output.json {
         return output::json(&json!({
             "session_public_key": session_key.map(|key| key.to_string()),
-            "approved_usdc": funds.approved,
+            "approved_usdc": funds.usdc.approved,
             "needed_usdc": funds.needed(None),
-            "holding_usdc": funds.holding,
+            "holding_usdc": funds.usdc.amount,
             "transaction": transaction,
         }));
     }
     say!(
         "the keys may still spend {} USDC, {} USDC are approved, the wallet holds {} USDC",
         funds.needed(None),
-        funds.approved,
-        funds.holding
+        funds.usdc.approved,
+        funds.usdc.amount
     );
     Ok(())
 }
 
 fn approved(sender: &Sender, funds: &Funds) -> Plan {
     let plan = Plan::new("Approve what the API keys of your wallet may still spend", vec![]);
-    let wanted = UsdcBase(funds.needed(None).0.max(funds.approved.0));
-    if wanted == funds.approved {
+    let wanted = UsdcBase(funds.needed(None).0.max(funds.usdc.approved.0));
+    if wanted == funds.usdc.approved {
         return plan;
     }
     funds.approve(plan, &sender.market, &sender.wallet(), wanted)
