@@ -1,11 +1,9 @@
 //! `crtx key`: API keys. The secret is made on this machine; the wallet grants it on chain what it may spend.
 
+mod change;
 mod create;
 mod funds;
-mod pending;
 mod registry;
-mod revoke;
-mod topup;
 
 pub use self::funds::Funds;
 use crate::settings::Settings;
@@ -20,21 +18,21 @@ pub enum KeyCommand {
     List(registry::ListArgs),
     /// End a key for ever, at the service and on chain
     #[command(after_help = "Example:\n  crtx key revoke ci")]
-    Revoke(revoke::RevokeArgs),
+    Revoke(change::RevokeArgs),
     /// Raise what a key may spend or how long, and the approval that all keys share
     #[command(
         after_help = "Examples:\n  crtx key topup                        approve what the keys may still spend\n  \
                       crtx key topup ci --add 10            let one key spend 10 USDC more\n  \
                       crtx key topup ci --expires 90d       let it live longer"
     )]
-    Topup(topup::TopupArgs),
+    Topup(change::TopupArgs),
 }
 
 pub async fn run(command: KeyCommand, settings: &Settings) -> anyhow::Result<()> {
     match command {
         KeyCommand::Create(arguments) => create::run(&arguments, settings).await,
         KeyCommand::List(arguments) => registry::list(&arguments, settings).await,
-        KeyCommand::Revoke(arguments) => revoke::run(&arguments, settings).await,
-        KeyCommand::Topup(arguments) => topup::run(&arguments, settings).await,
+        KeyCommand::Revoke(arguments) => change::revoke(&arguments, settings).await,
+        KeyCommand::Topup(arguments) => change::topup(&arguments, settings).await,
     }
 }

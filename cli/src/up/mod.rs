@@ -14,7 +14,7 @@ use std::{
 use anyhow::{Context, bail};
 use crtx_http::AddressRange;
 use crtx_localnet::{LocalNetwork, Marketplace, Progress, WalletFiles};
-use crtx_server::{Running, Service, ServiceConfig, StopLimits, process::StopSignal};
+use crtx_server::{Running, Service, StopLimits, process::StopSignal};
 use tokio::net::TcpListener;
 
 use self::{progress::ProgressBar, ready::Ready};
@@ -118,8 +118,11 @@ async fn serve(
     let marketplace = network.start(&progress).await?;
     let mut base_url = None;
     if let Some(listener) = listener {
-        let url = format!("http://{}", listener.local_addr()?);
-        *running = Some(start_services(&marketplace, listener, &url, arguments, network)?);
+        let address = listener.local_addr()?;
+        let config = services::config(&marketplace, address, arguments)?;
+        let service = Service::new(config, marketplace.pools.clone())?;
+        *running = Some(service.start(listener, network.failure_sender()));
+        let url = format!("http://{address}");
         progress.step("waiting until the index shows the agents");
         let ready = services::wait_for_agents(&url, &marketplace.pools.indexer, &marketplace.agents);
         tokio::select! {
@@ -137,19 +140,6 @@ async fn serve(
         output::page(&ready.page());
     }
     Err(network.first_failure().await)
-}
-
-fn start_services(
-    marketplace: &Marketplace,
-    listener: TcpListener,
-    base_url: &str,
-    arguments: &UpArgs,
-    network: &LocalNetwork,
-) -> anyhow::Result<Running> {
-    let config = services::config(marketplace, base_url, !arguments.no_dashboard)?;
-    let config = ServiceConfig { trusted_proxies: arguments.trusted_proxies.iter().copied().collect(), ..config };
-    let service = Service::new(config, marketplace.pools.clone())?;
-    Ok(service.start(listener, network.failure_sender()))
 }
 
 /// A name of another network that runs cannot be taken.
