@@ -25,7 +25,6 @@ pub mod private_file;
 pub mod progress;
 pub mod refund;
 pub mod resolver;
-pub mod session;
 pub mod settings;
 pub mod settle;
 pub mod transaction;
