@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use solana_pubkey::Pubkey;
 use uuid::Uuid;
 
-use super::call::{Call, ExecuteArgs};
+use super::{Call, ExecuteArgs, show_opened};
 use crate::{
     api::{Answer, Api},
     asker::Asker,
@@ -35,7 +35,7 @@ pub async fn run(arguments: &ExecuteArgs, call: &Call, settings: &Settings) -> a
         None => open(&asker.api, &sender, call, &id, hash).await?,
     }
     if arguments.open_only {
-        super::show_opened(arguments, &opened(&sender, call, &id, &record).await?)?;
+        show_opened(arguments, &opened(&sender, call, &id, &record).await?)?;
         return Ok(None);
     }
     let (path, body) = (format!("/v1/executions/{id}/dispatch"), call.body());

@@ -169,11 +169,6 @@ impl Settings {
         Ok(found?)
     }
 
-    /// The Solana RPC node that is named anywhere but in the last `crtx up`.
-    pub fn rpc_url_chosen(&self, given: Option<&Url>) -> anyhow::Result<Option<Found<Url>>> {
-        self.first(given.cloned(), "URL", &[(self.section().rpc_url.as_deref(), Source::ConfigFile)], http_url)
-    }
-
     /// The Solana RPC node; `None` if nothing names one.
     pub fn rpc_url_if_any(&self, given: Option<&Url>) -> anyhow::Result<Option<Found<Url>>> {
         let solana = self.solana.json_rpc_url.as_deref().filter(|_| self.network != Network::Local);
@@ -348,7 +343,6 @@ mod tests {
         assert_eq!(after_up.rpc_url(None).expect("url").source, Source::LocalRun);
         assert_eq!(after_up.keypair(None, Role::Wallet).expect("file").value, Path::new("/data/demo.json"));
         assert_eq!(after_up.keypair(None, Role::Admin).expect("file").value, Path::new("/data/admin.json"));
-        assert_eq!(after_up.rpc_url_chosen(None).expect("no error"), None);
         let configured = settings(Network::Local, solana.clone(), |folder| {
             local_run().write(folder).expect("writes");
             let mut file = ConfigFile::default();

@@ -171,7 +171,7 @@ fn record_is_completed(evidence: &Evidence) -> Finding {
         Some(ExecutionStatus::Overturned) if stated == Status::Failed => {
             Ok("completed, and overturned by an upheld dispute since".to_owned())
         }
-        Some(status) => Err(format!("the chain says {status:?}, the record states {stated}")),
+        Some(status) => Err(format!("the chain says {status:?}, the record states {stated:?}")),
         None => Err(format!("unknown status {}", record.status)),
     }
 }
@@ -401,7 +401,7 @@ fn refund_moved_as_recorded(evidence: &Evidence) -> Finding {
 fn record_is_refunded(evidence: &Evidence) -> Finding {
     let (record, stated) = (known(&evidence.record)?, evidence.claims.status);
     if stated != Status::Failed {
-        return Err(format!("the chain says {:?}, the record states {stated}", record.status()));
+        return Err(format!("the chain says {:?}, the record states {stated:?}", record.status()));
     }
     let reason = match record.failure_reason() {
         Some(FailureReason::CreatorFailed) => "the creator's service reported a failure",

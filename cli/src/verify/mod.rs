@@ -29,7 +29,7 @@ use crate::{
     arguments::{ChainArgs, KeypairArgs},
     asker::Asker,
     output::{self, AlreadySaid, note, say},
-    settings::{Network, Settings, is_on_this_machine},
+    settings::{Found, Network, Settings, Source, is_on_this_machine},
     usage::{UsageError, http_url},
 };
 
@@ -86,22 +86,20 @@ pub async fn run(arguments: VerifyArgs, settings: &Settings) -> anyhow::Result<(
 /// `crtx up` than the last one; else the one of the network. A named node is accepted only on this machine: the author of
 /// a forged record could also run a forged chain.
 fn rpc_url(arguments: &VerifyArgs, settings: &Settings, claims: &Claims) -> anyhow::Result<Url> {
-    if let Some(chosen) = settings.rpc_url_chosen(arguments.chain.rpc_url.as_ref())? {
-        return Ok(chosen.value);
-    }
+    let known = settings.rpc_url_if_any(arguments.chain.rpc_url.as_ref())?;
     let named = claims.rpc_url().filter(|_| settings.network == Network::Local);
     let local = named.as_deref().and_then(|named| http_url(named).ok()).filter(is_on_this_machine);
-    if let Some(url) = local.or(settings.rpc_url_if_any(None)?.map(|known| known.value)) {
-        return Ok(url);
-    }
-    let what = match named {
-        Some(named) => format!(
+    let problem = match (known, local, named) {
+        (Some(Found { value, source: Source::Given | Source::ConfigFile }), ..)
+        | (_, Some(value), _)
+        | (Some(Found { value, .. }), None, _) => return Ok(value),
+        (None, None, Some(named)) => format!(
             "The record names the Solana RPC node {named}, which is not on this machine. Set CRTX_RPC_URL or pass \
              --rpc-url to choose a node that you trust."
         ),
-        None => "No Solana RPC node. Set CRTX_RPC_URL or pass --rpc-url.".to_owned(),
+        (None, None, None) => "No Solana RPC node. Set CRTX_RPC_URL or pass --rpc-url.".to_owned(),
     };
-    Err(UsageError::new(what).into())
+    Err(UsageError::new(problem).into())
 }
 
 /// What is to be verified, and where its content comes from.
