@@ -1,7 +1,12 @@
 //! Arguments that several commands share.
 
-use std::path::PathBuf;
+use std::{
+    fs::File,
+    io::Read,
+    path::{Path, PathBuf},
+};
 
+use anyhow::{Context, ensure};
 use clap::builder::BoolishValueParser;
 use crtx_protocol::usdc::UsdcBase;
 use solana_keypair::Keypair;
@@ -99,6 +104,28 @@ pub struct ReadArgs {
     pub service: ServiceArgs,
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// The bytes of a file, or of standard input for `-`.
+pub fn read_input(path: &Path, most_bytes: u64) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let (limit, is_stdin) = (most_bytes.saturating_add(1), path.as_os_str() == "-");
+    let name = if is_stdin { "standard input".to_owned() } else { path.display().to_string() };
+    let read = match is_stdin {
+        true => std::io::stdin().take(limit).read_to_end(&mut bytes),
+        false => File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes)),
+    };
+    read.with_context(|| format!("cannot read {name}"))?;
+    ensure!(u64::try_from(bytes.len())? <= most_bytes, "{name} is longer than {most_bytes} bytes");
+    Ok(bytes)
+}
+
+/// The text that is given, or standard input for `-`.
+pub fn read_text(argument: &str, most_bytes: u64) -> anyhow::Result<String> {
+    match argument {
+        "-" => String::from_utf8(read_input(Path::new("-"), most_bytes)?).context("standard input is not UTF-8 text"),
+        text => Ok(text.to_owned()),
+    }
 }
 
 /// Reads an amount of USDC such as `0.05`.

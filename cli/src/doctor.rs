@@ -196,7 +196,7 @@ async fn program(market: &Market) -> anyhow::Result<Finding> {
 }
 
 async fn balances(settings: &Settings, market: &Market, wallet: &Pubkey) -> anyhow::Result<Vec<Finding>> {
-    let (lamports, usdc) = (market.lamports_of(wallet).await?, market.usdc_of(wallet).await?);
+    let (lamports, funds) = (market.lamports_of(wallet).await?, Funds::read(market, wallet).await?);
     let fund = match settings.network {
         Network::Local => "crtx wallet fund".to_owned(),
         _ => format!("send some to {wallet}"),
@@ -205,22 +205,18 @@ async fn balances(settings: &Settings, market: &Market, wallet: &Pubkey) -> anyh
         0..LOW_LAMPORTS => Finding::wrong("SOL", format!("{} SOL pay for few transactions", sol(lamports)), &fund),
         _ => Finding::ok("SOL", format!("{} SOL", sol(lamports))),
     };
-    let usdc = match usdc.amount {
+    let usdc = match funds.usdc.amount {
         UsdcBase(0) => Finding::note("USDC", "the wallet holds no USDC, so it cannot pay", &fund),
         held => Finding::ok("USDC", format!("{held} USDC")),
     };
-    Ok(vec![sol, usdc, approval(market, wallet).await?])
-}
-
-/// Every key of the wallet spends out of the same approval.
-async fn approval(market: &Market, wallet: &Pubkey) -> anyhow::Result<Finding> {
-    let funds = Funds::read(market, wallet).await?;
+    // Every key of the wallet spends out of the same approval.
     let (approved, keys, needed) = (funds.usdc.approved, funds.live_keys(), funds.needed(None));
     let text = format!("{approved} USDC approved, {keys} API keys may spend {needed}");
-    Ok(match approved < needed {
+    let approval = match approved < needed {
         true => Finding::note("approval", text, "calls fail when the approval is used up; raise it: crtx key topup"),
         false => Finding::ok("approval", text),
-    })
+    };
+    Ok(vec![sol, usdc, approval])
 }
 
 /// A service that answers later is no help.

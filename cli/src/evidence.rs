@@ -11,7 +11,7 @@ use crtx_protocol::{
 };
 use serde_json::{Value, json};
 
-use crate::{asker::Asker, content, output::cell, private_file, usage::UsageError};
+use crate::{arguments::read_text, asker::Asker, content, output::cell, private_file, usage::UsageError};
 
 const MAX_FILES: usize = 5;
 /// Of the form of the document.
@@ -48,10 +48,7 @@ impl EvidenceArgs {
         if self.files.len() > MAX_FILES {
             return Err(UsageError::new(format!("At most {MAX_FILES} files can be given.")).into());
         }
-        let text = match self.text.as_str() {
-            "-" => std::io::read_to_string(std::io::stdin()).context("standard input is not UTF-8 text")?,
-            text => text.to_owned(),
-        };
+        let text = read_text(&self.text, private_file::MAX_BYTES)?;
         if text.trim().is_empty() {
             return Err(UsageError::new("The text is empty; say what happened with --text.").into());
         }

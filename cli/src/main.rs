@@ -7,6 +7,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand, error::ErrorKind};
 use crtx_cli::{
     agent::ManifestError,
+    arguments::SendArgs,
+    execution_ref::ExecutionRef,
     output::{self, AlreadySaid},
     settings::{NetworkChoice, Settings},
     usage::UsageError,
@@ -65,7 +67,13 @@ enum Command {
     Settle(crtx_cli::settle::SettleArgs),
     /// Give the money of an execution back to its caller after the deadline; anybody may
     #[command(after_help = "Example:\n  crtx refund 165cf497-1db5-4f5e-940b-57c2e3534dea")]
-    Refund(crtx_cli::refund::RefundArgs),
+    Refund {
+        /// Execution id, or address of the record
+        #[arg(value_name = "EXECUTION")]
+        execution: ExecutionRef,
+        #[command(flatten)]
+        send: SendArgs,
+    },
     /// See and answer disputes
     #[command(subcommand)]
     Dispute(crtx_cli::dispute::DisputeCommand),
@@ -176,7 +184,7 @@ async fn run(command: Command, network: Option<NetworkChoice>) -> anyhow::Result
         Command::Key(command) => crtx_cli::keys::run(command, &settings()?).await,
         Command::Executions(command) => crtx_cli::executions::run(command, &settings()?).await,
         Command::Settle(arguments) => crtx_cli::settle::run(arguments, &settings()?).await,
-        Command::Refund(arguments) => crtx_cli::refund::run(arguments, &settings()?).await,
+        Command::Refund { execution, send } => crtx_cli::refund::run(execution, &send, &settings()?).await,
         Command::Dispute(command) => crtx_cli::dispute::run(command, &settings()?).await,
         Command::Resolver(command) => crtx_cli::resolver::run(command, &settings()?).await,
         Command::Admin(command) => crtx_cli::admin::run(command, &settings()?).await,

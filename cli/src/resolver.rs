@@ -27,7 +27,13 @@ pub enum ResolverCommand {
         mut_arg("execution", named_by_dispute),
         after_help = "Example:\n  crtx resolver uphold 165cf497-1db5-4f5e-940b-57c2e3534dea --slash 0.05 --text 'It is empty.'"
     )]
-    Uphold(UpholdArgs),
+    Uphold {
+        /// USDC to take from the collateral: up to the amount paid it goes to the caller, the rest to the insurance
+        #[arg(long, value_name = "USDC", value_parser = usdc)]
+        slash: UsdcBase,
+        #[command(flatten)]
+        decision: StatementArgs,
+    },
     /// Decide for the creator
     #[command(
         mut_arg("execution", named_by_dispute),
@@ -43,7 +49,7 @@ fn named_by_dispute(execution: clap::Arg) -> clap::Arg {
 pub async fn run(command: ResolverCommand, settings: &Settings) -> anyhow::Result<()> {
     match command {
         ResolverCommand::Queue(arguments) => queue(&arguments, settings).await,
-        ResolverCommand::Uphold(arguments) => decide(&arguments.decision, settings, Some(arguments.slash)).await,
+        ResolverCommand::Uphold { slash, decision } => decide(&decision, settings, Some(slash)).await,
         ResolverCommand::Reject(arguments) => decide(&arguments, settings, None).await,
     }
 }
@@ -77,15 +83,6 @@ async fn queue(arguments: &ChainReadArgs, settings: &Settings) -> anyhow::Result
     let headings = ["execution", "respond by", "answered", "can be upheld", "paid", "highest slash", "agent"];
     output::page(&table(&headings, rows.collect()));
     Ok(())
-}
-
-#[derive(Clone, Debug, clap::Args)]
-pub struct UpholdArgs {
-    /// USDC to take from the collateral: up to the amount paid it goes to the caller, the rest to the insurance
-    #[arg(long, value_name = "USDC", value_parser = usdc)]
-    slash: UsdcBase,
-    #[command(flatten)]
-    decision: StatementArgs,
 }
 
 /// `upheld_with`: the slash of an upheld dispute.

@@ -33,7 +33,13 @@ const AIRDROP_PAUSE: Duration = Duration::from_millis(100);
 pub enum WalletCommand {
     /// Make a key pair and write it to a file that only you can read
     #[command(after_help = "Example:\n  crtx wallet new --out my-wallet.json")]
-    New(NewArgs),
+    New {
+        /// The file to write; an existing file is never replaced [default: wallet.json in the configuration folder]
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
     /// Show address, SOL, USDC, approval and roles of a wallet
     #[command(after_help = "Example:\n  crtx wallet show --keypair my-wallet.json")]
     Show(ShowArgs),
@@ -44,16 +50,19 @@ pub enum WalletCommand {
     #[command(
         after_help = "Example:\n  crtx wallet send 82vpEBc9TeDX6S1Dd3UJ77nQeqFkHSMEgANRBhc28GR8 --sol 0.5 --usdc 20"
     )]
-    Send(TransferArgs),
-}
-
-#[derive(Clone, Debug, clap::Args)]
-pub struct NewArgs {
-    /// The file to write; an existing file is never replaced [default: wallet.json in the configuration folder]
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
-    #[command(flatten)]
-    output: OutputArgs,
+    Send {
+        /// Who gets it
+        #[arg(value_name = "WALLET")]
+        to: Pubkey,
+        /// SOL to send
+        #[arg(long, value_name = "AMOUNT", value_parser = lamports, required_unless_present = "usdc")]
+        sol: Option<u64>,
+        /// USDC to send
+        #[arg(long, value_name = "AMOUNT", value_parser = some_usdc)]
+        usdc: Option<UsdcBase>,
+        #[command(flatten)]
+        send: SendArgs,
+    },
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -89,34 +98,19 @@ impl ShowArgs {
     }
 }
 
-#[derive(Clone, Debug, clap::Args)]
-pub struct TransferArgs {
-    /// Who gets it
-    #[arg(value_name = "WALLET")]
-    to: Pubkey,
-    /// SOL to send
-    #[arg(long, value_name = "AMOUNT", value_parser = lamports, required_unless_present = "usdc")]
-    sol: Option<u64>,
-    /// USDC to send
-    #[arg(long, value_name = "AMOUNT", value_parser = some_usdc)]
-    usdc: Option<UsdcBase>,
-    #[command(flatten)]
-    send: SendArgs,
-}
-
 pub async fn run(command: WalletCommand, settings: &Settings) -> anyhow::Result<()> {
     match command {
-        WalletCommand::New(arguments) => new(&arguments, settings),
+        WalletCommand::New { out, output } => new(out, output, settings),
         WalletCommand::Show(arguments) => show(&arguments, settings).await,
         WalletCommand::Fund(arguments) => fund(&arguments, settings).await,
-        WalletCommand::Send(arguments) => transfer(&arguments, settings).await,
+        WalletCommand::Send { to, sol, usdc, send } => transfer(&to, sol, usdc, &send, settings).await,
     }
 }
 
-fn new(arguments: &NewArgs, settings: &Settings) -> anyhow::Result<()> {
-    let path = arguments.out.clone().unwrap_or_else(|| settings.folder.join("wallet.json"));
+fn new(out: Option<PathBuf>, output: OutputArgs, settings: &Settings) -> anyhow::Result<()> {
+    let path = out.unwrap_or_else(|| settings.folder.join("wallet.json"));
     let address = keypair_file::create(&path)?.pubkey();
-    if arguments.output.json {
+    if output.json {
         return output::json(&json!({"address": address.to_string(), "keypair": path}));
     }
     say!("{address}");
@@ -161,22 +155,28 @@ async fn show(arguments: &ShowArgs, settings: &Settings) -> anyhow::Result<()> {
 }
 
 /// One transaction; the USDC account of the other wallet is made if it has none.
-async fn transfer(arguments: &TransferArgs, settings: &Settings) -> anyhow::Result<()> {
-    let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
-    let (wallet, to) = (sender.wallet(), arguments.to);
+async fn transfer(
+    to: &Pubkey,
+    lamports: Option<u64>,
+    usdc: Option<UsdcBase>,
+    send: &SendArgs,
+    settings: &Settings,
+) -> anyhow::Result<()> {
+    let sender = Sender::open(settings, send, Role::Wallet).await?;
+    let wallet = sender.wallet();
     let mut plan = Plan::new(format!("Send from your wallet to {to}"), Vec::new());
-    if let Some(lamports) = arguments.sol {
-        plan.instructions.push(system::transfer(&wallet, &to, lamports));
+    if let Some(lamports) = lamports {
+        plan.instructions.push(system::transfer(&wallet, to, lamports));
         plan = plan.effect(format!("{} SOL go to {to}.", sol(lamports)));
     }
-    if let Some(amount) = arguments.usdc {
-        plan = sender.with_usdc_account(plan, &to, "the USDC account of the other wallet").await?;
+    if let Some(amount) = usdc {
+        plan = sender.with_usdc_account(plan, to, "the USDC account of the other wallet").await?;
         let build = &sender.market.instructions;
-        let (from, account) = (build.usdc_of(&wallet), build.usdc_of(&to));
+        let (from, account) = (build.usdc_of(&wallet), build.usdc_of(to));
         plan.instructions.push(token::transfer(&from, &build.usdc_mint, &account, &wallet, amount.0));
         plan = plan.moves(amount.0, "your wallet", to);
     }
-    let more = json!({"to": to.to_string(), "lamports": arguments.sol.unwrap_or(0), "usdc": arguments.usdc});
+    let more = json!({"to": to.to_string(), "lamports": lamports.unwrap_or(0), "usdc": usdc});
     sender.finish(plan, &format!("sent to {to}"), more).await
 }
 

@@ -20,24 +20,6 @@ use crate::{
 };
 
 #[derive(Clone, Debug, clap::Args)]
-pub struct SetFeeArgs {
-    /// The platform's part of a payment in basis points: 100 are 1 %
-    #[arg(value_name = "BASIS_POINTS", value_parser = clap::value_parser!(u32).range(..=i64::from(MarketParameters::MAX_FEE_BPS)))]
-    fee_bps: u32,
-    #[command(flatten)]
-    send: SendArgs,
-}
-
-#[derive(Clone, Debug, clap::Args)]
-pub struct SetTiersArgs {
-    /// Four tiers, each the highest price and its collateral in USDC, such as 0.10=10; the last price is max
-    #[arg(value_name = "PRICE=COLLATERAL", num_args = COLLATERAL_TIERS, required = true, value_parser = tier)]
-    tiers: Vec<CollateralTier>,
-    #[command(flatten)]
-    send: SendArgs,
-}
-
-#[derive(Clone, Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("roles").required(true).multiple(true)
     .args(["resolver", "treasury_owner", "insurance_owner", "withdraw"]))]
 pub struct AnnounceRolesArgs {
@@ -83,16 +65,15 @@ pub fn price_of(tier: &CollateralTier) -> String {
     if tier.max_price == u64::MAX { "max".to_owned() } else { UsdcBase(tier.max_price).to_string() }
 }
 
-pub async fn set_fee(arguments: &SetFeeArgs, settings: &Settings) -> anyhow::Result<()> {
-    let sender = open(settings, &arguments.send).await?;
-    let parameters = MarketParameters { fee_bps: arguments.fee_bps, ..basis(&sender.market.config) };
-    let effect = format!("The fee becomes {} basis points.", arguments.fee_bps);
-    announce(&sender, parameters, effect).await
+pub async fn set_fee(fee_bps: u32, send: &SendArgs, settings: &Settings) -> anyhow::Result<()> {
+    let sender = open(settings, send).await?;
+    let parameters = MarketParameters { fee_bps, ..basis(&sender.market.config) };
+    announce(&sender, parameters, format!("The fee becomes {fee_bps} basis points.")).await
 }
 
-pub async fn set_tiers(arguments: &SetTiersArgs, settings: &Settings) -> anyhow::Result<()> {
-    let collateral_tiers = tiers_of(&arguments.tiers)?;
-    let sender = open(settings, &arguments.send).await?;
+pub async fn set_tiers(tiers: &[CollateralTier], send: &SendArgs, settings: &Settings) -> anyhow::Result<()> {
+    let collateral_tiers = tiers_of(tiers)?;
+    let sender = open(settings, send).await?;
     let parameters = MarketParameters { collateral_tiers, ..basis(&sender.market.config) };
     let tiers: Vec<String> = collateral_tiers
         .iter()

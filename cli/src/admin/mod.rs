@@ -5,6 +5,7 @@ mod init;
 mod status;
 mod test_mint;
 
+use agent_marketplace::state::{COLLATERAL_TIERS, CollateralTier, MarketParameters};
 use anyhow::{Context, bail};
 use serde_json::json;
 use solana_pubkey::Pubkey;
@@ -34,13 +35,37 @@ pub enum AdminCommand {
     #[command(
         after_help = "Example:\n  crtx admin verify-creator 82vpEBc9TeDX6S1Dd3UJ77nQeqFkHSMEgANRBhc28GR8 --name 'Acme'"
     )]
-    VerifyCreator(VerifyCreatorArgs),
+    VerifyCreator {
+        /// Wallet of the creator
+        #[arg(value_name = "WALLET")]
+        wallet: Pubkey,
+        /// The display name that was checked; the badge is for this name alone
+        #[arg(long, value_name = "NAME", required_unless_present = "remove")]
+        name: Option<String>,
+        /// Take the badge away
+        #[arg(long, conflicts_with = "name")]
+        remove: bool,
+        #[command(flatten)]
+        send: SendArgs,
+    },
     /// Announce another fee; it applies a week later
     #[command(after_help = "Example:\n  crtx admin set-fee 150")]
-    SetFee(announced::SetFeeArgs),
+    SetFee {
+        /// The platform's part of a payment in basis points: 100 are 1 %
+        #[arg(value_name = "BASIS_POINTS", value_parser = clap::value_parser!(u32).range(..=i64::from(MarketParameters::MAX_FEE_BPS)))]
+        fee_bps: u32,
+        #[command(flatten)]
+        send: SendArgs,
+    },
     /// Announce other tiers of collateral; they apply a week later
     #[command(after_help = "Example:\n  crtx admin set-tiers 0.10=10 1=50 10=200 max=1000")]
-    SetTiers(announced::SetTiersArgs),
+    SetTiers {
+        /// Four tiers, each the highest price and its collateral in USDC, such as 0.10=10; the last price is max
+        #[arg(value_name = "PRICE=COLLATERAL", num_args = COLLATERAL_TIERS, required = true, value_parser = announced::tier)]
+        tiers: Vec<CollateralTier>,
+        #[command(flatten)]
+        send: SendArgs,
+    },
     /// Withdraw the announcement of parameters
     #[command(after_help = "Example:\n  crtx admin withdraw-parameters")]
     WithdrawParameters(SendArgs),
@@ -68,9 +93,11 @@ pub async fn run(command: AdminCommand, settings: &Settings) -> anyhow::Result<(
         AdminCommand::Init(arguments) => init::run(&arguments, settings).await,
         AdminCommand::TestMint(arguments) => test_mint::run(&arguments, settings).await,
         AdminCommand::Status(arguments) => status::status(&arguments, settings).await,
-        AdminCommand::VerifyCreator(arguments) => verify_creator(&arguments, settings).await,
-        AdminCommand::SetFee(arguments) => announced::set_fee(&arguments, settings).await,
-        AdminCommand::SetTiers(arguments) => announced::set_tiers(&arguments, settings).await,
+        AdminCommand::VerifyCreator { wallet, name, remove: _, send } => {
+            verify_creator(&wallet, name.as_deref(), &send, settings).await
+        }
+        AdminCommand::SetFee { fee_bps, send } => announced::set_fee(fee_bps, &send, settings).await,
+        AdminCommand::SetTiers { tiers, send } => announced::set_tiers(&tiers, &send, settings).await,
         AdminCommand::WithdrawParameters(arguments) => announced::withdraw_parameters(&arguments, settings).await,
         AdminCommand::ApplyParameters(arguments) => announced::apply_parameters(&arguments, settings).await,
         AdminCommand::Pause(arguments) => set_paused(&arguments, settings, true).await,
@@ -78,21 +105,6 @@ pub async fn run(command: AdminCommand, settings: &Settings) -> anyhow::Result<(
         AdminCommand::AnnounceRoles(arguments) => announced::announce_roles(&arguments, settings).await,
         AdminCommand::ApplyRoles(arguments) => announced::apply_roles(&arguments, settings).await,
     }
-}
-
-#[derive(Clone, Debug, clap::Args)]
-pub struct VerifyCreatorArgs {
-    /// Wallet of the creator
-    #[arg(value_name = "WALLET")]
-    wallet: Pubkey,
-    /// The display name that was checked; the badge is for this name alone
-    #[arg(long, value_name = "NAME", required_unless_present = "remove")]
-    name: Option<String>,
-    /// Take the badge away
-    #[arg(long, conflicts_with = "name")]
-    remove: bool,
-    #[command(flatten)]
-    send: SendArgs,
 }
 
 /// The admin, or an error that names it.
@@ -105,13 +117,17 @@ async fn open(settings: &Settings, send: &SendArgs) -> anyhow::Result<Sender> {
     Ok(sender)
 }
 
-async fn verify_creator(arguments: &VerifyCreatorArgs, settings: &Settings) -> anyhow::Result<()> {
-    let sender = open(settings, &arguments.send).await?;
-    let creator = arguments.wallet;
-    let profile = sender.market.profile(&creator).await?;
+/// `name`: the name that was checked; without one the badge goes away.
+async fn verify_creator(
+    creator: &Pubkey,
+    name: Option<&str>,
+    send: &SendArgs,
+    settings: &Settings,
+) -> anyhow::Result<()> {
+    let sender = open(settings, send).await?;
+    let profile = sender.market.profile(creator).await?;
     let profile = profile.with_context(|| format!("{creator} has no creator profile"))?;
     let shown = profile.display_name().unwrap_or_default();
-    let name = arguments.name.as_deref();
     let more = json!({"creator": creator.to_string(), "verified": name.is_some(), "name": shown});
     let already = (profile.verified == 1) == name.is_some();
     if already && name.is_none_or(|name| name == shown) {
@@ -124,7 +140,7 @@ async fn verify_creator(arguments: &VerifyCreatorArgs, settings: &Settings) -> a
         Some(name) => format!("Verify the creator {creator} as {name}"),
         None => format!("Take the badge of the creator {creator} ({shown}) away"),
     };
-    let instruction = sender.market.instructions.verify_creator(&sender.wallet(), &creator, name);
+    let instruction = sender.market.instructions.verify_creator(&sender.wallet(), creator, name);
     let effect = match name {
         Some(_) => "Its agents show the badge, until the creator takes another name.",
         None => "Its agents do not show the badge any more.",

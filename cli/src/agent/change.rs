@@ -13,9 +13,9 @@ use serde_json::json;
 use solana_pubkey::Pubkey;
 use solana_signer::Signer;
 
-use super::which::Which;
+use super::Which;
 use crate::{
-    arguments::{SendArgs, some_usdc},
+    arguments::SendArgs,
     keypair_file,
     output::{duration, sol, time},
     settings::{Role, Settings},
@@ -51,15 +51,6 @@ async fn own_agent(sender: &Sender, address: &Pubkey) -> anyhow::Result<AgentLis
         bail!("agent {address} belongs to {}, not to the wallet {}", agent.creator, sender.wallet());
     }
     Ok(agent)
-}
-
-#[derive(Clone, Debug, clap::Args)]
-pub struct TopupArgs {
-    #[command(flatten)]
-    own: OwnArgs,
-    /// USDC to add
-    #[arg(value_name = "USDC", value_parser = some_usdc)]
-    amount: UsdcBase,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -104,9 +95,8 @@ pub async fn set_status(arguments: &OwnArgs, settings: &Settings, status: AgentS
     sender.finish(plan, &format!("{address} is {name}"), more).await
 }
 
-pub async fn topup(arguments: &TopupArgs, settings: &Settings) -> anyhow::Result<()> {
-    let (sender, address, agent) = arguments.own.open(settings).await?;
-    let UsdcBase(amount) = arguments.amount;
+pub async fn topup(own: &OwnArgs, UsdcBase(amount): UsdcBase, settings: &Settings) -> anyhow::Result<()> {
+    let (sender, address, agent) = own.open(settings).await?;
     let after = UsdcBase(agent.collateral.saturating_add(amount));
     let instruction = sender.market.instructions.deposit_collateral(&sender.wallet(), &address, amount);
     let plan = Plan::new(format!("Add collateral to the agent {address}"), vec![instruction])

@@ -1,10 +1,7 @@
 //! `crtx agent publish`: validates, tests, uploads the document and lists the agent in one transaction; later it shows
 //! what changed and updates the listing. An interrupted run can be repeated: it continues with the same listing.
 
-use std::{
-    path::PathBuf,
-    time::{Duration, Instant},
-};
+use std::{path::PathBuf, time::Duration};
 
 use agent_marketplace::{
     instructions::{
@@ -52,44 +49,32 @@ pub struct PublishArgs {
     service: ServiceArgs,
 }
 
-/// What a run did.
-struct Published {
-    agent: Pubkey,
-    /// `listed`, `updated` or `unchanged`.
-    outcome: &'static str,
-    transaction: Option<String>,
-}
+/// The agent, what a run did (`listed`, `updated` or `unchanged`), and the transaction that did it.
+type Published = (Pubkey, &'static str, Option<String>);
 
 pub async fn run(arguments: &PublishArgs, settings: &Settings) -> anyhow::Result<()> {
     let manifest = Manifest::read(&arguments.path)?;
     let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
-    let publishing = Publishing {
-        arguments,
-        settings,
-        manifest: &manifest,
-        sender: &sender,
-        service: Asker::wallet(settings, &arguments.service, &sender.keypair)?,
-    };
-    let published = publishing.run().await?;
-    let shown = publishing.wait_until_shown(&published.agent).await;
+    let service = Asker::wallet(settings, &arguments.service, &sender.keypair)?;
+    let publishing = Publishing { arguments, settings, manifest: &manifest, sender: &sender, service: &service };
+    let (agent, outcome, transaction) = publishing.run().await?;
+    let shown = publishing.wait_until_shown(&agent).await;
     if arguments.send.output.json {
         return output::json(&json!({
-            "agent_id": published.agent.to_string(),
-            "outcome": published.outcome,
-            "transaction": published.transaction,
+            "agent_id": agent.to_string(),
+            "outcome": outcome,
+            "transaction": transaction,
             "price_per_call_usdc": manifest.price,
             "shown": shown,
         }));
     }
-    say!("{}", published.agent);
-    note!("The agent {} is {}.", manifest.metadata.name, published.outcome);
+    say!("{agent}");
+    note!("The agent {} is {outcome}.", manifest.metadata.name);
     match shown {
-        true => note!("Call it: crtx execute {} --task 'One two three.'", published.agent),
-        false => note!(
-            "The service does not show it yet. See whether it does: {}/v1/agents/{}",
-            publishing.service.api.base_url(),
-            published.agent
-        ),
+        true => note!("Call it: crtx execute {agent} --task 'One two three.'"),
+        false => {
+            note!("The service does not show it yet. See whether it does: {}/v1/agents/{agent}", service.api.base_url())
+        }
     }
     Ok(())
 }
@@ -99,7 +84,7 @@ struct Publishing<'a> {
     settings: &'a Settings,
     manifest: &'a Manifest,
     sender: &'a Sender,
-    service: Asker,
+    service: &'a Asker,
 }
 
 impl Publishing<'_> {
@@ -172,7 +157,7 @@ impl Publishing<'_> {
         lock.note(&manifest.folder, network, listed(false))?;
         let sent = sender.send(self.listing_plan(index, profile.is_none())?).await?;
         lock.note(&manifest.folder, network, listed(true))?;
-        Ok(Published { agent, outcome: "listed", transaction: Some(sent.signature.to_string()) })
+        Ok((agent, "listed", Some(sent.signature.to_string())))
     }
 
     fn listing_plan(&self, index: u32, is_first: bool) -> anyhow::Result<Plan> {
@@ -222,14 +207,14 @@ impl Publishing<'_> {
         }
         let (change, sentences) = difference(listing, self.manifest);
         if sentences.is_empty() {
-            return Ok(Published { agent, outcome: "unchanged", transaction: None });
+            return Ok((agent, "unchanged", None));
         }
         self.test().await?;
         if change.metadata.is_some() {
             self.upload().await?;
         }
         let sent = self.sender.send(self.update_plan(agent, listing, change, sentences)).await?;
-        Ok(Published { agent, outcome: "updated", transaction: Some(sent.signature.to_string()) })
+        Ok((agent, "updated", Some(sent.signature.to_string())))
     }
 
     /// A price of a higher tier needs its collateral first: one transaction does both.
@@ -261,21 +246,16 @@ impl Publishing<'_> {
             name: String,
             price_per_call_usdc: UsdcBase,
         }
-        let started = Instant::now();
+        let (path, manifest) = (format!("/v1/agents/{agent}"), self.manifest);
+        let is_current =
+            |shown: Shown| shown.name == manifest.metadata.name && shown.price_per_call_usdc == manifest.price;
         let asking = async {
-            while started.elapsed() < SHOWN_WITHIN {
-                let shown: anyhow::Result<Shown> = self.service.api.get(&format!("/v1/agents/{agent}")).await;
-                let manifest = self.manifest;
-                if shown.is_ok_and(|shown| {
-                    shown.name == manifest.metadata.name && shown.price_per_call_usdc == manifest.price
-                }) {
-                    return true;
-                }
+            while !self.service.api.get(&path).await.is_ok_and(is_current) {
                 tokio::time::sleep(ASK_EVERY).await;
             }
-            false
         };
-        during("waiting until the service shows the agent", asking).await
+        let asking = tokio::time::timeout(SHOWN_WITHIN, asking);
+        during("waiting until the service shows the agent", asking).await.is_ok()
     }
 }
 

@@ -2,8 +2,6 @@
 
 mod by_wallet;
 
-use std::io::Read;
-
 use anyhow::Context;
 use crtx_protocol::strict_json;
 use reqwest::Method;
@@ -13,7 +11,7 @@ use uuid::Uuid;
 
 use crate::{
     api::{Answer, ApiArgs},
-    arguments::SendArgs,
+    arguments::{SendArgs, read_text},
     asker::Asker,
     output::{self, note, say},
     settings::Settings,
@@ -91,7 +89,7 @@ impl Call {
         });
         Ok(Self {
             agent: arguments.agent_id,
-            task: task(&arguments.task)?,
+            task: read_text(&arguments.task, MAX_TASK_BYTES)?,
             parameters: arguments.parameters.clone().unwrap_or_default(),
             is_async: arguments.is_async,
             idempotency_key,
@@ -102,20 +100,6 @@ impl Call {
     pub fn body(&self) -> Value {
         json!({"task": self.task, "parameters": self.parameters, "async": self.is_async})
     }
-}
-
-fn task(argument: &str) -> anyhow::Result<String> {
-    if argument != "-" {
-        return Ok(argument.to_owned());
-    }
-    let mut text = String::new();
-    let mut input = std::io::stdin().take(MAX_TASK_BYTES.saturating_add(1));
-    input.read_to_string(&mut text).context("standard input is not UTF-8 text")?;
-    anyhow::ensure!(
-        u64::try_from(text.len()).is_ok_and(|length| length <= MAX_TASK_BYTES),
-        "standard input is longer than {MAX_TASK_BYTES} bytes, and a request may have 1 MiB"
-    );
-    Ok(text)
 }
 
 /// Prints the result, or with `--async` the execution's id.

@@ -121,27 +121,17 @@ fn raised_grant(arguments: &TopupArgs, grant: &SpendingGrant, now_unix_s: i64) -
     })
 }
 
-#[derive(Clone, Debug, clap::Args)]
-pub struct RevokeArgs {
-    /// Name or session public key of the key
-    key: String,
-    #[command(flatten)]
-    send: SendArgs,
-    #[command(flatten)]
-    service: ServiceArgs,
-}
-
-pub async fn revoke(arguments: &RevokeArgs, settings: &Settings) -> anyhow::Result<()> {
-    let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
-    let service = Asker::wallet(settings, &arguments.service, &sender.keypair)?;
-    let session_key = registry::find(&service, &arguments.key).await?;
+pub async fn revoke(key: &str, send: &SendArgs, service: &ServiceArgs, settings: &Settings) -> anyhow::Result<()> {
+    let sender = Sender::open(settings, send, Role::Wallet).await?;
+    let service = Asker::wallet(settings, service, &sender.keypair)?;
+    let session_key = registry::find(&service, key).await?;
     // The service first: it refuses the key at once. The chain follows, and holds even without the service.
     let at_service = registry::revoke(&service, &session_key).await;
     if let Err(error) = &at_service {
         note!("crtx: the service did not take the revocation, the chain will: {error:#}");
     }
     let transaction = on_chain(&sender, &session_key).await?;
-    if arguments.send.output.json {
+    if send.output.json {
         return output::json(&json!({
             "session_public_key": session_key.to_string(),
             "revoked_at_service": at_service.is_ok(),

@@ -6,7 +6,10 @@ mod funds;
 mod registry;
 
 pub use self::funds::Funds;
-use crate::settings::Settings;
+use crate::{
+    arguments::{SendArgs, ServiceArgs},
+    settings::Settings,
+};
 
 #[derive(Clone, Debug, clap::Subcommand)]
 pub enum KeyCommand {
@@ -18,7 +21,14 @@ pub enum KeyCommand {
     List(registry::ListArgs),
     /// End a key for ever, at the service and on chain
     #[command(after_help = "Example:\n  crtx key revoke ci")]
-    Revoke(change::RevokeArgs),
+    Revoke {
+        /// Name or session public key of the key
+        key: String,
+        #[command(flatten)]
+        send: SendArgs,
+        #[command(flatten)]
+        service: ServiceArgs,
+    },
     /// Raise what a key may spend or how long, and the approval that all keys share
     #[command(
         after_help = "Examples:\n  crtx key topup                        approve what the keys may still spend\n  \
@@ -32,7 +42,7 @@ pub async fn run(command: KeyCommand, settings: &Settings) -> anyhow::Result<()>
     match command {
         KeyCommand::Create(arguments) => create::run(&arguments, settings).await,
         KeyCommand::List(arguments) => registry::list(&arguments, settings).await,
-        KeyCommand::Revoke(arguments) => change::revoke(&arguments, settings).await,
+        KeyCommand::Revoke { key, send, service } => change::revoke(&key, &send, &service, settings).await,
         KeyCommand::Topup(arguments) => change::topup(&arguments, settings).await,
     }
 }

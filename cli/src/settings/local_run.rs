@@ -30,10 +30,8 @@ const CONNECT_LIMIT: Duration = Duration::from_millis(300);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LocalRun {
     /// Its owner's choice.
-    #[serde(default)]
     pub name: Option<String>,
     /// Seconds since 1970.
-    #[serde(default)]
     pub started_at: i64,
     /// Null without services.
     pub base_url: Option<String>,

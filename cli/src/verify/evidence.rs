@@ -71,17 +71,26 @@ pub async fn collect(
 ) -> anyhow::Result<Evidence> {
     let record_address = claims.record_address()?;
     let content = find_content(&claims, source, service).await.map_err(|error| format!("{error:#}"));
-    let look = Look { chain, program_id };
-    let config = look.account::<Config>(&Addresses::new(program_id).config(), &[]).await;
+    let addresses = Addresses::new(program_id);
+    let at = |address| History::new(chain, address);
+    let config: anyhow::Result<Found<Config>> = account(&mut at(addresses.config()), &program_id, &[]).await;
     let window = config.as_ref().map_or(0, |config| config.account.parameters.dispute_window_s);
     // A record is closed when its dispute window is over. The stated times only say where to begin.
     let stated = [claims.initiated_at, claims.completed_at].map(|time| time.map(|time| time.timestamp()));
     let closed = stated[1].map(|ended| ended.saturating_add(window));
-    let mut history = History::new(chain, record_address);
-    let record = look.account_in::<Execution>(&mut history, &Vec::from_iter(closed)).await;
-    let (listing, dispute) = match &record {
-        Ok(found) => (look.account(&found.account.agent, &[]).await, look.dispute(&record_address, found).await),
-        Err(_) => (Err(anyhow::anyhow!("there is no record that names it")), None),
+    let mut history = at(record_address);
+    let record: anyhow::Result<Found<Execution>> = account(&mut history, &program_id, &Vec::from_iter(closed)).await;
+    let listing: anyhow::Result<Found<AgentListed>> = match &record {
+        Ok(found) => account(&mut at(found.account.agent), &program_id, &[]).await,
+        Err(_) => Err(anyhow::anyhow!("there is no record that names it")),
+    };
+    let dispute: Option<anyhow::Result<Found<Dispute>>> = match &record {
+        Ok(Found { account: record, closed_by }) if record.dispute_count > 0 => {
+            // A dispute is closed together with its record.
+            let closed = Vec::from_iter(closed_by.as_ref().and_then(|closed| closed.time));
+            Some(account(&mut at(addresses.dispute(&record_address)), &program_id, &closed).await)
+        }
+        _ => None,
     };
     let [opened, ended] = match &record {
         Ok(Found { account, .. }) => [account.opened_at_unix_s, account.finished_at_unix_s].map(Some),
@@ -98,17 +107,11 @@ pub async fn collect(
         closed_by: record.as_ref().ok().and_then(|found| Some(found.closed_by.as_ref()?.what.clone())),
         record: record.map(|found| found.account.record).map_err(text),
         listing: listing.map(|found| found.account).map_err(text),
-        dispute: dispute.map(|dispute| dispute.map_err(text)),
+        dispute: dispute.map(|dispute| dispute.map(|found| found.account).map_err(text)),
         config: config.map(|found| found.account).map_err(text),
         opening: opening.map_err(text),
         ending: ending.map_err(text),
     })
-}
-
-/// Where accounts are looked for.
-struct Look<'a> {
-    chain: &'a ChainClient,
-    program_id: Pubkey,
 }
 
 /// An account, and the transaction that closed it if it is closed.
@@ -117,34 +120,17 @@ struct Found<T> {
     closed_by: Option<Seen<String>>,
 }
 
-impl Look<'_> {
-    /// An account of the program as it is, or as it was when it was closed, next to one of these times.
-    async fn account<T: Layout>(&self, address: &Pubkey, times: &[i64]) -> anyhow::Result<Found<T>> {
-        self.account_in(&mut History::new(self.chain, *address), times).await
-    }
-
-    async fn account_in<T: Layout>(&self, history: &mut History<'_>, times: &[i64]) -> anyhow::Result<Found<T>> {
-        let (address, program_id) = (history.address, self.program_id);
-        if let Some(found) = self.chain.account(&address).await?.value {
-            if found.owner != program_id {
-                bail!("{address} is owned by {}, not by the marketplace program {program_id}", found.owner);
-            }
-            return Ok(Found { account: T::decode(&found.data)?, closed_by: None });
+/// An account of the program as it is, or as it was when it was closed, next to one of these times.
+async fn account<T: Layout>(history: &mut History<'_>, program_id: &Pubkey, times: &[i64]) -> anyhow::Result<Found<T>> {
+    let address = history.address;
+    if let Some(found) = history.chain.account(&address).await?.value {
+        if found.owner != *program_id {
+            bail!("{address} is owned by {}, not by the marketplace program {program_id}", found.owner);
         }
-        let Seen { what: (signature, data), time } = ends::closing(history, times, &program_id).await?;
-        Ok(Found { account: T::decode(&data)?, closed_by: Some(Seen { what: signature, time }) })
+        return Ok(Found { account: T::decode(&found.data)?, closed_by: None });
     }
-
-    /// `None` if the execution was never disputed. A dispute is closed together with its record.
-    async fn dispute(&self, record: &Pubkey, found: &Found<Execution>) -> Option<anyhow::Result<Dispute>> {
-        if found.account.dispute_count == 0 {
-            return None;
-        }
-        let address = Addresses::new(self.program_id).dispute(record);
-        let closed_at = found.closed_by.as_ref().and_then(|closed| closed.time);
-        let dispute = self.account(&address, &Vec::from_iter(closed_at)).await;
-        Some(dispute.map(|found| found.account))
-    }
+    let Seen { what: (signature, data), time } = ends::closing(history, times, program_id).await?;
+    Ok(Found { account: T::decode(&data)?, closed_by: Some(Seen { what: signature, time }) })
 }
 
 async fn find_content(claims: &Claims, source: ContentSource, service: Option<&Api>) -> anyhow::Result<ContentCopy> {

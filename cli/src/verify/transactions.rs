@@ -22,7 +22,7 @@ const SLACK_S: i64 = 60;
 /// The successful transactions about one account. Anybody can add some for a fraction of a cent, so what is looked for is
 /// looked for next to the time at which it happened, and the work is bounded. Each page and each transaction is read once.
 pub struct History<'a> {
-    chain: &'a ChainClient,
+    pub chain: &'a ChainClient,
     pub address: Pubkey,
     /// Newest first.
     listed: Vec<Listed>,
@@ -64,16 +64,13 @@ impl<'a> History<'a> {
         look: impl Fn(&str, &PastTransaction) -> Option<T>,
     ) -> anyhow::Result<Result<Seen<T>, NotFound>> {
         let mut left = MOST_READ;
-        if let Some(oldest) = times.iter().min() {
-            self.list(oldest.saturating_sub(SLACK_S)).await?;
+        // The node may give no times, or others: then all are listed.
+        let oldest = times.iter().min().map(|oldest| oldest.saturating_sub(SLACK_S));
+        for since in oldest.into_iter().chain([i64::MIN]) {
+            self.list(since).await?;
             if let Some(seen) = self.look(times, &mut left, &look).await? {
                 return Ok(Ok(seen));
             }
-        }
-        // The node gives no times, or others.
-        self.list(i64::MIN).await?;
-        if let Some(seen) = self.look(times, &mut left, &look).await? {
-            return Ok(Ok(seen));
         }
         let (read, listed) = (MOST_READ.saturating_sub(left), self.listed.len());
         let all = self.is_whole && read == listed;
