@@ -35,7 +35,7 @@ pub struct ApiArgs {
 #[derive(Clone)]
 pub struct Api {
     client: reqwest::Client,
-    base_url: String,
+    pub base_url: String,
     /// Host and where it is named, for errors.
     asked: String,
     /// The network of `crtx up` that it belongs to.
@@ -93,10 +93,6 @@ impl Api {
              https, or pass --allow-http (CRTX_ALLOW_HTTP=1) to send it all the same.",
             self.base_url
         )))
-    }
-
-    pub fn base_url(&self) -> &str {
-        &self.base_url
     }
 
     /// A request to the service, which nobody has signed.

@@ -67,11 +67,13 @@ impl Asker {
         Ok(Self { api, who })
     }
 
-    /// The wallet itself.
+    /// The wallet itself. Its first request signs in if no token is kept.
     pub fn wallet(settings: &Settings, service: &ServiceArgs, keypair: &Keypair) -> anyhow::Result<Self> {
         let api = Api::of(settings, service)?;
-        let who = Who::Wallet(Box::new(Session::new(settings, &api, keypair)));
-        Ok(Self { api, who })
+        let name = hex::encode(Sha256::digest(format!("{} {}", api.base_url, keypair.pubkey())));
+        let path = settings.folder.join("sessions").join(name);
+        let session = Session { keypair: keypair.insecure_clone(), network: settings.network, path };
+        Ok(Self { api, who: Who::Wallet(Box::new(session)) })
     }
 
     pub async fn send(&self, request: RequestBuilder) -> anyhow::Result<Answer> {
@@ -98,7 +100,7 @@ impl Asker {
     pub fn described(&self) -> String {
         match &self.who {
             Who::Key(_) => "the wallet of the API key".to_owned(),
-            Who::Wallet(session) => format!("the wallet {}", session.wallet()),
+            Who::Wallet(session) => format!("the wallet {}", session.keypair.pubkey()),
         }
     }
 }
@@ -112,17 +114,6 @@ struct Session {
 }
 
 impl Session {
-    /// Asks nothing yet: the first request signs in if there is no token.
-    fn new(settings: &Settings, api: &Api, keypair: &Keypair) -> Self {
-        let name = hex::encode(Sha256::digest(format!("{} {}", api.base_url(), keypair.pubkey())));
-        let path = settings.folder.join("sessions").join(name);
-        Self { keypair: keypair.insecure_clone(), network: settings.network, path }
-    }
-
-    fn wallet(&self) -> Pubkey {
-        self.keypair.pubkey()
-    }
-
     /// Sends with the token that is kept, and once more with a new one if the service does not take it.
     async fn send(&self, api: &Api, request: RequestBuilder) -> anyhow::Result<Answer> {
         if let Some(token) = self.kept_token()? {
@@ -145,11 +136,11 @@ impl Session {
 
     async fn sign_in(&self, api: &Api) -> anyhow::Result<String> {
         api.check_secrets()?;
-        let wallet = self.wallet();
+        let wallet = self.keypair.pubkey();
         let post = |path: &str, body: Value| api.send(api.request(Method::POST, path).json(&body));
         let challenge = post("/v1/sign-in/challenge", json!({"address": wallet.to_string()})).await?;
         let message = cell(&challenge.json()?, "message", "");
-        check_message(&message, api.base_url(), &wallet, self.network, Utc::now())?;
+        check_message(&message, &api.base_url, &wallet, self.network, Utc::now())?;
         let signature = format_signature(self.keypair.sign_message(message.as_bytes()).as_array());
         let signed = json!({"message": message, "signature": signature, "session": "bearer"});
         let token = cell(&post("/v1/sign-in", signed).await?.json()?, "token", "");

@@ -50,7 +50,7 @@ pub async fn run(arguments: AuditArgs, settings: &Settings) -> anyhow::Result<()
     let api = Api::of(settings, &arguments.service)?;
     let comparing = compare(&api, &rpc_url, program, Duration::from_secs(arguments.wait));
     let compared = during("reading every account of the program", comparing).await?;
-    show(&compared, api.base_url(), arguments.output.json)?;
+    show(&compared, &api.base_url, arguments.output.json)?;
     ensure!(compared.verdict == Verdict::Equal, AlreadySaid);
     Ok(())
 }

@@ -21,7 +21,7 @@ pub async fn read(api: &Api, hash: &ResultHash) -> anyhow::Result<Vec<u8>> {
     let answer = api.send(api.request(Method::GET, &path)).await?;
     answer.success()?;
     if ResultHash::of(&answer.body) != *hash {
-        bail!("{}{path} has other content than its hash says", api.base_url());
+        bail!("{}{path} has other content than its hash says", api.base_url);
     }
     Ok(answer.body)
 }

@@ -236,10 +236,10 @@ async fn service(settings: &Settings, arguments: &ServiceArgs) -> Vec<Finding> {
     let status = tokio::time::timeout(LIMIT, api.get::<Value>("/v1/status")).await;
     match status {
         Err(_elapsed) => {
-            vec![Finding::wrong("service", format!("{} does not answer in time", api.base_url()), fix)]
+            vec![Finding::wrong("service", format!("{} does not answer in time", api.base_url), fix)]
         }
         Ok(Err(error)) => vec![Finding::wrong("service", format!("{error:#}"), fix)],
-        Ok(Ok(status)) => vec![Finding::ok("service", api.base_url()), index(&status)],
+        Ok(Ok(status)) => vec![Finding::ok("service", &*api.base_url), index(&status)],
     }
 }
 

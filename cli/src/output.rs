@@ -9,8 +9,7 @@ use crtx_protocol::plain_text::is_plain;
 use serde::Serialize;
 use serde_json::{Value, ser::Formatter};
 
-const LAMPORTS_DIGITS: usize = 9;
-const LAMPORTS_PER_SOL: u64 = 1_000_000_000;
+pub const LAMPORTS_PER_SOL: u64 = 1_000_000_000;
 /// In front of each line of a text that has several.
 const QUOTE: &str = "  | ";
 
@@ -194,12 +193,8 @@ pub fn shell_word(text: &str) -> String {
 
 /// SOL without trailing zeros: `0.000005`.
 pub fn sol(lamports: u64) -> String {
-    let (whole, fraction) = (lamports / LAMPORTS_PER_SOL, lamports % LAMPORTS_PER_SOL);
-    let digits = format!("{fraction:0LAMPORTS_DIGITS$}");
-    match digits.trim_end_matches('0') {
-        "" => whole.to_string(),
-        digits => format!("{whole}.{digits}"),
-    }
+    let text = format!("{}.{:09}", lamports / LAMPORTS_PER_SOL, lamports % LAMPORTS_PER_SOL);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// Seconds since 1970 as `2026-11-22 16:10:42 UTC`.

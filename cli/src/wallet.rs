@@ -14,13 +14,12 @@ use crate::{
     arguments::{ChainArgs, KeypairArgs, OutputArgs, SendArgs, lamports, some_usdc},
     keypair_file,
     market::Market,
-    output::{self, note, pairs, say, sol},
+    output::{self, LAMPORTS_PER_SOL, note, pairs, say, sol},
     settings::{Role, Settings},
     transaction::{Plan, Sender},
     usage::UsageError,
 };
 
-const LAMPORTS_PER_SOL: u64 = 1_000_000_000;
 /// Enough for thousands of transactions.
 const DEFAULT_SOL: u64 = 10;
 const MAX_SOL: u64 = 10_000;

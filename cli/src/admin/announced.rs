@@ -131,16 +131,9 @@ pub async fn announce_roles(arguments: &AnnounceRolesArgs, settings: &Settings) 
     if arguments.withdraw && !announced {
         return sender.nothing_to_do("no roles are announced", json!({}));
     }
-    let named = [
-        ("resolver", arguments.resolver),
-        ("treasury owner", arguments.treasury_owner),
-        ("insurance owner", arguments.insurance_owner),
-    ];
-    let announcement = Announcement {
-        resolver: arguments.resolver,
-        treasury_owner: arguments.treasury_owner,
-        insurance_owner: arguments.insurance_owner,
-    };
+    let &AnnounceRolesArgs { resolver, treasury_owner, insurance_owner, .. } = arguments;
+    let named = [("resolver", resolver), ("treasury owner", treasury_owner), ("insurance owner", insurance_owner)];
+    let announcement = Announcement { resolver, treasury_owner, insurance_owner };
     let instruction = sender.market.instructions.announce_roles(&sender.wallet(), announcement);
     if arguments.withdraw {
         let plan = Plan::new("Withdraw the announcement of roles", vec![instruction]).effect("The roles stay.");
@@ -148,10 +141,8 @@ pub async fn announce_roles(arguments: &AnnounceRolesArgs, settings: &Settings) 
     }
     let from = sender.market.now().await?.saturating_add(Config::ROLE_DELAY_S);
     let mut plan = Plan::new("Announce roles of the marketplace", vec![instruction]);
-    for (role, holder) in named {
-        if let Some(holder) = holder {
-            plan = plan.effect(format!("{holder} becomes the {role} from {} on.", time(from)));
-        }
+    for (role, holder) in named.into_iter().filter_map(|(role, holder)| Some((role, holder?))) {
+        plan = plan.effect(format!("{holder} becomes the {role} from {} on.", time(from)));
     }
     if announced {
         plan = plan.effect("It replaces the earlier announcement as a whole, and the 16 days begin again.");

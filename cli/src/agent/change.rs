@@ -1,7 +1,7 @@
 //! `crtx agent pause`, `resume`, `topup` and `rotate-key`, and the way out of the market: `delist`, `withdraw` and
 //! `close`, in this order.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use agent_marketplace::{
     instructions::UpdateListingArgs,
@@ -109,7 +109,9 @@ pub async fn topup(own: &OwnArgs, UsdcBase(amount): UsdcBase, settings: &Setting
 pub async fn rotate_key(arguments: &RotateKeyArgs, settings: &Settings) -> anyhow::Result<()> {
     let (sender, address, agent) = arguments.own.open(settings).await?;
     let new_key = match (&arguments.key, arguments.result_key) {
-        (Some(path), _) => read_or_make(path)?,
+        // An earlier run may have made the file and ended before the transaction.
+        (Some(path), _) if path.exists() => keypair_file::read(path)?.pubkey(),
+        (Some(path), _) => keypair_file::create(path)?.pubkey(),
         (None, key) => key.unwrap_or_default(),
     };
     let more = json!({"agent_id": address.to_string(), "result_key": new_key.to_string()});
@@ -122,12 +124,6 @@ pub async fn rotate_key(arguments: &RotateKeyArgs, settings: &Settings) -> anyho
         .effect(format!("Results of new calls have to be signed with {new_key}."))
         .effect(format!("Calls under way ({}) still take the old key, {}.", agent.open_executions, agent.result_key));
     sender.finish(plan, &format!("{address} has the result key {new_key}"), more).await
-}
-
-/// An earlier run may have made the file and ended before the transaction.
-fn read_or_make(path: &Path) -> anyhow::Result<Pubkey> {
-    let keypair = if path.exists() { keypair_file::read(path)? } else { keypair_file::create(path)? };
-    Ok(keypair.pubkey())
 }
 
 pub async fn delist(arguments: &OwnArgs, settings: &Settings) -> anyhow::Result<()> {

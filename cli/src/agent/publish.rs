@@ -73,7 +73,7 @@ pub async fn run(arguments: &PublishArgs, settings: &Settings) -> anyhow::Result
     match shown {
         true => note!("Call it: crtx execute {agent} --task 'One two three.'"),
         false => {
-            note!("The service does not show it yet. See whether it does: {}/v1/agents/{agent}", service.api.base_url())
+            note!("The service does not show it yet. See whether it does: {}/v1/agents/{agent}", service.api.base_url)
         }
     }
     Ok(())

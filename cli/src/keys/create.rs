@@ -57,19 +57,28 @@ pub async fn run(arguments: &CreateArgs, settings: &Settings) -> anyhow::Result<
     check(arguments)?;
     let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
     let service = Asker::wallet(settings, &arguments.service, &sender.keypair)?;
-    let folder = folder_of_pending(&settings.folder, &sender.market.genesis_hash);
+    // A local network that starts over is another chain.
+    let folder = settings.folder.join("pending-keys").join(private_file::path_part(&sender.market.genesis_hash));
     let network = if settings.network == Network::Mainnet { KeyNetwork::Live } else { KeyNetwork::Test };
-    if !PendingKey::exists(&folder, &sender.wallet(), &arguments.name) {
+    // An earlier run may have been interrupted.
+    if !folder.join(file_name(&sender.wallet(), &arguments.name)).exists() {
         check_name_is_free(&service, &arguments.name).await?;
     }
     let pending = PendingKey::load_or_create(&folder, &sender.wallet(), &arguments.name, network)?;
     grant(arguments, &sender, &pending.session_key()).await?;
-    let registered = service.post("/v1/keys", &registration(arguments, &sender, &pending)).await;
+    // The session key signs that it belongs to this wallet, so that nobody else can register it.
+    let registration = json!({
+        "name": arguments.name,
+        "session_public_key": pending.session_key().to_string(),
+        "proof": key_proof::sign(&pending.key, &sender.wallet(), &sender.market.addresses().program_id()),
+        "last_four": pending.key.last_four(),
+    });
+    let registered = service.post("/v1/keys", &registration).await;
     let registered: Value = registered.with_context(|| {
         format!(
             "the key {} is granted on chain but not registered at {}; run the same command again to continue",
             pending.session_key(),
-            service.api.base_url()
+            service.api.base_url
         )
     })?;
     show(arguments, &pending, registered)?;
@@ -91,11 +100,6 @@ fn check(arguments: &CreateArgs) -> Result<(), UsageError> {
         return Err(UsageError::new("--per-call is above --total, so no call could cost as much."));
     }
     Ok(())
-}
-
-/// Pending keys of one chain; a local network that starts over is another chain.
-fn folder_of_pending(folder: &Path, genesis_hash: &str) -> PathBuf {
-    folder.join("pending-keys").join(private_file::path_part(genesis_hash))
 }
 
 /// A second key of the same name is most likely a mistake. It is checked before anything is made.
@@ -147,17 +151,6 @@ fn is_as_wanted(arguments: &CreateArgs, grant: &SpendingGrant) -> bool {
         && grant.allowed_agents() == arguments.agents.as_slice()
 }
 
-/// The session key signs that it belongs to this wallet, so that nobody else can register it.
-fn registration(arguments: &CreateArgs, sender: &Sender, pending: &PendingKey) -> Value {
-    let program = sender.market.addresses().program_id();
-    json!({
-        "name": arguments.name,
-        "session_public_key": pending.session_key().to_string(),
-        "proof": key_proof::sign(&pending.key, &sender.wallet(), &program),
-        "last_four": pending.key.last_four(),
-    })
-}
-
 /// Shows the key, once.
 fn show(arguments: &CreateArgs, pending: &PendingKey, registered: Value) -> anyhow::Result<()> {
     let key = pending.key.reveal();
@@ -194,11 +187,6 @@ impl PendingKey {
         private_file::write_new(&path, &serde_json::to_vec_pretty(&file)?)
             .with_context(|| format!("cannot write {}", path.display()))?;
         Ok(Self { key, path })
-    }
-
-    /// Whether an earlier run was interrupted.
-    fn exists(folder: &Path, wallet: &Pubkey, name: &str) -> bool {
-        folder.join(file_name(wallet, name)).exists()
     }
 
     fn read(bytes: &[u8]) -> anyhow::Result<ApiKey> {

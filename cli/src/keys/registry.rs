@@ -55,9 +55,7 @@ fn of_page(page: &Value) -> impl Iterator<Item = &Value> {
 /// The keys of that name that are not revoked.
 pub async fn named(service: &Asker, name: &str) -> anyhow::Result<Vec<Value>> {
     let whole = keys(service).await?;
-    let text = |key: &Value, field: &str| key.get(field).and_then(Value::as_str).map(str::to_owned);
-    let is_meant =
-        |key: &&Value| text(key, "name").as_deref() == Some(name) && text(key, "state").as_deref() != Some("revoked");
+    let is_meant = |key: &&Value| cell(key, "name", "") == name && cell(key, "state", "") != "revoked";
     Ok(of_page(&whole).filter(is_meant).cloned().collect())
 }
 

@@ -15,6 +15,7 @@ use crtx_protocol::result_hash::ResultHash;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+use super::file::Section;
 use crate::{output::shell_word, private_file};
 
 /// The last `crtx up`.
@@ -102,6 +103,16 @@ impl LocalRun {
     pub fn project(&self) -> &Path {
         let is_inside = self.data_dir.file_name().is_some_and(|name| name == PROJECT_DATA_DIR);
         self.data_dir.parent().filter(|_| is_inside).unwrap_or(&self.data_dir)
+    }
+
+    /// What commands find there.
+    pub fn section(&self) -> Section {
+        Section {
+            url: self.base_url.clone(),
+            rpc_url: Some(self.rpc_url.clone()),
+            program_id: Some(self.program_id.clone()),
+            keypair: self.keypairs.demo.to_str().map(str::to_owned),
+        }
     }
 
     /// Whether somebody listens where its Solana node was.

@@ -32,23 +32,6 @@ impl Network {
         Self::ALL.into_iter().find(|network| network.name() == text)
     }
 
-    /// The public RPC node. A local network chooses its port at its first start.
-    pub const fn rpc_url(self) -> Option<&'static str> {
-        match self {
-            Self::Local => None,
-            Self::Devnet => Some("https://api.devnet.solana.com"),
-            Self::Mainnet => Some("https://api.mainnet-beta.solana.com"),
-        }
-    }
-
-    /// The API of a marketplace.
-    pub const fn url(self) -> Option<&'static str> {
-        match self {
-            Self::Local => Some("http://127.0.0.1:8080"),
-            Self::Devnet | Self::Mainnet => None,
-        }
-    }
-
     /// The genesis hash, by which a node proves that it belongs to this network.
     pub const fn genesis_hash(self) -> Option<&'static str> {
         match self {

@@ -152,7 +152,7 @@ async fn find_content(claims: &Claims, source: ContentSource, service: Option<&A
 async fn fetch_content(claims: &Claims, service: Option<&Api>) -> anyhow::Result<ContentCopy> {
     let url = claims.ipfs_url.as_ref().context("the record names no content")?;
     let path = claims.cid().map(|(cid, _)| format!("/ipfs/{cid}"));
-    let is_own = |api: &&Api| path.as_ref().is_ok_and(|path| url.as_str() == format!("{}{path}", api.base_url()));
+    let is_own = |api: &&Api| path.as_ref().is_ok_and(|path| url.as_str() == format!("{}{path}", api.base_url));
     if service.filter(is_own).is_none() {
         let outbound = Outbound::new(OutboundPolicy::STRICT);
         let refused = match outbound.check_reachable(url.as_str()).await {
@@ -170,7 +170,7 @@ async fn fetch_content(claims: &Claims, service: Option<&Api>) -> anyhow::Result
     let (api, path) = (service.context("no service is known")?, path.map_err(anyhow::Error::msg)?);
     let answer = api.send(api.request(Method::GET, &path)).await?;
     answer.success()?;
-    Ok(ContentCopy { bytes: answer.body, source: format!("{}{path}", api.base_url()) })
+    Ok(ContentCopy { bytes: answer.body, source: format!("{}{path}", api.base_url) })
 }
 
 #[cfg(test)]
