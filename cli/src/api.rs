@@ -21,7 +21,6 @@ const TIMEOUT: Duration = Duration::from_secs(960);
 /// Larger than every answer of the API.
 const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
 
-/// Where the API is and who asks.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ApiArgs {
     #[command(flatten)]
@@ -31,7 +30,6 @@ pub struct ApiArgs {
     pub api_key: Option<String>,
 }
 
-/// One service.
 #[derive(Clone)]
 pub struct Api {
     client: reqwest::Client,
@@ -71,7 +69,6 @@ impl Api {
         Ok(Self { client, base_url, asked, run: None, takes_secrets })
     }
 
-    /// The service that the settings name.
     pub fn of(settings: &Settings, arguments: &ServiceArgs) -> anyhow::Result<Self> {
         let url = settings.url(arguments.url.as_ref())?;
         let api = Self::new(&url.value)?;
@@ -83,7 +80,7 @@ impl Api {
         Ok(Self { asked, run, takes_secrets: api.takes_secrets || arguments.allow_http, ..api })
     }
 
-    /// Fails if what is secret could be read on the way.
+    /// Fails if others could read secrets on the way.
     pub fn check_secrets(&self) -> Result<(), UsageError> {
         if self.takes_secrets {
             return Ok(());
@@ -95,7 +92,7 @@ impl Api {
         )))
     }
 
-    /// A request to the service, which nobody has signed.
+    /// A request without credentials.
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
         self.client.request(method, format!("{}{path}", self.base_url))
     }
@@ -124,7 +121,7 @@ impl Api {
         Ok(Answer { status, body, request_id, retry_after, asked: self.asked.clone() })
     }
 
-    /// What anybody can read.
+    /// Without credentials.
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
         self.send(self.request(Method::GET, path)).await?.json()
     }

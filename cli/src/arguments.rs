@@ -2,11 +2,10 @@
 
 use std::{
     fs::File,
-    io::Read,
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use clap::builder::BoolishValueParser;
 use crtx_protocol::usdc::UsdcBase;
 use solana_keypair::Keypair;
@@ -14,7 +13,7 @@ use solana_pubkey::Pubkey;
 use url::Url;
 
 use crate::{
-    keypair_file,
+    keypair_file, private_file,
     settings::{Role, Settings},
     usage::http_url,
 };
@@ -22,7 +21,6 @@ use crate::{
 /// Longest life of a key: ten years.
 const MAX_LIFETIME_S: i64 = 10 * 365 * 86_400;
 
-/// Which chain and which deployment.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct ChainArgs {
     /// Solana RPC node
@@ -33,7 +31,6 @@ pub struct ChainArgs {
     pub program_id: Option<Pubkey>,
 }
 
-/// Which service.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct ServiceArgs {
     /// Base URL of the marketplace's API
@@ -44,7 +41,6 @@ pub struct ServiceArgs {
     pub allow_http: bool,
 }
 
-/// Which wallet.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct KeypairArgs {
     /// File with the key pair of the wallet, as the Solana CLI writes it
@@ -59,7 +55,6 @@ impl KeypairArgs {
     }
 }
 
-/// How a transaction is signed and sent.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct SendArgs {
     #[command(flatten)]
@@ -76,7 +71,6 @@ pub struct SendArgs {
     pub output: OutputArgs,
 }
 
-/// Form of the answer.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub struct OutputArgs {
     /// Print one JSON value
@@ -84,7 +78,6 @@ pub struct OutputArgs {
     pub json: bool,
 }
 
-/// What a command reads from the chain, and the form of its answer.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ChainReadArgs {
     #[command(flatten)]
@@ -93,7 +86,6 @@ pub struct ChainReadArgs {
     pub output: OutputArgs,
 }
 
-/// What a command reads from the chain and from the service, and the form of its answer.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct ReadArgs {
     #[command(flatten)]
@@ -108,16 +100,11 @@ pub struct ReadArgs {
 
 /// The bytes of a file, or of standard input for `-`.
 pub fn read_input(path: &Path, most_bytes: u64) -> anyhow::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let (limit, is_stdin) = (most_bytes.saturating_add(1), path.as_os_str() == "-");
-    let name = if is_stdin { "standard input".to_owned() } else { path.display().to_string() };
-    let read = match is_stdin {
-        true => std::io::stdin().take(limit).read_to_end(&mut bytes),
-        false => File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes)),
+    let read = match path.as_os_str() == "-" {
+        true => private_file::read_bounded(std::io::stdin(), most_bytes),
+        false => File::open(path).and_then(|file| private_file::read_bounded(file, most_bytes)),
     };
-    read.with_context(|| format!("cannot read {name}"))?;
-    ensure!(u64::try_from(bytes.len())? <= most_bytes, "{name} is longer than {most_bytes} bytes");
-    Ok(bytes)
+    read.with_context(|| format!("cannot read {}", path.display()))
 }
 
 /// The text that is given, or standard input for `-`.
@@ -133,7 +120,7 @@ pub fn usdc(text: &str) -> Result<UsdcBase, String> {
     UsdcBase::parse(text).map_err(|error| error.to_string())
 }
 
-/// The same, and more than nothing.
+/// The same, but more than 0.
 pub fn some_usdc(text: &str) -> Result<UsdcBase, String> {
     usdc(text).and_then(|amount| match amount.0 {
         0 => Err("the amount must be more than 0".to_owned()),

@@ -73,7 +73,7 @@ fn show(compared: &Compared, base_url: &str, as_json: bool) -> anyhow::Result<()
         return output::json(&json!({
             "equal": compared.verdict == Verdict::Equal,
             "verdict": compared.verdict,
-            "slot": compared.slot,
+            "slot": compared.node.to_slot,
             "node": {"accounts": compared.node.accounts, "checksum": hex::encode(compared.node.checksum)},
             "service": {"accounts": compared.service.accounts, "checksum": compared.service.checksum},
         }));
@@ -82,7 +82,7 @@ fn show(compared: &Compared, base_url: &str, as_json: bool) -> anyhow::Result<()
     Ok(())
 }
 
-/// Between two questions whether the service has reached a slot.
+/// Pause between two questions to the service.
 const ASK_EVERY: Duration = Duration::from_secs(1);
 /// Snapshots that are taken of a node that reads its parts at different slots, while accounts change.
 const SNAPSHOTS: u32 = 5;
@@ -104,19 +104,16 @@ pub enum Verdict {
     Moving,
 }
 
-/// What was compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compared {
     pub verdict: Verdict,
-    pub slot: u64,
     pub node: NodeDigest,
     pub service: ServiceDigest,
 }
 
 impl Compared {
-    /// The outcome in sentences.
     pub fn words(&self, base_url: &str) -> String {
-        let (slot, ours, theirs) = (self.slot, self.node.accounts, self.service.accounts);
+        let (slot, ours, theirs) = (self.node.to_slot, self.node.accounts, self.service.accounts);
         match self.verdict {
             Verdict::Equal => format!(
                 "{base_url} shows the chain as the node does: at finalized slot {slot} both have {ours} accounts and the \
@@ -197,7 +194,7 @@ fn judge(node: NodeDigest, from: ServiceDigest, to: ServiceDigest) -> Compared {
         (false, true) => Verdict::Different,
         (false, false) => Verdict::Moving,
     };
-    Compared { verdict, slot: node.to_slot, node, service: to }
+    Compared { verdict, node, service: to }
 }
 
 /// The digest of the service at that slot. Waits until it has proved the slot, or a later one: then it says why it has

@@ -35,7 +35,6 @@ pub async fn read_uri(api: &Api, uri: &str, hash: &ResultHash) -> anyhow::Result
     }
 }
 
-/// Gives the content to the service.
 pub async fn publish(api: &Api, content: &[u8]) -> anyhow::Result<()> {
     let path = format!("/ipfs/{}", cid_of(&ResultHash::of(content)));
     let mut last = None;

@@ -98,7 +98,7 @@ async fn open(arguments: &StatementArgs, settings: &Settings) -> anyhow::Result<
     sender.finish(plan, "the dispute is raised; the resolver means to answer within 72 hours", more).await
 }
 
-/// The program refuses the same things. Here a refusal has its reason, and comes before the evidence is uploaded.
+/// The program refuses the same. This check comes before the evidence is uploaded, and gives the reason.
 async fn check(sender: &Sender, execution: &Execution) -> anyhow::Result<()> {
     ensure!(
         execution.caller == sender.wallet(),

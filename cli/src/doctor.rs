@@ -134,7 +134,7 @@ const MAX_SKEW_S: i64 = 120;
 /// Enough for a few hundred transactions with accounts.
 const LOW_LAMPORTS: u64 = 10_000_000;
 
-/// The first finding that is wrong hides those that need it.
+/// Without a node there is nothing else to look at.
 async fn chain(settings: &Settings, arguments: &ChainArgs, wallet: Option<&Pubkey>) -> Vec<Finding> {
     let market = match Market::connect(settings, arguments).await {
         Ok(market) => market,

@@ -14,10 +14,9 @@ use serde_json::{Value, json};
 use crate::{arguments::read_text, asker::Asker, content, output::cell, private_file, usage::UsageError};
 
 const MAX_FILES: usize = 5;
-/// Of the form of the document.
+/// Of the document's format.
 const VERSION: u32 = 1;
 
-/// What is said, and what proves it.
 #[derive(Clone, Debug, clap::Args)]
 pub struct EvidenceArgs {
     /// What happened and why; `-` reads it from standard input
@@ -28,7 +27,6 @@ pub struct EvidenceArgs {
     pub files: Vec<PathBuf>,
 }
 
-/// A document that the service has stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stored {
     pub hash: ResultHash,

@@ -182,7 +182,6 @@ fn csv_text(text: &str) -> String {
     if text.contains([',', '"', ';', '|']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
 
-/// Which executions.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct FilterArgs {
     /// Only this status: completed, failed, disputed, running or pending

@@ -33,15 +33,10 @@ fn parse(bytes: &[u8]) -> Result<Keypair, &'static str> {
     Keypair::try_from(numbers.as_slice()).map_err(|_| not_a_pair)
 }
 
-/// The file's text.
-pub fn text_of(keypair: &Keypair) -> anyhow::Result<Vec<u8>> {
-    Ok(serde_json::to_vec(&keypair.to_bytes().to_vec())?)
-}
-
 /// Makes a key pair and writes it to a file that must not exist yet.
 pub fn create(path: &Path) -> anyhow::Result<Keypair> {
     let keypair = Keypair::new();
-    match private_file::write_new(path, &text_of(&keypair)?) {
+    match private_file::write_new(path, &serde_json::to_vec(&keypair.to_bytes().to_vec())?) {
         Ok(()) => Ok(keypair),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             bail!("{} exists and is not replaced; name another file with --out", path.display())

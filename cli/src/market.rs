@@ -27,7 +27,6 @@ pub struct Market {
     pub config: Config,
 }
 
-/// What a wallet has of USDC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UsdcHolding {
     /// False: the wallet has no USDC account.
@@ -94,12 +93,10 @@ impl Market {
         self.find(address).await?.with_context(|| format!("there is no agent {address} on this chain"))
     }
 
-    /// The execution whose record has this address.
     pub async fn execution(&self, address: &Pubkey) -> anyhow::Result<Execution> {
         self.find(address).await?.with_context(|| format!("there is no execution record {address} on this chain"))
     }
 
-    /// The profile of a creator, if there is one.
     pub async fn profile(&self, creator: &Pubkey) -> anyhow::Result<Option<CreatorProfile>> {
         self.find(&self.addresses().creator_profile(creator)).await
     }
@@ -111,23 +108,19 @@ impl Market {
         Ok(agents)
     }
 
-    /// All grants of a wallet.
     pub async fn grants_of(&self, wallet: &Pubkey) -> anyhow::Result<Vec<SpendingGrant>> {
         let grants = self.accounts(SpendingGrant::SPACE, Some((0, wallet))).await?;
         Ok(grants.into_iter().map(|(_, grant)| grant).collect())
     }
 
-    /// All disputes that are on chain.
     pub async fn disputes(&self) -> anyhow::Result<Vec<(Pubkey, Dispute)>> {
         self.accounts(Dispute::SPACE, None).await
     }
 
-    /// All disputes about one agent.
     pub async fn disputes_about(&self, agent: &Pubkey) -> anyhow::Result<Vec<(Pubkey, Dispute)>> {
         self.accounts(Dispute::SPACE, Some((1, agent))).await
     }
 
-    /// All disputes that a wallet raised.
     pub async fn disputes_by(&self, caller: &Pubkey) -> anyhow::Result<Vec<(Pubkey, Dispute)>> {
         self.accounts(Dispute::SPACE, Some((2, caller))).await
     }
@@ -179,7 +172,6 @@ impl Market {
         Ok(self.chain.account(address).await?.value.map_or(0, |account| account.lamports))
     }
 
-    /// Whether an account exists.
     pub async fn exists(&self, address: &Pubkey) -> anyhow::Result<bool> {
         Ok(self.chain.account(address).await?.value.is_some())
     }

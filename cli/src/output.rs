@@ -30,7 +30,6 @@ macro_rules! note {
 
 pub(crate) use {note, say};
 
-/// One line on standard output.
 pub fn line(text: fmt::Arguments<'_>) {
     put(&printable(&text.to_string()));
 }
@@ -42,7 +41,6 @@ fn put(text: &str) {
     }
 }
 
-/// One line on standard error.
 #[allow(clippy::print_stderr, reason = "the one place that does")]
 pub fn error_line(text: fmt::Arguments<'_>) {
     eprintln!("{}", printable(&text.to_string()));
@@ -73,7 +71,6 @@ pub fn question(text: &str) -> io::Result<()> {
     io::Write::flush(&mut io::stderr())
 }
 
-/// Prints one JSON value to standard output.
 pub fn json(value: &impl Serialize) -> anyhow::Result<()> {
     line(format_args!("{}", json_text(value)?));
     Ok(())
@@ -122,7 +119,6 @@ pub fn pairs(rows: &[(&str, String)]) -> String {
     aligned(&rows)
 }
 
-/// A table with a line of headings.
 pub fn table(headings: &[&str], rows: Vec<Vec<String>>) -> String {
     let heading = headings.iter().map(|heading| heading.to_uppercase()).collect();
     let rows: Vec<Vec<String>> = std::iter::once(heading).chain(rows).collect();

@@ -84,17 +84,19 @@ fn sync_folder_of(path: &Path) -> io::Result<()> {
 
 /// The whole file; `None` if there is none.
 pub fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let mut bytes = Vec::new();
-    file.take(MAX_BYTES.saturating_add(1)).read_to_end(&mut bytes)?;
-    if u64::try_from(bytes.len()).is_ok_and(|length| length > MAX_BYTES) {
-        return Err(io::Error::other(format!("longer than {MAX_BYTES} bytes")));
+    match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        file => read_bounded(file?, MAX_BYTES).map(Some),
     }
-    Ok(Some(bytes))
+}
+
+pub fn read_bounded(source: impl Read, most_bytes: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    source.take(most_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
+    match u64::try_from(bytes.len()) {
+        Ok(length) if length <= most_bytes => Ok(bytes),
+        _ => Err(io::Error::other(format!("longer than {most_bytes} bytes"))),
+    }
 }
 
 /// The JSON files of a folder; none if there is no folder.
@@ -124,7 +126,6 @@ fn remove_one(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether other users of the machine may read the file.
 pub fn is_open_to_others(path: &Path) -> io::Result<bool> {
     Ok(fs::metadata(path)?.permissions().mode() & FOREIGN_BITS != 0)
 }

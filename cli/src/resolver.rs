@@ -106,7 +106,7 @@ async fn decide(arguments: &StatementArgs, settings: &Settings, upheld_with: Opt
     sender.finish(plan, &format!("the dispute is {name}; the reasons are {}", stored.uri), more).await
 }
 
-/// What the chain would refuse, said before the reasons are stored.
+/// The program refuses the same. This check comes before the reasons are stored.
 async fn refuse_what_cannot_be(sender: &Sender, case: &Case, upheld_with: Option<UsdcBase>) -> anyhow::Result<()> {
     let resolver = sender.market.config.resolver;
     if resolver != sender.wallet() {

@@ -60,7 +60,6 @@ pub fn tiers_of(tiers: &[CollateralTier]) -> Result<[CollateralTier; COLLATERAL_
     Ok(collateral_tiers)
 }
 
-/// A price as people write it.
 pub fn price_of(tier: &CollateralTier) -> String {
     if tier.max_price == u64::MAX { "max".to_owned() } else { UsdcBase(tier.max_price).to_string() }
 }
@@ -159,7 +158,7 @@ pub async fn apply_roles(arguments: &SendArgs, settings: &Settings) -> anyhow::R
     sender.finish(plan, "the announced roles are in office", json!({})).await
 }
 
-/// Until when an announcement can be applied, or why not now, as its continuation of "it". `from`: 0 if there is none.
+/// Until when an announcement can be applied, or why not now; the text continues "it". `from`: 0 without announcement.
 pub fn due(from: i64, now: i64) -> Result<String, String> {
     let lapses = from.saturating_add(Config::ANNOUNCEMENT_LIFE_S);
     match from {

@@ -127,14 +127,13 @@ fn rows_of(config: &Config) -> Vec<(&'static str, String)> {
     roles.chain(status::lines_of(&config.parameters)).collect()
 }
 
-/// What is not as it should be, in words.
 fn differences(found: &Config, wanted: &Config) -> Vec<String> {
     let pairs = rows_of(found).into_iter().zip(rows_of(wanted));
     let different = pairs.filter(|(found, wanted)| found != wanted);
     different.map(|((name, found), (_, wanted))| format!("{name}: {found} instead of {wanted}")).collect()
 }
 
-/// Safe to repeat: transactions of earlier runs are followed to their end first, and then the chain says what is there.
+/// A repeated run is safe: it follows the transactions of earlier runs to their end, and then reads the chain.
 pub async fn run(arguments: &InitArgs, settings: &Settings) -> anyhow::Result<()> {
     let expected = |wallet: &Pubkey, program| Ok(arguments.initialization(settings.network, wallet, program)?.config());
     let sender = Sender::open_before_setup(settings, &arguments.send, expected).await?;
@@ -197,7 +196,6 @@ async fn complete(sender: &Sender, wanted: &Initialization, more: serde_json::Va
     sender.finish(plan, "the marketplace is set up, and the USDC accounts are there again", more).await
 }
 
-/// What to do about it.
 fn with_advice(error: DeploymentError) -> anyhow::Error {
     let advice = match &error {
         DeploymentError::NotAuthority { .. } => "name its key pair with --keypair",

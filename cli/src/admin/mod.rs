@@ -107,7 +107,7 @@ pub async fn run(command: AdminCommand, settings: &Settings) -> anyhow::Result<(
     }
 }
 
-/// The admin, or an error that names it.
+/// Fails with the name of the admin if the wallet is another one.
 async fn open(settings: &Settings, send: &SendArgs) -> anyhow::Result<Sender> {
     let sender = Sender::open(settings, send, Role::Admin).await?;
     let admin = sender.market.config.admin;

@@ -43,7 +43,6 @@ pub async fn status(arguments: &ChainReadArgs, settings: &Settings) -> anyhow::R
     Ok(())
 }
 
-/// Who holds which role of a deployment.
 pub fn roles_of(config: &Config) -> [(&'static str, Pubkey); 6] {
     [
         ("admin", config.admin),

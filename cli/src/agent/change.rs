@@ -22,10 +22,9 @@ use crate::{
     transaction::{Plan, Sender},
 };
 
-/// Receives what is paid out; it may have been closed.
+/// Receives what is paid out; the owner may have closed it.
 const YOUR_ACCOUNT: &str = "your USDC account";
 
-/// One of your agents.
 #[derive(Clone, Debug, clap::Args)]
 pub struct OwnArgs {
     /// Address of the agent, or its index among your agents
@@ -192,7 +191,7 @@ async fn rent_of(sender: &Sender, agent: &Pubkey) -> anyhow::Result<u64> {
     Ok(found.into_iter().flatten().fold(0, |sum, account| account.lamports.saturating_add(sum)))
 }
 
-/// Says everything that still stands in the way, and when it is over.
+/// Names everything that still locks the collateral, and until when.
 fn refuse_while_claimed(agent: &AgentListed, now: i64) -> anyhow::Result<()> {
     let claims = claims_on(agent, now);
     if !claims.is_empty() {

@@ -12,18 +12,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::private_file;
 
-/// The file's name in the folder of an agent.
 pub const FILE_NAME: &str = "agent.lock.toml";
 const HEADER: &str = "# Written by `crtx agent publish`: the listing of this folder on each network.\n\n";
 
-/// The listings of a folder, by network.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Lock {
     networks: BTreeMap<String, Listed>,
 }
 
-/// The listing of a folder on one network.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Listed {
@@ -45,7 +42,6 @@ impl Lock {
         }
     }
 
-    /// The folder's listing of that creator on that network.
     pub fn listed(&self, network: &str, creator: &str) -> Option<&Listed> {
         self.networks.get(network).filter(|listed| listed.creator == creator)
     }

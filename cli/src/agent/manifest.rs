@@ -15,14 +15,11 @@ use solana_signer::Signer;
 
 use crate::keypair_file;
 
-/// The file's name in the folder of an agent.
 pub const FILE_NAME: &str = "agent.toml";
 const DEFAULT_TIMEOUT_S: u32 = 60;
 
-/// An agent as its creator describes it.
 #[derive(Debug)]
 pub struct Manifest {
-    /// The folder of the file.
     pub folder: PathBuf,
     pub metadata: Metadata,
     /// The metadata document in its RFC 8785 form.
@@ -36,7 +33,6 @@ pub struct Manifest {
     pub test: TestCalls,
 }
 
-/// Calls that test the creator's service.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TestCalls {
@@ -142,7 +138,6 @@ impl Manifest {
         })
     }
 
-    /// The SHA-256 of the metadata document.
     pub fn document_hash(&self) -> ResultHash {
         ResultHash::of(&self.document)
     }

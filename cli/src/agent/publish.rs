@@ -114,7 +114,7 @@ impl Publishing<'_> {
         Ok(is_own.then_some((agent, listing)))
     }
 
-    /// Tests the service. A failed test ends the run, unless it is forced.
+    /// A failed test stops the run, unless it is forced.
     async fn test(&self) -> anyhow::Result<()> {
         let report = match test::report(self.manifest, self.settings.network).await {
             Ok(report) => report,
@@ -135,7 +135,7 @@ impl Publishing<'_> {
         Ok(())
     }
 
-    /// Uploads the document. The service checks it as it will when it shows the agent.
+    /// Uploads the document. The service checks it now as it does later, before it shows the agent.
     async fn upload(&self) -> anyhow::Result<()> {
         let document: Value = serde_json::from_slice(&self.manifest.document)?;
         let stored: Value = self.service.post("/v1/metadata", &document).await.context("the document was not taken")?;

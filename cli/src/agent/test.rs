@@ -33,7 +33,6 @@ pub async fn run(path: &Path, output: OutputArgs, settings: &Settings) -> anyhow
     Ok(())
 }
 
-/// Tests the service that a manifest describes.
 pub async fn report(manifest: &Manifest, network: Network) -> anyhow::Result<Report> {
     let policy = match network {
         Network::Local => OutboundPolicy::LOCAL,

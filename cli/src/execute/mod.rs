@@ -71,7 +71,6 @@ fn parse_idempotency_key(text: &str) -> Result<String, String> {
     if good { Ok(text.to_owned()) } else { Err(format!("1 to {MAX_KEY_CHARS} visible ASCII characters are accepted")) }
 }
 
-/// One call, as it is asked for.
 pub struct Call {
     pub agent: Pubkey,
     pub task: String,

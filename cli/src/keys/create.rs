@@ -117,7 +117,8 @@ async fn check_name_is_free(service: &Asker, name: &str) -> anyhow::Result<()> {
 async fn grant(arguments: &CreateArgs, sender: &Sender, session_key: &Pubkey) -> anyhow::Result<()> {
     let market = &sender.market;
     let funds = Funds::read(market, &sender.wallet()).await?;
-    if funds.grant_of(session_key).is_some_and(|grant| is_as_wanted(arguments, grant)) && funds.short().0 == 0 {
+    let is_granted = funds.grant_of(session_key).is_some_and(|grant| is_as_wanted(arguments, grant));
+    if is_granted && funds.needed(None) <= funds.usdc.approved {
         return Ok(());
     }
     let args = GrantSpendingArgs {
@@ -151,7 +152,6 @@ fn is_as_wanted(arguments: &CreateArgs, grant: &SpendingGrant) -> bool {
         && grant.allowed_agents() == arguments.agents.as_slice()
 }
 
-/// Shows the key, once.
 fn show(arguments: &CreateArgs, pending: &PendingKey, registered: Value) -> anyhow::Result<()> {
     let key = pending.key.reveal();
     if arguments.send.output.json {

@@ -21,13 +21,11 @@ pub struct Funds {
 }
 
 impl Funds {
-    /// Reads the wallet's USDC account and all of its grants.
     pub async fn read(market: &Market, wallet: &Pubkey) -> anyhow::Result<Self> {
         let (usdc, grants) = (market.usdc_of(wallet).await?, market.grants_of(wallet).await?);
         Ok(Self { grants, usdc, now_unix_s: market.now().await? })
     }
 
-    /// The grant of one key.
     pub fn grant_of(&self, session_key: &Pubkey) -> Option<&SpendingGrant> {
         self.grants.iter().find(|grant| grant.session_key == *session_key)
     }
@@ -84,11 +82,6 @@ impl Funds {
         }
         plan
     }
-
-    /// How much the approval is below what the keys may still spend.
-    pub fn short(&self) -> UsdcBase {
-        UsdcBase(self.needed(None).0.saturating_sub(self.usdc.approved.0))
-    }
 }
 
 /// Neither revoked nor expired. The last second counts.
@@ -126,7 +119,6 @@ mod tests {
         let funds = Funds { grants, usdc: approved(300), now_unix_s: 50 };
         assert_eq!(funds.needed(None), UsdcBase(340));
         assert_eq!(funds.needed(Some(&Pubkey::new_from_array([1; 32]))), UsdcBase(40));
-        assert_eq!(funds.short(), UsdcBase(40));
         assert_eq!(funds.live_keys(), 3, "one of them has spent all");
     }
 

@@ -47,7 +47,6 @@ async fn keys(service: &Asker) -> anyhow::Result<Value> {
     Ok(whole)
 }
 
-/// The keys in an answer of the API.
 fn of_page(page: &Value) -> impl Iterator<Item = &Value> {
     page.get("keys").and_then(Value::as_array).into_iter().flatten()
 }
@@ -59,7 +58,7 @@ pub async fn named(service: &Asker, name: &str) -> anyhow::Result<Vec<Value>> {
     Ok(of_page(&whole).filter(is_meant).cloned().collect())
 }
 
-/// Revokes a key at the service. A key that is revoked already, or that the service does not know, is fine.
+/// Revokes a key at the service, which may have revoked it before or not know it.
 pub async fn revoke(service: &Asker, session_key: &Pubkey) -> anyhow::Result<()> {
     let answer = service.send(service.api.request(Method::DELETE, &format!("/v1/keys/{session_key}"))).await?;
     match answer.status {

@@ -180,17 +180,17 @@ impl Sender {
         }
     }
 
-    /// Sends it and says what is so then, in words or with `--json` with `more`.
+    /// Sends the plan and prints the new state: `text`, or with `--json` the members of `more`.
     pub async fn finish(&self, plan: Plan, text: &str, more: Value) -> anyhow::Result<()> {
         self.say(Some(self.send(plan).await?), text, more)
     }
 
-    /// Says what is so already.
+    /// Prints the state, which needs no transaction.
     pub fn nothing_to_do(&self, text: &str, more: Value) -> anyhow::Result<()> {
         self.say(None, text, more)
     }
 
-    /// `sent`: the transaction that made it so.
+    /// `sent`: the transaction that changed the state.
     pub fn say(&self, sent: Option<Sent>, text: &str, more: Value) -> anyhow::Result<()> {
         let mut all = match sent {
             Some(Sent { signature, slot }) => json!({"transaction": signature.to_string(), "slot": slot}),

@@ -108,7 +108,7 @@ fn stated_hash(evidence: &Evidence) -> Result<ResultHash, String> {
     evidence.claims.result_hash.ok_or_else(|| "the record states no result hash".to_owned())
 }
 
-/// What a check needs, which another check reports if it is missing.
+/// What a check needs. If it is missing, another check reports it.
 fn known<T>(found: &Result<T, String>) -> Result<&T, String> {
     found.as_ref().map_err(|problem| format!("not checked: {problem}"))
 }

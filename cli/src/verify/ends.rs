@@ -16,7 +16,6 @@ use super::transactions::{History, Seen};
 /// What the opening instruction says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opening {
-    /// The transaction.
     pub signature: String,
     /// SHA-256 of the request.
     pub request_hash: [u8; 32],
@@ -24,7 +23,6 @@ pub struct Opening {
     pub terms_hash: Option<[u8; 32]>,
 }
 
-/// The transaction that opened the record.
 pub async fn opening(history: &mut History<'_>, times: &[i64], program_id: &Pubkey) -> anyhow::Result<Opening> {
     let record = history.address;
     let found = history.first(times, |signature, transaction| {

@@ -50,7 +50,6 @@ pub struct ContentCopy {
     pub source: String,
 }
 
-/// Where the content comes from.
 #[derive(Clone, Debug)]
 pub enum ContentSource {
     /// The record's `ipfs_url`.
