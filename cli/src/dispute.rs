@@ -18,7 +18,7 @@ use crate::{
     asker::Asker,
     case::Case,
     content,
-    evidence::{self, EvidenceArgs, Stored},
+    evidence::{self, EvidenceArgs},
     execution_ref::ExecutionRef,
     market::Market,
     output::{self, note, pairs, printable, quoted, say, table, time},
@@ -87,11 +87,20 @@ async fn open(arguments: &StatementArgs, settings: &Settings) -> anyhow::Result<
     check(&sender, &execution).await?;
     let asker = Asker::wallet(settings, &arguments.service, &sender.keypair)?;
     let stored = evidence::store(&asker, &document).await?;
-    let plan = plan(&sender, &record, &execution, &stored);
+    let (id, wallet) = (Uuid::from_bytes(execution.execution_id), sender.wallet());
+    let args = OpenDisputeArgs { evidence_hash: stored.hash.0, evidence_uri: stored.uri.clone() };
+    let open = sender.market.instructions.open_dispute(&wallet, &wallet, &execution.agent, &record, args);
+    let plan = Plan::new(format!("Dispute the execution {id}"), vec![open])
+        .effect(format!(
+            "If the resolver upholds it, you get up to {} USDC back from the creator's collateral.",
+            UsdcBase(execution.amount)
+        ))
+        .effect(format!("The evidence {} is public: its hash stands on chain.", stored.uri))
+        .creates("the dispute, which comes back with the record", Dispute::SPACE);
     let more = json!({
         "dispute": sender.market.addresses().dispute(&record).to_string(),
         "execution_record": record.to_string(),
-        "execution_id": Uuid::from_bytes(execution.execution_id),
+        "execution_id": id,
         "evidence_hash": stored.hash.to_string(),
         "evidence_uri": stored.uri,
     });
@@ -116,20 +125,6 @@ async fn check(sender: &Sender, execution: &Execution) -> anyhow::Result<()> {
     let until = execution.finished_at_unix_s.saturating_add(i64::from(execution.dispute_window_s));
     ensure!(sender.market.now().await? <= until, "the dispute window ended at {}", time(until));
     Ok(())
-}
-
-fn plan(sender: &Sender, record: &Pubkey, execution: &Execution, stored: &Stored) -> Plan {
-    let wallet = sender.wallet();
-    let args = OpenDisputeArgs { evidence_hash: stored.hash.0, evidence_uri: stored.uri.clone() };
-    let open = sender.market.instructions.open_dispute(&wallet, &wallet, &execution.agent, record, args);
-    let id = Uuid::from_bytes(execution.execution_id);
-    Plan::new(format!("Dispute the execution {id}"), vec![open])
-        .effect(format!(
-            "If the resolver upholds it, you get up to {} USDC back from the creator's collateral.",
-            UsdcBase(execution.amount)
-        ))
-        .effect(format!("The evidence {} is public: its hash stands on chain.", stored.uri))
-        .creates("the dispute, which comes back with the record", Dispute::SPACE)
 }
 
 async fn answer(arguments: &StatementArgs, settings: &Settings) -> anyhow::Result<()> {

@@ -54,10 +54,9 @@ async fn plan(sender: &Sender, record: &Pubkey, execution: &Execution) -> anyhow
         grant: execution.grant(),
         refund_token,
     };
-    let plan = Plan::new(format!("Refund the execution {record}"), vec![])
+    let refund = market.instructions.refund_expired_execution(None, &refund);
+    let plan = Plan::new(format!("Refund the execution {record}"), vec![refund])
         .effect("Its deadline has passed, so the whole price returns to the caller.")
         .moves(execution.amount, "the escrow of the agent", format!("the caller {caller}"));
-    let mut plan = sender.with_usdc_account(plan, &caller, "the caller's USDC account").await?;
-    plan.instructions.push(market.instructions.refund_expired_execution(None, &refund));
-    Ok(plan)
+    sender.with_usdc_account(plan, &caller, "the caller's USDC account").await
 }

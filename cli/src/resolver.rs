@@ -140,15 +140,12 @@ async fn plan(sender: &Sender, case: &Case, upheld_with: Option<UsdcBase>, store
     let insurance = market.config.insurance_owner;
     let resolve = market.instructions.resolve_dispute(&sender.wallet(), &agent, &record, &caller, &insurance, args);
     let verb = if upheld_with.is_some() { "Uphold" } else { "Reject" };
-    let mut plan = Plan::new(format!("{verb} the dispute about the execution {}", case.id()), vec![])
+    let plan = Plan::new(format!("{verb} the dispute about the execution {}", case.id()), vec![resolve])
         .effect(format!("The decision is final. Its reasons are {}.", stored.uri));
-    plan = if upheld_with.is_some() {
-        upheld(sender, plan, case, slash).await?
-    } else {
-        plan.effect("The execution stays completed; the creator keeps the price and the collateral.")
-    };
-    plan.instructions.push(resolve);
-    Ok(plan)
+    match upheld_with {
+        Some(_) => upheld(sender, plan, case, slash).await,
+        None => Ok(plan.effect("The execution stays completed; the creator keeps the price and the collateral.")),
+    }
 }
 
 /// What a slash means for both sides.

@@ -194,7 +194,8 @@ async fn plan(
         tokens_used: proven.tokens_used,
     };
     let split = execution.split().context("the amount of the record does not split")?;
-    let plan = Plan::new(format!("Settle the execution {record}"), vec![])
+    let complete = market.instructions.complete_execution(&wallet, &settlement);
+    let plan = Plan::new(format!("Settle the execution {record}"), complete.to_vec())
         .effect(format!("The result {} counts as delivered.", proven.hash))
         .effect(if wallet == execution.caller {
             "A call that its caller settles cannot be disputed."
@@ -205,9 +206,7 @@ async fn plan(
         .moves(split.platform, "the escrow of the agent", "the treasury");
     let plan = sender.with_usdc_account(plan, &agent.creator, "the creator's USDC account").await?;
     let treasury = &market.config.treasury_owner;
-    let mut plan = sender.with_usdc_account(plan, treasury, "the treasury's USDC account").await?;
-    plan.instructions.extend(market.instructions.complete_execution(&wallet, &settlement));
-    Ok(plan)
+    sender.with_usdc_account(plan, treasury, "the treasury's USDC account").await
 }
 
 /// The settlement stands without it, so a failure is a warning with what to do.

@@ -151,10 +151,13 @@ pub async fn withdraw(arguments: &OwnArgs, settings: &Settings) -> anyhow::Resul
         return sender.nothing_to_do(&format!("{address} holds no collateral any more"), more);
     }
     refuse_while_claimed(&agent, sender.market.now().await?)?;
-    let plan = Plan::new(format!("Withdraw the collateral of the agent {address}"), vec![]);
-    let mut plan = sender.with_usdc_account(plan, &sender.wallet(), YOUR_ACCOUNT).await?;
-    plan.instructions.push(sender.market.instructions.withdraw_collateral(&sender.wallet(), &address));
-    let plan = plan.moves(agent.collateral, "the collateral of the agent", "your wallet");
+    let withdraw = sender.market.instructions.withdraw_collateral(&sender.wallet(), &address);
+    let plan = Plan::new(format!("Withdraw the collateral of the agent {address}"), vec![withdraw]).moves(
+        agent.collateral,
+        "the collateral of the agent",
+        "your wallet",
+    );
+    let plan = sender.with_usdc_account(plan, &sender.wallet(), YOUR_ACCOUNT).await?;
     let text = format!("{amount} USDC are back in your wallet; close the accounts with: crtx agent close {address}");
     sender.finish(plan, &text, more).await
 }
@@ -175,20 +178,16 @@ pub async fn close(arguments: &OwnArgs, settings: &Settings) -> anyhow::Result<(
             UsdcBase(agent.collateral)
         );
     }
-    let rent = rent_of(&sender, &address).await?;
-    let plan = Plan::new(format!("Close the agent {address}"), vec![])
+    let addresses = sender.market.addresses();
+    let accounts = [address, addresses.escrow(&address), addresses.collateral(&address)];
+    let accounts = sender.market.chain.accounts(&accounts).await?.value;
+    let rent = accounts.into_iter().flatten().fold(0, |sum, account| account.lamports.saturating_add(sum));
+    let close = sender.market.instructions.close_agent(&sender.wallet(), &address);
+    let plan = Plan::new(format!("Close the agent {address}"), vec![close])
         .effect(format!("Its three accounts are deleted and {} SOL of rent return to your wallet.", sol(rent)))
         .effect("Its totals are added to your creator profile.");
-    let mut plan = sender.with_usdc_account(plan, &sender.wallet(), YOUR_ACCOUNT).await?;
-    plan.instructions.push(sender.market.instructions.close_agent(&sender.wallet(), &address));
+    let plan = sender.with_usdc_account(plan, &sender.wallet(), YOUR_ACCOUNT).await?;
     sender.finish(plan, &format!("{address} is closed"), more).await
-}
-
-async fn rent_of(sender: &Sender, agent: &Pubkey) -> anyhow::Result<u64> {
-    let addresses = sender.market.addresses();
-    let accounts = [*agent, addresses.escrow(agent), addresses.collateral(agent)];
-    let found = sender.market.chain.accounts(&accounts).await?.value;
-    Ok(found.into_iter().flatten().fold(0, |sum, account| account.lamports.saturating_add(sum)))
 }
 
 /// Names everything that still locks the collateral, and until when.

@@ -15,11 +15,8 @@ use crate::private_file;
 pub const FILE_NAME: &str = "agent.lock.toml";
 const HEADER: &str = "# Written by `crtx agent publish`: the listing of this folder on each network.\n\n";
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Lock {
-    networks: BTreeMap<String, Listed>,
-}
+/// The listings of a folder, by the name of the network.
+pub type Lock = BTreeMap<String, Listed>;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -31,28 +28,22 @@ pub struct Listed {
     pub confirmed: bool,
 }
 
-impl Lock {
-    /// Reads the file; an empty lock if there is none.
-    pub fn read(folder: &Path) -> anyhow::Result<Self> {
-        let path = path(folder);
-        match fs::read_to_string(&path) {
-            Ok(text) => toml::from_str(&text).with_context(|| format!("{} is damaged", path.display())),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
-            Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
-        }
+/// Reads the file; an empty lock if there is none.
+pub fn read(folder: &Path) -> anyhow::Result<Lock> {
+    let path = path(folder);
+    match fs::read_to_string(&path) {
+        Ok(text) => toml::from_str(&text).with_context(|| format!("{} is damaged", path.display())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Lock::default()),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
     }
+}
 
-    pub fn listed(&self, network: &str, creator: &str) -> Option<&Listed> {
-        self.networks.get(network).filter(|listed| listed.creator == creator)
-    }
-
-    /// Notes the listing of a network, and writes the file as a whole.
-    pub fn note(&mut self, folder: &Path, network: &str, listed: Listed) -> anyhow::Result<()> {
-        self.networks.insert(network.to_owned(), listed);
-        let path = path(folder);
-        let text = format!("{HEADER}{}", toml::to_string(self)?);
-        private_file::write(&path, text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
-    }
+/// Notes the listing of a network, and writes the file as a whole.
+pub fn note(lock: &mut Lock, folder: &Path, network: &str, listed: Listed) -> anyhow::Result<()> {
+    lock.insert(network.to_owned(), listed);
+    let path = path(folder);
+    let text = format!("{HEADER}{}", toml::to_string(lock)?);
+    private_file::write(&path, text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn path(folder: &Path) -> PathBuf {
@@ -70,20 +61,19 @@ mod tests {
     #[test]
     fn each_network_keeps_its_listing() {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut lock = Lock::read(folder.path()).expect("none yet");
-        lock.note(folder.path(), "local", listed("creator", 1)).expect("written");
-        lock.note(folder.path(), "devnet", listed("creator", 2)).expect("written");
-        let lock = Lock::read(folder.path()).expect("written before");
-        assert_eq!(lock.listed("local", "creator"), Some(&listed("creator", 1)));
-        assert_eq!(lock.listed("devnet", "creator"), Some(&listed("creator", 2)));
-        assert_eq!(lock.listed("devnet", "somebody else"), None);
-        assert_eq!(lock.listed("mainnet", "creator"), None);
+        let mut lock = read(folder.path()).expect("none yet");
+        note(&mut lock, folder.path(), "local", listed("creator", 1)).expect("written");
+        note(&mut lock, folder.path(), "devnet", listed("creator", 2)).expect("written");
+        let lock = read(folder.path()).expect("written before");
+        assert_eq!(lock.get("local"), Some(&listed("creator", 1)));
+        assert_eq!(lock.get("devnet"), Some(&listed("creator", 2)));
+        assert_eq!(lock.get("mainnet"), None);
     }
 
     #[test]
     fn a_damaged_file_is_an_error_and_not_a_new_listing() {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join(FILE_NAME), "local = 1").expect("written");
-        assert!(Lock::read(folder.path()).expect_err("damaged").to_string().contains("is damaged"));
+        assert!(read(folder.path()).expect_err("damaged").to_string().contains("is damaged"));
     }
 }

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use solana_pubkey::Pubkey;
 
 use super::{
-    lock::{Listed, Lock},
+    lock::{self, Listed, Lock},
     manifest::Manifest,
     test,
 };
@@ -89,9 +89,10 @@ struct Publishing<'a> {
 
 impl Publishing<'_> {
     async fn run(&self) -> anyhow::Result<Published> {
-        let lock = Lock::read(&self.manifest.folder)?;
+        let lock = lock::read(&self.manifest.folder)?;
         let creator = self.sender.wallet().to_string();
-        if let Some(listed) = lock.listed(self.settings.network.name(), &creator).cloned()
+        let listed = lock.get(self.settings.network.name()).filter(|listed| listed.creator == creator);
+        if let Some(listed) = listed.cloned()
             && let Some((agent, listing)) = self.own_listing(&listed).await?
         {
             return self.update(lock, listed, agent, &listing).await;
@@ -154,9 +155,9 @@ impl Publishing<'_> {
         let agent = sender.market.addresses().agent(&creator, index);
         let listed = |confirmed| Listed { agent_id: agent.to_string(), creator: creator.to_string(), index, confirmed };
         let network = self.settings.network.name();
-        lock.note(&manifest.folder, network, listed(false))?;
+        lock::note(&mut lock, &manifest.folder, network, listed(false))?;
         let sent = sender.send(self.listing_plan(index, profile.is_none())?).await?;
-        lock.note(&manifest.folder, network, listed(true))?;
+        lock::note(&mut lock, &manifest.folder, network, listed(true))?;
         Ok((agent, "listed", Some(sent.signature.to_string())))
     }
 
@@ -203,7 +204,7 @@ impl Publishing<'_> {
     ) -> anyhow::Result<Published> {
         if !listed.confirmed {
             let confirmed = Listed { confirmed: true, ..listed };
-            lock.note(&self.manifest.folder, self.settings.network.name(), confirmed)?;
+            lock::note(&mut lock, &self.manifest.folder, self.settings.network.name(), confirmed)?;
         }
         let (change, sentences) = difference(listing, self.manifest);
         if sentences.is_empty() {

@@ -4,6 +4,7 @@
 use agent_marketplace::state::ExecutionRecord;
 use anyhow::{Context, ensure};
 use crtx_chain::{Execution, instructions::Opening};
+use crtx_http::offload::{Offload, OffloadConfig};
 use crtx_protocol::{execution_id, request_hash, usdc::UsdcBase};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -110,10 +111,9 @@ async fn check_parameters(api: &Api, call: &Call) -> anyhow::Result<()> {
         let schema = crtx_schema::Schema::compile(&schema).context("the agent's input_schema is not accepted")?;
         schema.check(&parameters).context("the parameters do not match the agent's input_schema; nothing was charged")
     };
-    let thread = std::thread::Builder::new().stack_size(crtx_schema::limits::STACK_BYTES).spawn(check)?;
-    tokio::task::spawn_blocking(move || thread.join())
-        .await?
-        .map_err(|_| anyhow::anyhow!("the parameters could not be checked; nothing was charged"))?
+    let place = OffloadConfig { threads: 1, places: 1, stack_bytes: crtx_schema::limits::STACK_BYTES };
+    let checked = Offload::start("schema", place)?.run(check).await;
+    checked.context("the parameters could not be checked; nothing was charged")?
 }
 
 /// What a creator needs to answer without the service.

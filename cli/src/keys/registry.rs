@@ -33,13 +33,11 @@ const MAX_KEYS: usize = 10_000;
 /// All keys, as one answer of the API.
 async fn keys(service: &Asker) -> anyhow::Result<Value> {
     let mut whole: Value = service.get(&format!("/v1/keys?limit={PAGE}")).await?;
-    let count = |page: &Value| of_page(page).count();
-    let mut last = count(&whole);
-    let mut offset = last;
-    while last == PAGE && offset < MAX_KEYS {
+    for offset in (PAGE..MAX_KEYS).step_by(PAGE) {
+        if of_page(&whole).count() < offset {
+            break;
+        }
         let mut page: Value = service.get(&format!("/v1/keys?limit={PAGE}&offset={offset}")).await?;
-        last = count(&page);
-        offset = offset.saturating_add(last);
         if let (Some(Value::Array(all)), Some(Value::Array(more))) = (whole.get_mut("keys"), page.get_mut("keys")) {
             all.append(more);
         }

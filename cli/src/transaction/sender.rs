@@ -136,7 +136,9 @@ impl Sender {
         if self.market.exists(&instructions.usdc_of(owner)).await? {
             return Ok(plan);
         }
-        plan.instructions.push(create_associated_token_account(&self.wallet(), owner, &instructions.usdc_mint));
+        // Before what pays into it.
+        let create = create_associated_token_account(&self.wallet(), owner, &instructions.usdc_mint);
+        plan.instructions.insert(0, create);
         Ok(plan.creates(what, TOKEN_ACCOUNT_LEN))
     }
 

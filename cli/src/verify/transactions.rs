@@ -7,8 +7,8 @@ use crtx_chain::{
     ChainClient, CommitmentConfig,
     past::{Listed, MAX_SIGNATURES_PER_PAGE as PAGE, PastTransaction},
 };
+use futures::future::try_join_all;
 use solana_pubkey::Pubkey;
-use tokio::task::JoinSet;
 
 /// Pages that are listed of one account.
 const MOST_PAGES: usize = 100;
@@ -125,21 +125,16 @@ impl<'a> History<'a> {
 
     /// Reads those that are not known yet.
     async fn read_all(&mut self, some: &[Listed], left: &mut usize) -> anyhow::Result<()> {
-        let mut reading = JoinSet::new();
-        for Listed { signature, .. } in some.iter().filter(|listed| !self.read.contains_key(&listed.signature)) {
-            let Some(rest) = left.checked_sub(1) else { break };
-            *left = rest;
-            let (chain, signature) = (self.chain.clone(), signature.clone());
-            reading.spawn(async move {
-                let found = chain.past_transaction(CommitmentConfig::confirmed(), &signature).await?;
-                let found = found.with_context(|| format!("the RPC node lists {signature} but does not have it"))?;
-                anyhow::Ok((signature, found))
-            });
-        }
-        while let Some(read) = reading.join_next().await {
-            let (signature, transaction) = read??;
-            self.read.insert(signature, transaction);
-        }
+        let unknown = some.iter().filter(|listed| !self.read.contains_key(&listed.signature)).take(*left);
+        let unknown: Vec<String> = unknown.map(|listed| listed.signature.clone()).collect();
+        *left = left.saturating_sub(unknown.len());
+        let chain = self.chain;
+        let reading = unknown.into_iter().map(|signature| async move {
+            let found = chain.past_transaction(CommitmentConfig::confirmed(), &signature).await?;
+            let found = found.with_context(|| format!("the RPC node lists {signature} but does not have it"))?;
+            anyhow::Ok((signature, found))
+        });
+        self.read.extend(try_join_all(reading).await?);
         Ok(())
     }
 }
