@@ -21,7 +21,6 @@ const TIMEOUT: Duration = Duration::from_secs(960);
 /// Larger than every answer of the API.
 const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
 
-/// Where the API is and who asks.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ApiArgs {
     #[command(flatten)]
@@ -31,11 +30,10 @@ pub struct ApiArgs {
     pub api_key: Option<String>,
 }
 
-/// One service.
 #[derive(Clone)]
 pub struct Api {
     client: reqwest::Client,
-    base_url: String,
+    pub base_url: String,
     /// Host and where it is named, for errors.
     asked: String,
     /// The network of `crtx up` that it belongs to.
@@ -53,7 +51,7 @@ pub struct Answer {
     /// Seconds to wait before the next request.
     pub retry_after: Option<String>,
     /// Which service it is of, for errors.
-    pub asked: Option<String>,
+    pub asked: String,
 }
 
 /// A network of `crtx up` that does not run any more.
@@ -71,7 +69,6 @@ impl Api {
         Ok(Self { client, base_url, asked, run: None, takes_secrets })
     }
 
-    /// The service that the settings name.
     pub fn of(settings: &Settings, arguments: &ServiceArgs) -> anyhow::Result<Self> {
         let url = settings.url(arguments.url.as_ref())?;
         let api = Self::new(&url.value)?;
@@ -83,7 +80,7 @@ impl Api {
         Ok(Self { asked, run, takes_secrets: api.takes_secrets || arguments.allow_http, ..api })
     }
 
-    /// Fails if what is secret could be read on the way.
+    /// Fails if others could read secrets on the way.
     pub fn check_secrets(&self) -> Result<(), UsageError> {
         if self.takes_secrets {
             return Ok(());
@@ -95,11 +92,7 @@ impl Api {
         )))
     }
 
-    pub fn base_url(&self) -> &str {
-        &self.base_url
-    }
-
-    /// A request to the service, which nobody has signed.
+    /// A request without credentials.
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
         self.client.request(method, format!("{}{path}", self.base_url))
     }
@@ -125,10 +118,10 @@ impl Api {
         let (status, request_id, retry_after) = (response.status(), header("x-request-id"), header("retry-after"));
         let body = crtx_download::read(response, MAX_ANSWER_BYTES).await;
         let body = body.context("the connection ended before the answer was complete")?;
-        Ok(Answer { status, body, request_id, retry_after, asked: Some(self.asked.clone()) })
+        Ok(Answer { status, body, request_id, retry_after, asked: self.asked.clone() })
     }
 
-    /// What anybody can read.
+    /// Without credentials.
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
         self.send(self.request(Method::GET, path)).await?.json()
     }
@@ -143,10 +136,7 @@ impl Answer {
 
     pub fn success(&self) -> anyhow::Result<()> {
         if !self.status.is_success() {
-            match &self.asked {
-                Some(asked) => bail!("{}; asked {asked}", self.error_text()),
-                None => bail!("{}", self.error_text()),
-            }
+            bail!("{}; asked {}", self.error_text(), self.asked);
         }
         Ok(())
     }
@@ -183,7 +173,7 @@ mod tests {
     use super::*;
 
     fn answer(status: StatusCode, body: &[u8]) -> Answer {
-        Answer { status, body: body.to_vec(), request_id: None, retry_after: None, asked: None }
+        Answer { status, body: body.to_vec(), request_id: None, retry_after: None, asked: String::new() }
     }
 
     #[test]
@@ -239,7 +229,7 @@ mod tests {
     #[test]
     fn an_error_names_the_service_that_was_asked() {
         let answer = Answer {
-            asked: Some("127.0.0.1:8081, from the last `crtx up`".to_owned()),
+            asked: "127.0.0.1:8081, from the last `crtx up`".to_owned(),
             ..answer(StatusCode::NOT_FOUND, b"")
         };
         let error = answer.success().expect_err("no success").to_string();

@@ -1,7 +1,11 @@
 //! Arguments that several commands share.
 
-use std::path::PathBuf;
+use std::{
+    fs::File,
+    path::{Path, PathBuf},
+};
 
+use anyhow::Context;
 use clap::builder::BoolishValueParser;
 use crtx_protocol::usdc::UsdcBase;
 use solana_keypair::Keypair;
@@ -9,12 +13,14 @@ use solana_pubkey::Pubkey;
 use url::Url;
 
 use crate::{
-    keypair_file,
+    keypair_file, private_file,
     settings::{Role, Settings},
     usage::http_url,
 };
 
-/// Which chain and which deployment.
+/// Longest life of a key: ten years.
+const MAX_LIFETIME_S: i64 = 10 * 365 * 86_400;
+
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct ChainArgs {
     /// Solana RPC node
@@ -25,7 +31,6 @@ pub struct ChainArgs {
     pub program_id: Option<Pubkey>,
 }
 
-/// Which service.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct ServiceArgs {
     /// Base URL of the marketplace's API
@@ -36,7 +41,6 @@ pub struct ServiceArgs {
     pub allow_http: bool,
 }
 
-/// Which wallet.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct KeypairArgs {
     /// File with the key pair of the wallet, as the Solana CLI writes it
@@ -51,7 +55,6 @@ impl KeypairArgs {
     }
 }
 
-/// How a transaction is signed and sent.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct SendArgs {
     #[command(flatten)]
@@ -68,7 +71,6 @@ pub struct SendArgs {
     pub output: OutputArgs,
 }
 
-/// Form of the answer.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub struct OutputArgs {
     /// Print one JSON value
@@ -76,7 +78,14 @@ pub struct OutputArgs {
     pub json: bool,
 }
 
-/// What a command reads from the chain and from the service, and the form of its answer.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ChainReadArgs {
+    #[command(flatten)]
+    pub chain: ChainArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct ReadArgs {
     #[command(flatten)]
@@ -89,12 +98,29 @@ pub struct ReadArgs {
     pub output: OutputArgs,
 }
 
+/// The bytes of a file, or of standard input for `-`.
+pub fn read_input(path: &Path, most_bytes: u64) -> anyhow::Result<Vec<u8>> {
+    let read = match path.as_os_str() == "-" {
+        true => private_file::read_bounded(std::io::stdin(), most_bytes),
+        false => File::open(path).and_then(|file| private_file::read_bounded(file, most_bytes)),
+    };
+    read.with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// The text that is given, or standard input for `-`.
+pub fn read_text(argument: &str, most_bytes: u64) -> anyhow::Result<String> {
+    match argument {
+        "-" => String::from_utf8(read_input(Path::new("-"), most_bytes)?).context("standard input is not UTF-8 text"),
+        text => Ok(text.to_owned()),
+    }
+}
+
 /// Reads an amount of USDC such as `0.05`.
 pub fn usdc(text: &str) -> Result<UsdcBase, String> {
     UsdcBase::parse(text).map_err(|error| error.to_string())
 }
 
-/// The same, and more than nothing.
+/// The same, but more than 0.
 pub fn some_usdc(text: &str) -> Result<UsdcBase, String> {
     usdc(text).and_then(|amount| match amount.0 {
         0 => Err("the amount must be more than 0".to_owned()),
@@ -111,6 +137,21 @@ pub fn lamports(text: &str) -> Result<u64, String> {
         return Err(wrong());
     }
     format!("{whole}{fraction:0<9}").parse().map_err(|_| wrong())
+}
+
+/// Reads a time of days, hours or minutes such as `30d`, in seconds.
+pub fn lifetime(text: &str) -> Result<i64, String> {
+    let wrong = || "write a number and d, h or m, such as 30d, of at most ten years".to_owned();
+    let (number, unit) = text.split_at_checked(text.len().saturating_sub(1)).ok_or_else(wrong)?;
+    let seconds = match unit {
+        "d" => 86_400,
+        "h" => 3_600,
+        "m" => 60,
+        _ => return Err(wrong()),
+    };
+    let number: i64 = number.parse().map_err(|_| wrong())?;
+    let total = number.checked_mul(seconds).filter(|total| (1..=MAX_LIFETIME_S).contains(total));
+    total.ok_or_else(wrong)
 }
 
 #[cfg(test)]
@@ -135,6 +176,14 @@ mod tests {
         assert_eq!(lamports("18446744073.709551615"), Ok(u64::MAX));
         for bad in ["", ".", "1.", ".5", "-1", "1e3", "0.0000000001", "18446744073.709551616", "1,5", "+1"] {
             assert!(lamports(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_life_is_a_number_of_days_hours_or_minutes() {
+        assert_eq!((lifetime("30d"), lifetime("12h"), lifetime("1m")), (Ok(2_592_000), Ok(43_200), Ok(60)));
+        for bad in ["", "d", "0d", "-1d", "30", "30s", "1.5d", "99999d", "9223372036854775807d", "é", "3é"] {
+            assert!(lifetime(bad).is_err(), "{bad}");
         }
     }
 }

@@ -18,12 +18,11 @@ use url::Url;
 use crate::{
     api::Api,
     arguments::{ChainArgs, OutputArgs, ServiceArgs},
-    output::{self, AlreadySaid, hex},
+    output::{self, AlreadySaid},
     progress::during,
     settings::Settings,
 };
 
-/// Arguments of `crtx audit`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct AuditArgs {
     /// Print the digest of the node and compare it with nothing
@@ -45,20 +44,19 @@ pub async fn run(arguments: AuditArgs, settings: &Settings) -> anyhow::Result<()
     let rpc_url = settings.rpc_url(arguments.chain.rpc_url.as_ref())?.value;
     let program = settings.program_id(arguments.chain.program_id)?.value;
     if arguments.print {
-        let digest = during("reading every account of the program", node_digest(&rpc_url, program, 0)).await?;
-        print(&digest, arguments.output.json)?;
-        return Ok(());
+        let digest = during("reading every account of the program", node_digest(&rpc_url, program)).await?;
+        return print(&digest, arguments.output.json);
     }
     let api = Api::of(settings, &arguments.service)?;
-    let comparing = compare(&api, &rpc_url, program, std::time::Duration::from_secs(arguments.wait));
+    let comparing = compare(&api, &rpc_url, program, Duration::from_secs(arguments.wait));
     let compared = during("reading every account of the program", comparing).await?;
-    show(&compared, api.base_url(), arguments.output.json)?;
+    show(&compared, &api.base_url, arguments.output.json)?;
     ensure!(compared.verdict == Verdict::Equal, AlreadySaid);
     Ok(())
 }
 
 fn print(digest: &NodeDigest, as_json: bool) -> anyhow::Result<()> {
-    let (checksum, NodeDigest { from_slot, to_slot, accounts, .. }) = (hex(&digest.checksum), digest);
+    let (checksum, NodeDigest { from_slot, to_slot, accounts, .. }) = (hex::encode(digest.checksum), digest);
     if as_json {
         return output::json(&json!({
             "slot": to_slot, "from_slot": from_slot, "accounts": accounts, "checksum": checksum,
@@ -75,8 +73,8 @@ fn show(compared: &Compared, base_url: &str, as_json: bool) -> anyhow::Result<()
         return output::json(&json!({
             "equal": compared.verdict == Verdict::Equal,
             "verdict": compared.verdict,
-            "slot": compared.slot,
-            "node": {"accounts": compared.node.accounts, "checksum": hex(&compared.node.checksum)},
+            "slot": compared.node.to_slot,
+            "node": {"accounts": compared.node.accounts, "checksum": hex::encode(compared.node.checksum)},
             "service": {"accounts": compared.service.accounts, "checksum": compared.service.checksum},
         }));
     }
@@ -84,7 +82,7 @@ fn show(compared: &Compared, base_url: &str, as_json: bool) -> anyhow::Result<()
     Ok(())
 }
 
-/// Between two questions whether the service has reached a slot.
+/// Pause between two questions to the service.
 const ASK_EVERY: Duration = Duration::from_secs(1);
 /// Snapshots that are taken of a node that reads its parts at different slots, while accounts change.
 const SNAPSHOTS: u32 = 5;
@@ -106,19 +104,16 @@ pub enum Verdict {
     Moving,
 }
 
-/// What was compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compared {
     pub verdict: Verdict,
-    pub slot: u64,
     pub node: NodeDigest,
     pub service: ServiceDigest,
 }
 
 impl Compared {
-    /// The outcome in sentences.
     pub fn words(&self, base_url: &str) -> String {
-        let (slot, ours, theirs) = (self.slot, self.node.accounts, self.service.accounts);
+        let (slot, ours, theirs) = (self.node.to_slot, self.node.accounts, self.service.accounts);
         match self.verdict {
             Verdict::Equal => format!(
                 "{base_url} shows the chain as the node does: at finalized slot {slot} both have {ours} accounts and the \
@@ -136,7 +131,7 @@ impl Compared {
                 format!(
                     "{base_url} does not show the chain as the node does. At finalized slot {slot} the node has {ours} \
                      accounts and the digest {}, the service {theirs} accounts and the digest {}. {count}",
-                    hex(&self.node.checksum),
+                    hex::encode(self.node.checksum),
                     self.service.checksum
                 )
             }
@@ -149,29 +144,21 @@ impl Compared {
     }
 }
 
-/// The answer of a service to the question for the digest of a slot.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Asked {
-    Answered(ServiceDigest),
-    /// It has proved a later slot, and this one not.
-    Passed(String),
-}
-
 /// Asks both, and again if accounts changed between the parts of the node's answer, or if the service has not proved the
 /// slot of the node and is past it.
-pub async fn compare(api: &Api, rpc_url: &Url, program: Pubkey, wait: Duration) -> anyhow::Result<Compared> {
+async fn compare(api: &Api, rpc_url: &Url, program: Pubkey, wait: Duration) -> anyhow::Result<Compared> {
     let until = Instant::now().checked_add(wait).context("the time to wait is too long")?;
     let mut tries: u32 = 1;
     loop {
-        let node = node_digest(rpc_url, program, 0).await?;
+        let node = node_digest(rpc_url, program).await?;
         let from = service_digest(api, node.from_slot, until).await?;
         let to = match &from {
-            Asked::Answered(_) if node.from_slot != node.to_slot => service_digest(api, node.to_slot, until).await?,
+            Ok(_) if node.from_slot != node.to_slot => service_digest(api, node.to_slot, until).await?,
             from => from.clone(),
         };
         let (from, to) = match (from, to) {
-            (Asked::Answered(from), Asked::Answered(to)) => (from, to),
-            (Asked::Passed(text), _) | (_, Asked::Passed(text)) => {
+            (Ok(from), Ok(to)) => (from, to),
+            (Err(text), _) | (_, Err(text)) => {
                 if Instant::now() >= until {
                     bail!("the service states no digest of a slot that the node shows: {text}");
                 }
@@ -187,12 +174,12 @@ pub async fn compare(api: &Api, rpc_url: &Url, program: Pubkey, wait: Duration) 
     }
 }
 
-/// Reads every account, at `min_slot` or later. It holds one page at a time.
-pub async fn node_digest(rpc_url: &Url, program: Pubkey, min_slot: u64) -> anyhow::Result<NodeDigest> {
+/// Reads every account. It holds one page at a time.
+async fn node_digest(rpc_url: &Url, program: Pubkey) -> anyhow::Result<NodeDigest> {
     let urls = EndpointUrls { http: rpc_url.clone(), websocket: None };
     let node = Endpoints::new(&[urls], program, Deadlines::default())?;
     let reading = async {
-        let snapshot = node.snapshot(At::Finalized, min_slot).await?;
+        let snapshot = node.snapshot(At::Finalized, 0).await?;
         proof::node_digest::of_snapshot(&node.name(), snapshot).await
     };
     reading.await.context("the accounts of the program cannot be read from the node")
@@ -200,28 +187,29 @@ pub async fn node_digest(rpc_url: &Url, program: Pubkey, min_slot: u64) -> anyho
 
 /// A node that reads in parts shows neither slot exactly if an account changed between the two.
 fn judge(node: NodeDigest, from: ServiceDigest, to: ServiceDigest) -> Compared {
-    let ours = hex(&node.checksum);
+    let ours = hex::encode(node.checksum);
     let equal = ours == from.checksum || ours == to.checksum;
     let verdict = match (equal, from.checksum == to.checksum) {
         (true, _) => Verdict::Equal,
         (false, true) => Verdict::Different,
         (false, false) => Verdict::Moving,
     };
-    Compared { verdict, slot: node.to_slot, node, service: to }
+    Compared { verdict, node, service: to }
 }
 
-/// The digest of the service at that slot. Waits until it has proved the slot, or a later one.
-async fn service_digest(api: &Api, slot: u64, until: Instant) -> anyhow::Result<Asked> {
+/// The digest of the service at that slot. Waits until it has proved the slot, or a later one: then it says why it has
+/// none of this one.
+async fn service_digest(api: &Api, slot: u64, until: Instant) -> anyhow::Result<Result<ServiceDigest, String>> {
     let path = format!("/v1/digest/{slot}");
     loop {
         // What the service has proved is asked for first: a slot before it stays without a digest.
         let newest = newest_digest(api).await?;
         let answer = api.send(api.request(Method::GET, &path)).await?;
         if answer.status != StatusCode::NOT_FOUND {
-            return answer.json().map(Asked::Answered);
+            return answer.json().map(Ok);
         }
         if newest.is_some_and(|newest| newest >= slot) {
-            return Ok(Asked::Passed(answer.error_text()));
+            return Ok(Err(answer.error_text()));
         }
         if Instant::now() >= until {
             bail!("the service does not answer with its digest at slot {slot}: {}", answer.error_text());
@@ -249,7 +237,7 @@ mod tests {
     }
 
     fn service(slot: u64, accounts: u64, first: u8) -> ServiceDigest {
-        ServiceDigest { slot, accounts, checksum: hex(&node(0, 0, first).checksum) }
+        ServiceDigest { slot, accounts, checksum: hex::encode(node(0, 0, first).checksum) }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use agent_marketplace::state::{AgentListed, Dispute, DisputeOutcome};
 use anyhow::Context;
-use crtx_chain::{Execution, Layout};
+use crtx_chain::Execution;
 use crtx_protocol::{result_hash::ResultHash, usdc::UsdcBase};
 use serde_json::{Value, json};
 use solana_pubkey::Pubkey;
@@ -28,8 +28,7 @@ impl Case {
     /// The dispute about an execution, which may be named by the address of the dispute too.
     pub async fn find(market: &Market, execution: ExecutionRef, wallet: &Pubkey) -> anyhow::Result<Self> {
         if let ExecutionRef::Record(address) = execution
-            && let Some(account) = market.chain.account(&address).await?.value
-            && let Ok(dispute) = Dispute::decode(&account.data)
+            && let Ok(Some(dispute)) = market.find(&address).await
         {
             return Self::of(market, address, dispute).await;
         }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::{
-    arguments::{ChainArgs, KeypairArgs, OutputArgs, ServiceArgs},
+    arguments::{OutputArgs, ReadArgs},
     output::{self, say, table},
     settings::{CONFIG_FILE_NAME, Found, LocalRun, Role, Settings, Source},
     usage::UsageError,
@@ -13,25 +13,13 @@ use crate::{
 pub enum ConfigCommand {
     /// Show what commands use on this network, and where each value comes from
     #[command(after_help = "Example:\n  crtx config show --network devnet")]
-    Show(ShowArgs),
+    Show(ReadArgs),
     /// Set a value in config.toml; an empty value removes it
     #[command(after_help = "Example:\n  crtx config set devnet.rpc_url https://rpc.example")]
     Set(SetArgs),
     /// Print the path of config.toml
     #[command(after_help = "Example:\n  crtx config path")]
     Path(OutputArgs),
-}
-
-#[derive(Clone, Debug, clap::Args)]
-pub struct ShowArgs {
-    #[command(flatten)]
-    service: ServiceArgs,
-    #[command(flatten)]
-    chain: ChainArgs,
-    #[command(flatten)]
-    keypair: KeypairArgs,
-    #[command(flatten)]
-    output: OutputArgs,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -53,7 +41,7 @@ pub fn run(command: ConfigCommand, settings: &Settings) -> anyhow::Result<()> {
     }
 }
 
-fn show(arguments: &ShowArgs, settings: &Settings) -> anyhow::Result<()> {
+fn show(arguments: &ReadArgs, settings: &Settings) -> anyhow::Result<()> {
     let keypair = settings.keypair(arguments.keypair.keypair.as_deref(), Role::Wallet).ok();
     let rows = [
         ("url", settings.url(arguments.service.url.as_ref()).ok().map(text)),

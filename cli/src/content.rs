@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use crtx_protocol::{
     content::{cid_of, parse_ipfs_uri},
     result_hash::ResultHash,
@@ -21,7 +21,7 @@ pub async fn read(api: &Api, hash: &ResultHash) -> anyhow::Result<Vec<u8>> {
     let answer = api.send(api.request(Method::GET, &path)).await?;
     answer.success()?;
     if ResultHash::of(&answer.body) != *hash {
-        bail!("{}{path} has other content than its hash says", api.base_url());
+        bail!("{}{path} has other content than its hash says", api.base_url);
     }
     Ok(answer.body)
 }
@@ -35,26 +35,21 @@ pub async fn read_uri(api: &Api, uri: &str, hash: &ResultHash) -> anyhow::Result
     }
 }
 
-/// Gives the content to the service.
 pub async fn publish(api: &Api, content: &[u8]) -> anyhow::Result<()> {
     let path = format!("/ipfs/{}", cid_of(&ResultHash::of(content)));
-    let mut last = None;
-    for _ in 0..PUBLISH_ATTEMPTS {
+    let mut attempts = 1..PUBLISH_ATTEMPTS;
+    loop {
         let answer = api.send(api.request(Method::PUT, &path).body(content.to_vec())).await?;
         if answer.status.is_success() {
             return Ok(());
         }
-        let refused = answer.error_text();
-        if !may_change(answer.status) {
-            bail!("{refused}");
+        let refused = anyhow::Error::msg(answer.error_text());
+        let may_change = answer.status.is_server_error()
+            || matches!(answer.status, StatusCode::CONFLICT | StatusCode::TOO_MANY_REQUESTS);
+        match attempts.next() {
+            Some(_) if may_change => tokio::time::sleep(PUBLISH_PAUSE).await,
+            None if may_change => return Err(refused.context("the service does not take the content yet")),
+            _ => return Err(refused),
         }
-        last = Some(refused);
-        tokio::time::sleep(PUBLISH_PAUSE).await;
     }
-    Err(anyhow::Error::msg(last.unwrap_or_default())).context("the service does not take the content yet")
-}
-
-/// Whether the same request can succeed a moment later: the index may be behind the chain.
-fn may_change(status: StatusCode) -> bool {
-    status.is_server_error() || matches!(status, StatusCode::CONFLICT | StatusCode::TOO_MANY_REQUESTS)
 }

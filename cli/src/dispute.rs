@@ -18,7 +18,7 @@ use crate::{
     asker::Asker,
     case::Case,
     content,
-    evidence::{self, EvidenceArgs, Stored},
+    evidence::{self, EvidenceArgs},
     execution_ref::ExecutionRef,
     market::Market,
     output::{self, note, pairs, printable, quoted, say, table, time},
@@ -35,10 +35,23 @@ pub enum DisputeCommand {
     Open(StatementArgs),
     /// List the disputes that you raised, and those about your agents
     #[command(after_help = "Example:\n  crtx dispute list")]
-    List(ListArgs),
+    List {
+        #[command(flatten)]
+        keypair: KeypairArgs,
+        #[command(flatten)]
+        chain: ChainArgs,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
     /// Show one dispute with its evidence
     #[command(after_help = "Example:\n  crtx dispute show 165cf497-1db5-4f5e-940b-57c2e3534dea")]
-    Show(ShowArgs),
+    Show {
+        /// Execution id, or address of the record or of the dispute
+        #[arg(value_name = "EXECUTION")]
+        execution: ExecutionRef,
+        #[command(flatten)]
+        read: ReadArgs,
+    },
     /// Answer a dispute about your agent
     #[command(after_help = "Example:\n  crtx dispute answer 165cf497-1db5-4f5e-940b-57c2e3534dea --text 'As asked.'")]
     Answer(StatementArgs),
@@ -47,8 +60,8 @@ pub enum DisputeCommand {
 pub async fn run(command: DisputeCommand, settings: &Settings) -> anyhow::Result<()> {
     match command {
         DisputeCommand::Open(arguments) => open(&arguments, settings).await,
-        DisputeCommand::List(arguments) => list(&arguments, settings).await,
-        DisputeCommand::Show(arguments) => show(&arguments, settings).await,
+        DisputeCommand::List { keypair, chain, output } => list(&keypair, &chain, output, settings).await,
+        DisputeCommand::Show { execution, read } => show(execution, &read, settings).await,
         DisputeCommand::Answer(arguments) => answer(&arguments, settings).await,
     }
 }
@@ -67,25 +80,34 @@ pub struct StatementArgs {
     pub send: SendArgs,
 }
 
-pub async fn open(arguments: &StatementArgs, settings: &Settings) -> anyhow::Result<()> {
+async fn open(arguments: &StatementArgs, settings: &Settings) -> anyhow::Result<()> {
     let document = arguments.evidence.read()?;
     let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
     let (record, execution) = arguments.execution.find(&sender.market, &sender.wallet()).await?;
     check(&sender, &execution).await?;
     let asker = Asker::wallet(settings, &arguments.service, &sender.keypair)?;
     let stored = evidence::store(&asker, &document).await?;
-    let plan = plan(&sender, &record, &execution, &stored);
+    let (id, wallet) = (Uuid::from_bytes(execution.execution_id), sender.wallet());
+    let args = OpenDisputeArgs { evidence_hash: stored.hash.0, evidence_uri: stored.uri.clone() };
+    let open = sender.market.instructions.open_dispute(&wallet, &wallet, &execution.agent, &record, args);
+    let plan = Plan::new(format!("Dispute the execution {id}"), vec![open])
+        .effect(format!(
+            "If the resolver upholds it, you get up to {} USDC back from the creator's collateral.",
+            UsdcBase(execution.amount)
+        ))
+        .effect(format!("The evidence {} is public: its hash stands on chain.", stored.uri))
+        .creates("the dispute, which comes back with the record", Dispute::SPACE);
     let more = json!({
         "dispute": sender.market.addresses().dispute(&record).to_string(),
         "execution_record": record.to_string(),
-        "execution_id": Uuid::from_bytes(execution.execution_id),
+        "execution_id": id,
         "evidence_hash": stored.hash.to_string(),
         "evidence_uri": stored.uri,
     });
     sender.finish(plan, "the dispute is raised; the resolver means to answer within 72 hours", more).await
 }
 
-/// The program refuses the same things. Here a refusal has its reason, and comes before the evidence is uploaded.
+/// The program refuses the same. This check comes before the evidence is uploaded, and gives the reason.
 async fn check(sender: &Sender, execution: &Execution) -> anyhow::Result<()> {
     ensure!(
         execution.caller == sender.wallet(),
@@ -105,21 +127,7 @@ async fn check(sender: &Sender, execution: &Execution) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn plan(sender: &Sender, record: &Pubkey, execution: &Execution, stored: &Stored) -> Plan {
-    let wallet = sender.wallet();
-    let args = OpenDisputeArgs { evidence_hash: stored.hash.0, evidence_uri: stored.uri.clone() };
-    let open = sender.market.instructions.open_dispute(&wallet, &wallet, &execution.agent, record, args);
-    let id = Uuid::from_bytes(execution.execution_id);
-    Plan::new(format!("Dispute the execution {id}"), vec![open])
-        .effect(format!(
-            "If the resolver upholds it, you get up to {} USDC back from the creator's collateral.",
-            UsdcBase(execution.amount)
-        ))
-        .effect(format!("The evidence {} is public: its hash stands on chain.", stored.uri))
-        .creates("the dispute, which comes back with the record", Dispute::SPACE)
-}
-
-pub async fn answer(arguments: &StatementArgs, settings: &Settings) -> anyhow::Result<()> {
+async fn answer(arguments: &StatementArgs, settings: &Settings) -> anyhow::Result<()> {
     let document = arguments.evidence.read()?;
     let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
     let case = Case::find(&sender.market, arguments.execution, &sender.wallet()).await?;
@@ -148,35 +156,16 @@ pub async fn answer(arguments: &StatementArgs, settings: &Settings) -> anyhow::R
     sender.finish(plan, "the dispute is answered", more).await
 }
 
-#[derive(Clone, Debug, clap::Args)]
-pub struct ListArgs {
-    #[command(flatten)]
-    keypair: KeypairArgs,
-    #[command(flatten)]
-    chain: ChainArgs,
-    #[command(flatten)]
-    output: OutputArgs,
-}
-
-#[derive(Clone, Debug, clap::Args)]
-pub struct ShowArgs {
-    /// Execution id, or address of the record or of the dispute
-    #[arg(value_name = "EXECUTION")]
-    execution: ExecutionRef,
-    #[command(flatten)]
-    read: ReadArgs,
-}
-
-pub async fn list(arguments: &ListArgs, settings: &Settings) -> anyhow::Result<()> {
-    let wallet = arguments.keypair.read(settings)?.pubkey();
-    let market = Market::connect(settings, &arguments.chain).await?;
+async fn list(keypair: &KeypairArgs, chain: &ChainArgs, output: OutputArgs, settings: &Settings) -> anyhow::Result<()> {
+    let wallet = keypair.read(settings)?.pubkey();
+    let market = Market::connect(settings, chain).await?;
     let mut disputes = market.disputes_by(&wallet).await?;
     for (agent, _) in market.agents_of(&wallet).await? {
         disputes.extend(market.disputes_about(&agent).await?);
     }
     disputes.sort_by_key(|(_, dispute)| std::cmp::Reverse(dispute.raised_at_unix_s));
     let cases = Case::of_all(&market, disputes).await;
-    if arguments.output.json {
+    if output.json {
         let disputes: Vec<Value> = cases.iter().map(Case::as_json).collect();
         return output::json(&json!({"wallet": wallet.to_string(), "disputes": disputes}));
     }
@@ -199,36 +188,30 @@ pub async fn list(arguments: &ListArgs, settings: &Settings) -> anyhow::Result<(
     Ok(())
 }
 
-pub async fn show(arguments: &ShowArgs, settings: &Settings) -> anyhow::Result<()> {
-    let market = Market::connect(settings, &arguments.read.chain).await?;
+async fn show(execution: ExecutionRef, read: &ReadArgs, settings: &Settings) -> anyhow::Result<()> {
+    let market = Market::connect(settings, &read.chain).await?;
     // Only to find an execution of one's own by its id.
-    let wallet = arguments.read.keypair.read(settings).map_or(Pubkey::default(), |key| key.pubkey());
-    let case = Case::find(&market, arguments.execution, &wallet).await?;
-    if arguments.read.output.json {
+    let wallet = read.keypair.read(settings).map_or(Pubkey::default(), |key| key.pubkey());
+    let case = Case::find(&market, execution, &wallet).await?;
+    if read.output.json {
         return output::json(&case.as_json());
     }
     output::page(&pairs(&case.rows(market.now().await?)));
     let dispute = &case.dispute;
-    print_document("evidence", dispute.evidence_uri(), dispute.evidence_hash, arguments, settings).await;
+    print_document("evidence", dispute.evidence_uri(), dispute.evidence_hash, read, settings).await;
     if dispute.answered_at_unix_s != 0 {
-        print_document("answer", dispute.answer_uri(), dispute.answer_hash, arguments, settings).await;
+        print_document("answer", dispute.answer_uri(), dispute.answer_hash, read, settings).await;
     }
     Ok(())
 }
 
 /// The text of a document whose bytes have the hash on chain; else why it cannot be shown.
-async fn print_document(
-    what: &str,
-    uri: Option<&str>,
-    hash: [u8; 32],
-    arguments: &ShowArgs,
-    settings: &Settings,
-) -> () {
-    let read = async {
-        let api = Api::of(settings, &arguments.read.service)?;
+async fn print_document(what: &str, uri: Option<&str>, hash: [u8; 32], read: &ReadArgs, settings: &Settings) -> () {
+    let reading = async {
+        let api = Api::of(settings, &read.service)?;
         content::read_uri(&api, uri.unwrap_or_default(), &ResultHash(hash)).await
     };
-    match read.await {
+    match reading.await {
         Ok(bytes) => {
             say!("");
             say!("{what}:");

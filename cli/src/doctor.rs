@@ -24,9 +24,9 @@ use crate::{
 
 /// Fails if something is wrong.
 pub async fn run(arguments: ReadArgs, settings: &Settings) -> anyhow::Result<()> {
-    let (configuration, wallet) = machine(settings, &arguments.keypair);
-    let mut findings = configuration;
-    findings.extend(during("looking at the chain", chain(settings, &arguments.chain, wallet.as_ref())).await);
+    let (wallet, address) = wallet(settings, &arguments.keypair);
+    let mut findings = vec![configuration(settings), wallet];
+    findings.extend(during("looking at the chain", chain(settings, &arguments.chain, address.as_ref())).await);
     findings.extend(during("looking at the service", service(settings, &arguments.service)).await);
     let wrong = findings.iter().filter(|finding| finding.state == State::Wrong).count();
     if arguments.output.json {
@@ -86,12 +86,6 @@ impl Finding {
     }
 }
 
-/// What was found, and the address of the wallet.
-pub fn machine(settings: &Settings, keypair: &KeypairArgs) -> (Vec<Finding>, Option<Pubkey>) {
-    let (wallet, address) = wallet(settings, keypair);
-    (vec![configuration(settings), wallet], address)
-}
-
 fn configuration(settings: &Settings) -> Finding {
     let name = "config";
     let folder = settings.folder.display();
@@ -111,6 +105,7 @@ fn configuration(settings: &Settings) -> Finding {
     }
 }
 
+/// What was found, and the address of the wallet.
 fn wallet(settings: &Settings, keypair: &KeypairArgs) -> (Finding, Option<Pubkey>) {
     let name = "wallet";
     let found = match settings.keypair(keypair.keypair.as_deref(), Role::Wallet) {
@@ -139,8 +134,8 @@ const MAX_SKEW_S: i64 = 120;
 /// Enough for a few hundred transactions with accounts.
 const LOW_LAMPORTS: u64 = 10_000_000;
 
-/// The first finding that is wrong hides those that need it.
-pub async fn chain(settings: &Settings, arguments: &ChainArgs, wallet: Option<&Pubkey>) -> Vec<Finding> {
+/// Without a node there is nothing else to look at.
+async fn chain(settings: &Settings, arguments: &ChainArgs, wallet: Option<&Pubkey>) -> Vec<Finding> {
     let market = match Market::connect(settings, arguments).await {
         Ok(market) => market,
         Err(error) => {
@@ -201,7 +196,7 @@ async fn program(market: &Market) -> anyhow::Result<Finding> {
 }
 
 async fn balances(settings: &Settings, market: &Market, wallet: &Pubkey) -> anyhow::Result<Vec<Finding>> {
-    let (lamports, usdc) = (market.lamports_of(wallet).await?, market.usdc_of(wallet).await?);
+    let (lamports, funds) = (market.lamports_of(wallet).await?, Funds::read(market, wallet).await?);
     let fund = match settings.network {
         Network::Local => "crtx wallet fund".to_owned(),
         _ => format!("send some to {wallet}"),
@@ -210,23 +205,18 @@ async fn balances(settings: &Settings, market: &Market, wallet: &Pubkey) -> anyh
         0..LOW_LAMPORTS => Finding::wrong("SOL", format!("{} SOL pay for few transactions", sol(lamports)), &fund),
         _ => Finding::ok("SOL", format!("{} SOL", sol(lamports))),
     };
-    let held = UsdcBase(usdc.amount);
-    let usdc_finding = match usdc.amount {
-        0 => Finding::note("USDC", "the wallet holds no USDC, so it cannot pay", &fund),
-        _ => Finding::ok("USDC", format!("{held} USDC")),
+    let usdc = match funds.usdc.amount {
+        UsdcBase(0) => Finding::note("USDC", "the wallet holds no USDC, so it cannot pay", &fund),
+        held => Finding::ok("USDC", format!("{held} USDC")),
     };
-    Ok(vec![sol, usdc_finding, approval(market, wallet).await?])
-}
-
-/// Every key of the wallet spends out of the same approval.
-async fn approval(market: &Market, wallet: &Pubkey) -> anyhow::Result<Finding> {
-    let funds = Funds::read(market, wallet).await?;
-    let (approved, keys, needed) = (funds.approved, funds.live_keys(), funds.needed(None));
+    // Every key of the wallet spends out of the same approval.
+    let (approved, keys, needed) = (funds.usdc.approved, funds.live_keys(), funds.needed(None));
     let text = format!("{approved} USDC approved, {keys} API keys may spend {needed}");
-    Ok(match approved < needed {
+    let approval = match approved < needed {
         true => Finding::note("approval", text, "calls fail when the approval is used up; raise it: crtx key topup"),
         false => Finding::ok("approval", text),
-    })
+    };
+    Ok(vec![sol, usdc, approval])
 }
 
 /// A service that answers later is no help.
@@ -234,7 +224,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 /// A few seconds of slots.
 const MAX_LAG_SLOTS: u64 = 100;
 
-pub async fn service(settings: &Settings, arguments: &ServiceArgs) -> Vec<Finding> {
+async fn service(settings: &Settings, arguments: &ServiceArgs) -> Vec<Finding> {
     let fix = match settings.network {
         Network::Local => "start `crtx up`, or name the service with --url",
         _ => "name the service with --url, or: crtx config set url URL",
@@ -246,10 +236,10 @@ pub async fn service(settings: &Settings, arguments: &ServiceArgs) -> Vec<Findin
     let status = tokio::time::timeout(LIMIT, api.get::<Value>("/v1/status")).await;
     match status {
         Err(_elapsed) => {
-            vec![Finding::wrong("service", format!("{} does not answer in time", api.base_url()), fix)]
+            vec![Finding::wrong("service", format!("{} does not answer in time", api.base_url), fix)]
         }
         Ok(Err(error)) => vec![Finding::wrong("service", format!("{error:#}"), fix)],
-        Ok(Ok(status)) => vec![Finding::ok("service", api.base_url()), index(&status)],
+        Ok(Ok(status)) => vec![Finding::ok("service", &*api.base_url), index(&status)],
     }
 }
 

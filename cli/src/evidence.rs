@@ -9,16 +9,14 @@ use crtx_protocol::{
     content::{ipfs_uri, parse_ipfs_uri},
     result_hash::ResultHash,
 };
-use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{asker::Asker, content, private_file, usage::UsageError};
+use crate::{arguments::read_text, asker::Asker, content, output::cell, private_file, usage::UsageError};
 
 const MAX_FILES: usize = 5;
-/// Of the form of the document.
+/// Of the document's format.
 const VERSION: u32 = 1;
 
-/// What is said, and what proves it.
 #[derive(Clone, Debug, clap::Args)]
 pub struct EvidenceArgs {
     /// What happened and why; `-` reads it from standard input
@@ -29,7 +27,6 @@ pub struct EvidenceArgs {
     pub files: Vec<PathBuf>,
 }
 
-/// A document that the service has stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stored {
     pub hash: ResultHash,
@@ -43,22 +40,13 @@ pub struct EvidenceDocument {
     stored: Vec<u8>,
 }
 
-#[derive(Deserialize)]
-struct StoredAnswer {
-    hash: String,
-    uri: String,
-}
-
 impl EvidenceArgs {
     /// Reads text and files before anything is asked or sent.
     pub fn read(&self) -> anyhow::Result<EvidenceDocument> {
         if self.files.len() > MAX_FILES {
             return Err(UsageError::new(format!("At most {MAX_FILES} files can be given.")).into());
         }
-        let text = match self.text.as_str() {
-            "-" => std::io::read_to_string(std::io::stdin()).context("standard input is not UTF-8 text")?,
-            text => text.to_owned(),
-        };
+        let text = read_text(&self.text, private_file::MAX_BYTES)?;
         if text.trim().is_empty() {
             return Err(UsageError::new("The text is empty; say what happened with --text.").into());
         }
@@ -97,16 +85,17 @@ fn media_type(path: &Path) -> &'static str {
 
 /// Stores the document. What goes on chain is the hash of the document that was given, with all of its files.
 pub async fn store(asker: &Asker, document: &EvidenceDocument) -> anyhow::Result<Stored> {
-    let answer: StoredAnswer = asker.post("/v1/evidence", &document.given).await?;
-    let hash: ResultHash = answer.hash.parse().context("the service answered with another hash form")?;
-    if parse_ipfs_uri(&answer.uri) != Ok(hash) {
+    let answer: Value = asker.post("/v1/evidence", &document.given).await?;
+    let (hash, uri) = (cell(&answer, "hash", ""), cell(&answer, "uri", ""));
+    let hash: ResultHash = hash.parse().context("the service answered with another hash form")?;
+    if parse_ipfs_uri(&uri) != Ok(hash) {
         bail!("the service answered with a hash and a URI that disagree; nothing was sent");
     }
     let bytes = content::read(&asker.api, &hash).await.context("the stored document cannot be read back")?;
     if bytes != document.stored {
         bail!("the service stored another document than the one given; nothing was sent");
     }
-    Ok(Stored { hash, uri: answer.uri })
+    Ok(Stored { hash, uri })
 }
 
 #[cfg(test)]

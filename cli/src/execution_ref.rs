@@ -9,7 +9,6 @@ use uuid::Uuid;
 
 use crate::market::Market;
 
-/// An execution id, or the address of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExecutionRef {
     Id(Uuid),

@@ -23,7 +23,16 @@ pub enum ExecutionsCommand {
     List(ListArgs),
     /// Show one execution with everything that is known of it
     #[command(after_help = "Example:\n  crtx executions show 165cf497-1db5-4f5e-940b-57c2e3534dea")]
-    Show(ShowArgs),
+    Show {
+        /// The execution
+        execution_id: Uuid,
+        #[command(flatten)]
+        keypair: KeypairArgs,
+        #[command(flatten)]
+        api: ApiArgs,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
     /// Write all executions as CSV or as lines of JSON
     #[command(after_help = "Example:\n  crtx executions export --csv --from 2026-01-01 > executions.csv")]
     Export(ExportArgs),
@@ -32,12 +41,13 @@ pub enum ExecutionsCommand {
 pub async fn run(command: ExecutionsCommand, settings: &Settings) -> anyhow::Result<()> {
     match command {
         ExecutionsCommand::List(arguments) => list(&arguments, settings).await,
-        ExecutionsCommand::Show(arguments) => show(&arguments, settings).await,
+        ExecutionsCommand::Show { execution_id, keypair, api, output } => {
+            show(&execution_id, &Asker::of(settings, &api, &keypair)?, output).await
+        }
         ExecutionsCommand::Export(arguments) => export(&arguments, settings).await,
     }
 }
 
-/// Arguments of `crtx executions list`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ListArgs {
     #[command(flatten)]
@@ -76,23 +86,9 @@ pub async fn list(arguments: &ListArgs, settings: &Settings) -> anyhow::Result<(
     Ok(())
 }
 
-/// Arguments of `crtx executions show`.
-#[derive(Clone, Debug, clap::Args)]
-pub struct ShowArgs {
-    /// The execution
-    execution_id: Uuid,
-    #[command(flatten)]
-    keypair: KeypairArgs,
-    #[command(flatten)]
-    api: ApiArgs,
-    #[command(flatten)]
-    output: OutputArgs,
-}
-
-pub async fn show(arguments: &ShowArgs, settings: &Settings) -> anyhow::Result<()> {
-    let asker = Asker::of(settings, &arguments.api, &arguments.keypair)?;
-    let record: Value = asker.execution(&arguments.execution_id).await?.json()?;
-    if arguments.output.json {
+async fn show(id: &Uuid, asker: &Asker, output: OutputArgs) -> anyhow::Result<()> {
+    let record: Value = asker.execution(id).await?.json()?;
+    if output.json {
         return output::json(&record);
     }
     let Value::Object(members) = &record else { return output::json(&record) };
@@ -121,7 +117,6 @@ const CSV_COLUMNS: [&str; 8] = [
     "on_chain_record",
 ];
 
-/// Arguments of `crtx executions export`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ExportArgs {
     #[command(flatten)]
@@ -187,7 +182,6 @@ fn csv_text(text: &str) -> String {
     if text.contains([',', '"', ';', '|']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
 
-/// Which executions.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct FilterArgs {
     /// Only this status: completed, failed, disputed, running or pending
@@ -223,13 +217,8 @@ impl FilterArgs {
 
 /// A time with an offset, a time in UTC, or a date, which stands for its midnight in UTC.
 fn parse_time(text: &str) -> Result<DateTime<Utc>, String> {
-    let with_offset = DateTime::parse_from_rfc3339(text).map(|time| time.with_timezone(&Utc));
-    let utc = || DateTime::parse_from_rfc3339(&format!("{text}Z")).map(|time| time.with_timezone(&Utc));
-    let date = || DateTime::parse_from_rfc3339(&format!("{text}T00:00:00Z")).map(|time| time.with_timezone(&Utc));
-    with_offset
-        .or_else(|_| utc())
-        .or_else(|_| date())
-        .map_err(|_| "write it as 2026-11-22 or 2026-11-22T16:00:00Z".to_owned())
+    let parsed = ["", "Z", "T00:00:00Z"].iter().find_map(|end| format!("{text}{end}").parse().ok());
+    parsed.ok_or_else(|| "write it as 2026-11-22 or 2026-11-22T16:00:00Z".to_owned())
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@ use std::{io, path::Path};
 
 use anyhow::{Context, anyhow, bail};
 use solana_keypair::Keypair;
-use solana_signer::Signer;
 
 use crate::{
     output::{note, shell_word},
@@ -30,24 +29,14 @@ pub fn read(path: &Path) -> anyhow::Result<Keypair> {
 
 fn parse(bytes: &[u8]) -> Result<Keypair, &'static str> {
     let numbers: Vec<u8> = serde_json::from_slice(bytes).map_err(|_| "not a JSON array of 64 numbers from 0 to 255")?;
-    let (seed, public) = numbers.split_first_chunk::<32>().ok_or("not 64 numbers long")?;
-    let keypair = Keypair::new_from_array(*seed);
-    match public == keypair.pubkey().as_ref() {
-        true => Ok(keypair),
-        false if public.len() == 32 => Err("its second half is not the public key of its first half"),
-        false => Err("not 64 numbers long"),
-    }
-}
-
-/// The file's text.
-pub fn text_of(keypair: &Keypair) -> anyhow::Result<Vec<u8>> {
-    Ok(serde_json::to_vec(&keypair.to_bytes().to_vec())?)
+    let not_a_pair = "not 64 numbers whose second half is the public key of the first half";
+    Keypair::try_from(numbers.as_slice()).map_err(|_| not_a_pair)
 }
 
 /// Makes a key pair and writes it to a file that must not exist yet.
 pub fn create(path: &Path) -> anyhow::Result<Keypair> {
     let keypair = Keypair::new();
-    match private_file::write_new(path, &text_of(&keypair)?) {
+    match private_file::write_new(path, &serde_json::to_vec(&keypair.to_bytes().to_vec())?) {
         Ok(()) => Ok(keypair),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             bail!("{} exists and is not replaced; name another file with --out", path.display())
@@ -58,6 +47,8 @@ pub fn create(path: &Path) -> anyhow::Result<Keypair> {
 
 #[cfg(test)]
 mod tests {
+    use solana_signer::Signer;
+
     use super::*;
 
     #[test]

@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use agent_marketplace::state::{AgentListed, Config, CreatorProfile, Dispute, ExecutionRecord, SpendingGrant};
 use anyhow::{Context, bail};
-use crtx_chain::{
-    AccountFilter, ChainClient, CommitmentConfig, Execution, FetchedAccount, Instructions, Layout, token::TokenAccount,
-};
-use crtx_protocol::address::Addresses;
+use bytemuck::Zeroable;
+use crtx_chain::{AccountFilter, ChainClient, CommitmentConfig, Execution, Instructions, Layout, token::TokenAccount};
+use crtx_protocol::{address::Addresses, usdc::UsdcBase};
 use solana_pubkey::Pubkey;
 
 use crate::{arguments::ChainArgs, settings::Settings};
@@ -19,39 +18,6 @@ const FIRST_FIELD: usize = 8;
 const FIELD: usize = 32;
 const EXECUTION_ID_OFFSET: usize = FIRST_FIELD + std::mem::offset_of!(ExecutionRecord, execution_id);
 
-/// A chain and an address of the program on it, set up or not.
-pub struct Connection {
-    pub chain: ChainClient,
-    pub rpc_url: String,
-    pub genesis_hash: String,
-    pub addresses: Addresses,
-}
-
-impl Connection {
-    /// Fails if the node belongs to another network than the one asked for.
-    pub async fn open(settings: &Settings, arguments: &ChainArgs) -> anyhow::Result<Self> {
-        let found = settings.rpc_url(arguments.rpc_url.as_ref())?;
-        let rpc_url = found.value.as_str().trim_end_matches('/').to_owned();
-        let program_id = settings.program_id(arguments.program_id)?.value;
-        let chain = ChainClient::new(&rpc_url, RPC_TIMEOUT);
-        let genesis_hash = chain.genesis_hash().await;
-        let genesis_hash = genesis_hash.with_context(|| match settings.gone(&found.value) {
-            Some(gone) => format!("no answer from the Solana RPC node {rpc_url}: {gone}"),
-            None => format!("no answer from the Solana RPC node {rpc_url} ({})", found.source),
-        })?;
-        if settings.network.genesis_hash().is_some_and(|expected| expected != genesis_hash) {
-            bail!("the RPC node {rpc_url} does not belong to {}; choose another with --rpc-url", settings.network);
-        }
-        Ok(Self { chain, rpc_url, genesis_hash, addresses: Addresses::new(program_id) })
-    }
-
-    /// The deployment with this configuration.
-    pub fn market(self, config: Config) -> Market {
-        let instructions = Instructions::new(self.addresses, config.usdc_mint);
-        Market { chain: self.chain, rpc_url: self.rpc_url, genesis_hash: self.genesis_hash, instructions, config }
-    }
-}
-
 /// One deployment of the program, on one chain.
 pub struct Market {
     pub chain: ChainClient,
@@ -61,15 +27,13 @@ pub struct Market {
     pub config: Config,
 }
 
-/// What a wallet has of USDC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UsdcHolding {
     /// False: the wallet has no USDC account.
     pub exists: bool,
-    /// USDC base units.
-    pub amount: u64,
+    pub amount: UsdcBase,
     /// What the spender address of the wallet may take, for its API keys.
-    pub approved: u64,
+    pub approved: UsdcBase,
     /// Another address that the wallet approved. A token account has room for one.
     pub other_delegate: Option<Pubkey>,
 }
@@ -77,9 +41,9 @@ pub struct UsdcHolding {
 impl Market {
     /// Connects and reads the configuration. Fails if the node belongs to another network than the one asked for.
     pub async fn connect(settings: &Settings, arguments: &ChainArgs) -> anyhow::Result<Self> {
-        let connection = Connection::open(settings, arguments).await?;
-        let program_id = connection.addresses.program_id();
-        let config = connection.chain.account(&connection.addresses.config()).await?.value;
+        let market = Self::with_config(settings, arguments, Config::zeroed()).await?;
+        let program_id = market.addresses().program_id();
+        let config = market.chain.account(&market.addresses().config()).await?.value;
         let config = config.filter(|account| account.owner == program_id).with_context(|| {
             format!(
                 "there is no marketplace of program {program_id} on this chain; see --program-id and --network, or set \
@@ -87,7 +51,24 @@ impl Market {
             )
         })?;
         let config = Config::decode(&config.data).context("the configuration is of another version of the program")?;
-        Ok(connection.market(config))
+        Ok(Self { instructions: Instructions::new(*market.addresses(), config.usdc_mint), config, ..market })
+    }
+
+    /// The same, but takes `config` for the configuration of the program, which may have none yet.
+    pub async fn with_config(settings: &Settings, arguments: &ChainArgs, config: Config) -> anyhow::Result<Self> {
+        let found = settings.rpc_url(arguments.rpc_url.as_ref())?;
+        let rpc_url = found.value.as_str().trim_end_matches('/').to_owned();
+        let addresses = Addresses::new(settings.program_id(arguments.program_id)?.value);
+        let chain = ChainClient::new(&rpc_url, RPC_TIMEOUT);
+        let genesis_hash = chain.genesis_hash().await;
+        let genesis_hash = genesis_hash.with_context(|| match settings.gone(&found.value) {
+            Some(gone) => format!("no answer from the Solana RPC node {rpc_url}: {gone}"),
+            None => format!("no answer from the Solana RPC node {rpc_url} ({})", found.source),
+        })?;
+        if settings.network.genesis_hash().is_some_and(|expected| expected != genesis_hash) {
+            bail!("the RPC node {rpc_url} does not belong to {}; choose another with --rpc-url", settings.network);
+        }
+        Ok(Self { chain, rpc_url, genesis_hash, instructions: Instructions::new(addresses, config.usdc_mint), config })
     }
 
     pub const fn addresses(&self) -> &Addresses {
@@ -112,12 +93,10 @@ impl Market {
         self.find(address).await?.with_context(|| format!("there is no agent {address} on this chain"))
     }
 
-    /// Address and record of an execution that is named by the address of its record.
     pub async fn execution(&self, address: &Pubkey) -> anyhow::Result<Execution> {
         self.find(address).await?.with_context(|| format!("there is no execution record {address} on this chain"))
     }
 
-    /// The profile of a creator, if there is one.
     pub async fn profile(&self, creator: &Pubkey) -> anyhow::Result<Option<CreatorProfile>> {
         self.find(&self.addresses().creator_profile(creator)).await
     }
@@ -129,22 +108,19 @@ impl Market {
         Ok(agents)
     }
 
-    /// All grants of a wallet.
-    pub async fn grants_of(&self, wallet: &Pubkey) -> anyhow::Result<Vec<(Pubkey, SpendingGrant)>> {
-        self.accounts(SpendingGrant::SPACE, Some((0, wallet))).await
+    pub async fn grants_of(&self, wallet: &Pubkey) -> anyhow::Result<Vec<SpendingGrant>> {
+        let grants = self.accounts(SpendingGrant::SPACE, Some((0, wallet))).await?;
+        Ok(grants.into_iter().map(|(_, grant)| grant).collect())
     }
 
-    /// All disputes that are on chain.
     pub async fn disputes(&self) -> anyhow::Result<Vec<(Pubkey, Dispute)>> {
         self.accounts(Dispute::SPACE, None).await
     }
 
-    /// All disputes about one agent.
     pub async fn disputes_about(&self, agent: &Pubkey) -> anyhow::Result<Vec<(Pubkey, Dispute)>> {
         self.accounts(Dispute::SPACE, Some((1, agent))).await
     }
 
-    /// All disputes that a wallet raised.
     pub async fn disputes_by(&self, caller: &Pubkey) -> anyhow::Result<Vec<(Pubkey, Dispute)>> {
         self.accounts(Dispute::SPACE, Some((2, caller))).await
     }
@@ -179,19 +155,16 @@ impl Market {
     /// What a wallet holds in its associated USDC account.
     pub async fn usdc_of(&self, wallet: &Pubkey) -> anyhow::Result<UsdcHolding> {
         let account = self.chain.account(&self.instructions.usdc_of(wallet)).await?.value;
-        Ok(self.holding(wallet, account.as_ref()))
-    }
-
-    fn holding(&self, wallet: &Pubkey, account: Option<&FetchedAccount>) -> UsdcHolding {
-        let Some(account) = account.and_then(|account| TokenAccount::decode(account).ok()) else {
-            return UsdcHolding::default();
+        let Some(account) = account.and_then(|account| TokenAccount::decode(&account).ok()) else {
+            return Ok(UsdcHolding::default());
         };
         let spender = self.addresses().spender(wallet);
         let (approved, other_delegate) = match account.delegate {
             Some((delegate, amount)) if delegate == spender => (amount, None),
             other => (0, other.map(|(delegate, _)| delegate)),
         };
-        UsdcHolding { exists: true, amount: account.amount, approved, other_delegate }
+        let (amount, approved) = (UsdcBase(account.amount), UsdcBase(approved));
+        Ok(UsdcHolding { exists: true, amount, approved, other_delegate })
     }
 
     /// Lamports of an account; 0 if there is none.
@@ -199,7 +172,6 @@ impl Market {
         Ok(self.chain.account(address).await?.value.map_or(0, |account| account.lamports))
     }
 
-    /// Whether an account exists.
     pub async fn exists(&self, address: &Pubkey) -> anyhow::Result<bool> {
         Ok(self.chain.account(address).await?.value.is_some())
     }

@@ -9,8 +9,7 @@ use crtx_protocol::plain_text::is_plain;
 use serde::Serialize;
 use serde_json::{Value, ser::Formatter};
 
-const LAMPORTS_DIGITS: usize = 9;
-const LAMPORTS_PER_SOL: u64 = 1_000_000_000;
+pub const LAMPORTS_PER_SOL: u64 = 1_000_000_000;
 /// In front of each line of a text that has several.
 const QUOTE: &str = "  | ";
 
@@ -31,7 +30,6 @@ macro_rules! note {
 
 pub(crate) use {note, say};
 
-/// One line on standard output.
 pub fn line(text: fmt::Arguments<'_>) {
     put(&printable(&text.to_string()));
 }
@@ -43,7 +41,6 @@ fn put(text: &str) {
     }
 }
 
-/// One line on standard error.
 #[allow(clippy::print_stderr, reason = "the one place that does")]
 pub fn error_line(text: fmt::Arguments<'_>) {
     eprintln!("{}", printable(&text.to_string()));
@@ -74,7 +71,6 @@ pub fn question(text: &str) -> io::Result<()> {
     io::Write::flush(&mut io::stderr())
 }
 
-/// Prints one JSON value to standard output.
 pub fn json(value: &impl Serialize) -> anyhow::Result<()> {
     line(format_args!("{}", json_text(value)?));
     Ok(())
@@ -123,7 +119,6 @@ pub fn pairs(rows: &[(&str, String)]) -> String {
     aligned(&rows)
 }
 
-/// A table with a line of headings.
 pub fn table(headings: &[&str], rows: Vec<Vec<String>>) -> String {
     let heading = headings.iter().map(|heading| heading.to_uppercase()).collect();
     let rows: Vec<Vec<String>> = std::iter::once(heading).chain(rows).collect();
@@ -192,19 +187,10 @@ pub fn shell_word(text: &str) -> String {
     }
 }
 
-/// Bytes as hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// SOL without trailing zeros: `0.000005`.
 pub fn sol(lamports: u64) -> String {
-    let (whole, fraction) = (lamports / LAMPORTS_PER_SOL, lamports % LAMPORTS_PER_SOL);
-    let digits = format!("{fraction:0LAMPORTS_DIGITS$}");
-    match digits.trim_end_matches('0') {
-        "" => whole.to_string(),
-        digits => format!("{whole}.{digits}"),
-    }
+    let text = format!("{}.{:09}", lamports / LAMPORTS_PER_SOL, lamports % LAMPORTS_PER_SOL);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// Seconds since 1970 as `2026-11-22 16:10:42 UTC`.

@@ -15,39 +15,26 @@ use crate::{
     transaction::{Plan, Sender},
 };
 
-/// Arguments of `crtx refund`.
-#[derive(Clone, Debug, clap::Args)]
-pub struct RefundArgs {
-    /// Execution id, or address of the record
-    #[arg(value_name = "EXECUTION")]
-    execution: ExecutionRef,
-    #[command(flatten)]
-    send: SendArgs,
-}
-
-pub async fn run(arguments: RefundArgs, settings: &Settings) -> anyhow::Result<()> {
-    let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
-    let (record, execution) = arguments.execution.find(&sender.market, &sender.wallet()).await?;
+pub async fn run(execution: ExecutionRef, send: &SendArgs, settings: &Settings) -> anyhow::Result<()> {
+    let sender = Sender::open(settings, send, Role::Wallet).await?;
+    let (record, execution) = execution.find(&sender.market, &sender.wallet()).await?;
     let amount = UsdcBase(execution.amount);
     let more = json!({
         "record": record.to_string(),
         "caller": execution.caller.to_string(),
         "refunded_usdc": amount,
     });
-    if is_refunded(&execution)? {
+    // A paid execution cannot be refunded.
+    let is_refunded = match execution.status() {
+        Some(ExecutionStatus::Open) => false,
+        Some(ExecutionStatus::Failed | ExecutionStatus::Expired) => true,
+        _ => bail!("the execution is paid; raise a dispute with `crtx dispute open` if its result is wrong"),
+    };
+    if is_refunded {
         return sender.nothing_to_do(&format!("{amount} USDC went back to {} before", execution.caller), more);
     }
     let plan = plan(&sender, &record, &execution).await?;
     sender.finish(plan, &format!("{amount} USDC are back with {}", execution.caller), more).await
-}
-
-/// Whether there is nothing left to do. A paid execution cannot be refunded.
-fn is_refunded(execution: &Execution) -> anyhow::Result<bool> {
-    match execution.status() {
-        Some(ExecutionStatus::Open) => Ok(false),
-        Some(ExecutionStatus::Failed | ExecutionStatus::Expired) => Ok(true),
-        _ => bail!("the execution is paid; raise a dispute with `crtx dispute open` if its result is wrong"),
-    }
 }
 
 async fn plan(sender: &Sender, record: &Pubkey, execution: &Execution) -> anyhow::Result<Plan> {
@@ -67,10 +54,9 @@ async fn plan(sender: &Sender, record: &Pubkey, execution: &Execution) -> anyhow
         grant: execution.grant(),
         refund_token,
     };
-    let plan = Plan::new(format!("Refund the execution {record}"), vec![])
+    let refund = market.instructions.refund_expired_execution(None, &refund);
+    let plan = Plan::new(format!("Refund the execution {record}"), vec![refund])
         .effect("Its deadline has passed, so the whole price returns to the caller.")
         .moves(execution.amount, "the escrow of the agent", format!("the caller {caller}"));
-    let mut plan = sender.with_usdc_account(plan, &caller, "the caller's USDC account").await?;
-    plan.instructions.push(market.instructions.refund_expired_execution(None, &refund));
-    Ok(plan)
+    sender.with_usdc_account(plan, &caller, "the caller's USDC account").await
 }

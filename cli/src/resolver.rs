@@ -6,7 +6,7 @@ use crtx_protocol::usdc::UsdcBase;
 use serde_json::{Value, json};
 
 use crate::{
-    arguments::{ChainArgs, OutputArgs, usdc},
+    arguments::{ChainReadArgs, usdc},
     asker::Asker,
     case::Case,
     dispute::StatementArgs,
@@ -21,13 +21,19 @@ use crate::{
 pub enum ResolverCommand {
     /// List open disputes, the one that is due next first
     #[command(after_help = "Example:\n  crtx resolver queue")]
-    Queue(QueueArgs),
+    Queue(ChainReadArgs),
     /// Decide for the caller, and slash the collateral
     #[command(
         mut_arg("execution", named_by_dispute),
         after_help = "Example:\n  crtx resolver uphold 165cf497-1db5-4f5e-940b-57c2e3534dea --slash 0.05 --text 'It is empty.'"
     )]
-    Uphold(UpholdArgs),
+    Uphold {
+        /// USDC to take from the collateral: up to the amount paid it goes to the caller, the rest to the insurance
+        #[arg(long, value_name = "USDC", value_parser = usdc)]
+        slash: UsdcBase,
+        #[command(flatten)]
+        decision: StatementArgs,
+    },
     /// Decide for the creator
     #[command(
         mut_arg("execution", named_by_dispute),
@@ -43,20 +49,12 @@ fn named_by_dispute(execution: clap::Arg) -> clap::Arg {
 pub async fn run(command: ResolverCommand, settings: &Settings) -> anyhow::Result<()> {
     match command {
         ResolverCommand::Queue(arguments) => queue(&arguments, settings).await,
-        ResolverCommand::Uphold(arguments) => uphold(&arguments, settings).await,
-        ResolverCommand::Reject(arguments) => reject(&arguments, settings).await,
+        ResolverCommand::Uphold { slash, decision } => decide(&decision, settings, Some(slash)).await,
+        ResolverCommand::Reject(arguments) => decide(&arguments, settings, None).await,
     }
 }
 
-#[derive(Clone, Debug, clap::Args)]
-pub struct QueueArgs {
-    #[command(flatten)]
-    chain: ChainArgs,
-    #[command(flatten)]
-    output: OutputArgs,
-}
-
-pub async fn queue(arguments: &QueueArgs, settings: &Settings) -> anyhow::Result<()> {
+async fn queue(arguments: &ChainReadArgs, settings: &Settings) -> anyhow::Result<()> {
     let market = Market::connect(settings, &arguments.chain).await?;
     let now = market.now().await?;
     let mut cases = Case::of_all(&market, market.disputes().await?).await;
@@ -87,23 +85,6 @@ pub async fn queue(arguments: &QueueArgs, settings: &Settings) -> anyhow::Result
     Ok(())
 }
 
-#[derive(Clone, Debug, clap::Args)]
-pub struct UpholdArgs {
-    /// USDC to take from the collateral: up to the amount paid it goes to the caller, the rest to the insurance
-    #[arg(long, value_name = "USDC", value_parser = usdc)]
-    slash: UsdcBase,
-    #[command(flatten)]
-    decision: StatementArgs,
-}
-
-pub async fn uphold(arguments: &UpholdArgs, settings: &Settings) -> anyhow::Result<()> {
-    decide(&arguments.decision, settings, Some(arguments.slash)).await
-}
-
-pub async fn reject(arguments: &StatementArgs, settings: &Settings) -> anyhow::Result<()> {
-    decide(arguments, settings, None).await
-}
-
 /// `upheld_with`: the slash of an upheld dispute.
 async fn decide(arguments: &StatementArgs, settings: &Settings, upheld_with: Option<UsdcBase>) -> anyhow::Result<()> {
     let document = arguments.evidence.read()?;
@@ -125,7 +106,7 @@ async fn decide(arguments: &StatementArgs, settings: &Settings, upheld_with: Opt
     sender.finish(plan, &format!("the dispute is {name}; the reasons are {}", stored.uri), more).await
 }
 
-/// What the chain would refuse, said before the reasons are stored.
+/// The program refuses the same. This check comes before the reasons are stored.
 async fn refuse_what_cannot_be(sender: &Sender, case: &Case, upheld_with: Option<UsdcBase>) -> anyhow::Result<()> {
     let resolver = sender.market.config.resolver;
     if resolver != sender.wallet() {
@@ -159,15 +140,12 @@ async fn plan(sender: &Sender, case: &Case, upheld_with: Option<UsdcBase>, store
     let insurance = market.config.insurance_owner;
     let resolve = market.instructions.resolve_dispute(&sender.wallet(), &agent, &record, &caller, &insurance, args);
     let verb = if upheld_with.is_some() { "Uphold" } else { "Reject" };
-    let mut plan = Plan::new(format!("{verb} the dispute about the execution {}", case.id()), vec![])
+    let plan = Plan::new(format!("{verb} the dispute about the execution {}", case.id()), vec![resolve])
         .effect(format!("The decision is final. Its reasons are {}.", stored.uri));
-    plan = if upheld_with.is_some() {
-        upheld(sender, plan, case, slash).await?
-    } else {
-        plan.effect("The execution stays completed; the creator keeps the price and the collateral.")
-    };
-    plan.instructions.push(resolve);
-    Ok(plan)
+    match upheld_with {
+        Some(_) => upheld(sender, plan, case, slash).await,
+        None => Ok(plan.effect("The execution stays completed; the creator keeps the price and the collateral.")),
+    }
 }
 
 /// What a slash means for both sides.
@@ -181,7 +159,7 @@ async fn upheld(sender: &Sender, plan: Plan, case: &Case, slash: u64) -> anyhow:
     let mut plan = plan
         .effect("The execution counts as overturned, and no longer as successful.")
         .effect(format!("The agent keeps {} USDC of collateral.", UsdcBase(left)))
-        .moves(compensation, collateral.clone(), format!("the caller {}", case.execution.caller))
+        .moves(compensation, &collateral, format!("the caller {}", case.execution.caller))
         .moves(penalty, collateral, "the insurance (penalty)");
     if case.agent.status() == Some(AgentStatus::Active) && left < required {
         plan = plan.effect(format!(

@@ -1,6 +1,6 @@
 //! `crtx settle`: puts a signed result on chain as creator or caller. No gateway takes part.
 
-use std::{io::Read, path::PathBuf};
+use std::path::PathBuf;
 
 use agent_marketplace::state::{AgentListed, ExecutionStatus};
 use anyhow::{Context, bail};
@@ -15,7 +15,7 @@ use solana_pubkey::Pubkey;
 
 use crate::{
     api::Api,
-    arguments::{SendArgs, ServiceArgs},
+    arguments::{SendArgs, ServiceArgs, read_input},
     content,
     execution_ref::ExecutionRef,
     output::{note, time},
@@ -28,7 +28,6 @@ use crate::{
 const MAX_ANSWER_BYTES: u64 = 16 * 1024 * 1024;
 const MS_PER_S: u64 = 1_000;
 
-/// Arguments of `crtx settle`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct SettleArgs {
     /// Execution id, or address of the record
@@ -103,7 +102,7 @@ pub async fn run(arguments: SettleArgs, settings: &Settings) -> anyhow::Result<(
 
 fn read_answer(arguments: &SettleArgs) -> anyhow::Result<Answer> {
     if let Some(path) = &arguments.result {
-        let result = String::from_utf8(read_file(path)?).context("the result is not UTF-8 text")?;
+        let result = String::from_utf8(read_input(path, MAX_ANSWER_BYTES)?).context("the result is not UTF-8 text")?;
         return Ok(Answer {
             result: Some(result),
             signature: arguments.signature.clone(),
@@ -113,7 +112,7 @@ fn read_answer(arguments: &SettleArgs) -> anyhow::Result<Answer> {
         });
     }
     let path = arguments.answer.as_ref().context("no answer")?;
-    let answer: Answer = serde_json::from_slice(&read_file(path)?)
+    let answer: Answer = serde_json::from_slice(&read_input(path, MAX_ANSWER_BYTES)?)
         .with_context(|| format!("{} is not the answer of a creator's service", path.display()))?;
     if let (Some(named), ExecutionRef::Id(id)) = (&answer.execution_id, arguments.execution)
         && *named != id.to_string()
@@ -121,20 +120,6 @@ fn read_answer(arguments: &SettleArgs) -> anyhow::Result<Answer> {
         return Err(UsageError::new(format!("The answer is for execution {named}, not for {id}.")).into());
     }
     Ok(answer)
-}
-
-fn read_file(path: &PathBuf) -> anyhow::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let limit = MAX_ANSWER_BYTES.saturating_add(1);
-    let read = match path.to_str() {
-        Some("-") => std::io::stdin().take(limit).read_to_end(&mut bytes),
-        _ => std::fs::File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes)),
-    };
-    read.with_context(|| format!("cannot read {}", path.display()))?;
-    if u64::try_from(bytes.len())? > MAX_ANSWER_BYTES {
-        bail!("{} is longer than {MAX_ANSWER_BYTES} bytes", path.display());
-    }
-    Ok(bytes)
 }
 
 impl Answer {
@@ -209,7 +194,8 @@ async fn plan(
         tokens_used: proven.tokens_used,
     };
     let split = execution.split().context("the amount of the record does not split")?;
-    let plan = Plan::new(format!("Settle the execution {record}"), vec![])
+    let complete = market.instructions.complete_execution(&wallet, &settlement);
+    let plan = Plan::new(format!("Settle the execution {record}"), complete.to_vec())
         .effect(format!("The result {} counts as delivered.", proven.hash))
         .effect(if wallet == execution.caller {
             "A call that its caller settles cannot be disputed."
@@ -220,9 +206,7 @@ async fn plan(
         .moves(split.platform, "the escrow of the agent", "the treasury");
     let plan = sender.with_usdc_account(plan, &agent.creator, "the creator's USDC account").await?;
     let treasury = &market.config.treasury_owner;
-    let mut plan = sender.with_usdc_account(plan, treasury, "the treasury's USDC account").await?;
-    plan.instructions.extend(market.instructions.complete_execution(&wallet, &settlement));
-    Ok(plan)
+    sender.with_usdc_account(plan, treasury, "the treasury's USDC account").await
 }
 
 /// The settlement stands without it, so a failure is a warning with what to do.

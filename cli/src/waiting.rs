@@ -23,23 +23,17 @@ const LONGEST_ASKED_PAUSE: Duration = Duration::from_secs(30);
 const ASK_EVERY: Duration = Duration::from_millis(500);
 
 /// Repeats a request that is safe to repeat, until its answer is final or patience ends. Then the last outcome counts.
-pub async fn until_answered<F>(what: &str, ask: impl Fn() -> F) -> anyhow::Result<Answer>
-where
-    F: Future<Output = anyhow::Result<Answer>>,
-{
+pub async fn until_answered(what: &str, ask: impl AsyncFn() -> anyhow::Result<Answer>) -> anyhow::Result<Answer> {
     repeated(what, ask, PATIENCE, FIRST_PAUSE).await
 }
 
-async fn repeated<F>(
+async fn repeated(
     what: &str,
-    ask: impl Fn() -> F,
+    ask: impl AsyncFn() -> anyhow::Result<Answer>,
     patience: Duration,
-    first_pause: Duration,
-) -> anyhow::Result<Answer>
-where
-    F: Future<Output = anyhow::Result<Answer>>,
-{
-    let (started, mut pause) = (Instant::now(), first_pause);
+    mut pause: Duration,
+) -> anyhow::Result<Answer> {
+    let started = Instant::now();
     for number in 0_u32.. {
         let outcome = during(what.to_owned(), ask()).await;
         // It was gone before anything was sent. Later it may come back.
@@ -109,7 +103,7 @@ mod tests {
             body: body.as_bytes().to_vec(),
             request_id: None,
             retry_after: retry_after.map(str::to_owned),
-            asked: None,
+            asked: String::new(),
         }
     }
 

@@ -14,13 +14,12 @@ use crate::{
     arguments::{ChainArgs, KeypairArgs, OutputArgs, SendArgs, lamports, some_usdc},
     keypair_file,
     market::Market,
-    output::{self, note, pairs, say, sol},
+    output::{self, LAMPORTS_PER_SOL, note, pairs, say, sol},
     settings::{Role, Settings},
     transaction::{Plan, Sender},
     usage::UsageError,
 };
 
-const LAMPORTS_PER_SOL: u64 = 1_000_000_000;
 /// Enough for thousands of transactions.
 const DEFAULT_SOL: u64 = 10;
 const MAX_SOL: u64 = 10_000;
@@ -33,7 +32,13 @@ const AIRDROP_PAUSE: Duration = Duration::from_millis(100);
 pub enum WalletCommand {
     /// Make a key pair and write it to a file that only you can read
     #[command(after_help = "Example:\n  crtx wallet new --out my-wallet.json")]
-    New(NewArgs),
+    New {
+        /// The file to write; an existing file is never replaced [default: wallet.json in the configuration folder]
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
     /// Show address, SOL, USDC, approval and roles of a wallet
     #[command(after_help = "Example:\n  crtx wallet show --keypair my-wallet.json")]
     Show(ShowArgs),
@@ -44,16 +49,19 @@ pub enum WalletCommand {
     #[command(
         after_help = "Example:\n  crtx wallet send 82vpEBc9TeDX6S1Dd3UJ77nQeqFkHSMEgANRBhc28GR8 --sol 0.5 --usdc 20"
     )]
-    Send(TransferArgs),
-}
-
-#[derive(Clone, Debug, clap::Args)]
-pub struct NewArgs {
-    /// The file to write; an existing file is never replaced [default: wallet.json in the configuration folder]
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
-    #[command(flatten)]
-    output: OutputArgs,
+    Send {
+        /// Who gets it
+        #[arg(value_name = "WALLET")]
+        to: Pubkey,
+        /// SOL to send
+        #[arg(long, value_name = "AMOUNT", value_parser = lamports, required_unless_present = "usdc")]
+        sol: Option<u64>,
+        /// USDC to send
+        #[arg(long, value_name = "AMOUNT", value_parser = some_usdc)]
+        usdc: Option<UsdcBase>,
+        #[command(flatten)]
+        send: SendArgs,
+    },
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -70,52 +78,38 @@ pub struct ShowArgs {
 }
 
 #[derive(Clone, Debug, clap::Args)]
+#[command(mut_arg("address", |address| address.help("Address of the wallet, if it is not that of the key pair")))]
 pub struct FundArgs {
-    /// Address of the wallet, if it is not that of the key pair
-    #[arg(conflicts_with = "keypair")]
-    address: Option<Pubkey>,
+    #[command(flatten)]
+    wallet: ShowArgs,
     /// Whole SOL to add
     #[arg(long, value_name = "AMOUNT", default_value_t = DEFAULT_SOL, value_parser = clap::value_parser!(u64).range(..=MAX_SOL))]
     sol: u64,
     /// USDC to add
     #[arg(long, value_name = "AMOUNT", default_value = DEFAULT_USDC, value_parser = some_usdc)]
     usdc: UsdcBase,
-    #[command(flatten)]
-    keypair: KeypairArgs,
-    #[command(flatten)]
-    chain: ChainArgs,
-    #[command(flatten)]
-    output: OutputArgs,
 }
 
-#[derive(Clone, Debug, clap::Args)]
-pub struct TransferArgs {
-    /// Who gets it
-    #[arg(value_name = "WALLET")]
-    to: Pubkey,
-    /// SOL to send
-    #[arg(long, value_name = "AMOUNT", value_parser = lamports, required_unless_present = "usdc")]
-    sol: Option<u64>,
-    /// USDC to send
-    #[arg(long, value_name = "AMOUNT", value_parser = some_usdc)]
-    usdc: Option<UsdcBase>,
-    #[command(flatten)]
-    send: SendArgs,
+impl ShowArgs {
+    /// The wallet that the address or the key pair file names.
+    fn address(&self, settings: &Settings) -> anyhow::Result<Pubkey> {
+        self.address.map_or_else(|| Ok(self.keypair.read(settings)?.pubkey()), Ok)
+    }
 }
 
 pub async fn run(command: WalletCommand, settings: &Settings) -> anyhow::Result<()> {
     match command {
-        WalletCommand::New(arguments) => new(&arguments, settings),
+        WalletCommand::New { out, output } => new(out, output, settings),
         WalletCommand::Show(arguments) => show(&arguments, settings).await,
         WalletCommand::Fund(arguments) => fund(&arguments, settings).await,
-        WalletCommand::Send(arguments) => transfer(&arguments, settings).await,
+        WalletCommand::Send { to, sol, usdc, send } => transfer(&to, sol, usdc, &send, settings).await,
     }
 }
 
-fn new(arguments: &NewArgs, settings: &Settings) -> anyhow::Result<()> {
-    let path = arguments.out.clone().unwrap_or_else(|| settings.folder.join("wallet.json"));
+fn new(out: Option<PathBuf>, output: OutputArgs, settings: &Settings) -> anyhow::Result<()> {
+    let path = out.unwrap_or_else(|| settings.folder.join("wallet.json"));
     let address = keypair_file::create(&path)?.pubkey();
-    if arguments.output.json {
+    if output.json {
         return output::json(&json!({"address": address.to_string(), "keypair": path}));
     }
     say!("{address}");
@@ -125,13 +119,8 @@ fn new(arguments: &NewArgs, settings: &Settings) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The wallet that an address or a key pair file names.
-fn address_of(address: Option<Pubkey>, keypair: &KeypairArgs, settings: &Settings) -> anyhow::Result<Pubkey> {
-    address.map_or_else(|| Ok(keypair.read(settings)?.pubkey()), Ok)
-}
-
 async fn show(arguments: &ShowArgs, settings: &Settings) -> anyhow::Result<()> {
-    let wallet = address_of(arguments.address, &arguments.keypair, settings)?;
+    let wallet = arguments.address(settings)?;
     let market = Market::connect(settings, &arguments.chain).await?;
     let (lamports, usdc) = (market.lamports_of(&wallet).await?, market.usdc_of(&wallet).await?);
     let held = roles_of(&market.config).into_iter().filter(|(_, holder)| *holder == wallet);
@@ -145,9 +134,9 @@ async fn show(arguments: &ShowArgs, settings: &Settings) -> anyhow::Result<()> {
             "network": settings.network,
             "sol": sol(lamports),
             "lamports": lamports,
-            "usdc": UsdcBase(usdc.amount),
+            "usdc": usdc.amount,
             "usdc_account": usdc.exists.then(|| market.instructions.usdc_of(&wallet).to_string()),
-            "approved_usdc": UsdcBase(usdc.approved),
+            "approved_usdc": usdc.approved,
             "roles": roles,
         }));
     }
@@ -156,8 +145,8 @@ async fn show(arguments: &ShowArgs, settings: &Settings) -> anyhow::Result<()> {
         ("wallet", wallet.to_string()),
         ("network", format!("{} ({})", settings.network, market.rpc_url)),
         ("SOL", sol(lamports)),
-        ("USDC", format!("{}{account}", UsdcBase(usdc.amount))),
-        ("approved", format!("{} USDC for API keys", UsdcBase(usdc.approved))),
+        ("USDC", format!("{}{account}", usdc.amount)),
+        ("approved", format!("{} USDC for API keys", usdc.approved)),
         ("roles", if roles.is_empty() { "none".to_owned() } else { roles.join(", ") }),
     ];
     output::page(&pairs(&rows));
@@ -165,22 +154,28 @@ async fn show(arguments: &ShowArgs, settings: &Settings) -> anyhow::Result<()> {
 }
 
 /// One transaction; the USDC account of the other wallet is made if it has none.
-async fn transfer(arguments: &TransferArgs, settings: &Settings) -> anyhow::Result<()> {
-    let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
-    let (wallet, to) = (sender.wallet(), arguments.to);
+async fn transfer(
+    to: &Pubkey,
+    lamports: Option<u64>,
+    usdc: Option<UsdcBase>,
+    send: &SendArgs,
+    settings: &Settings,
+) -> anyhow::Result<()> {
+    let sender = Sender::open(settings, send, Role::Wallet).await?;
+    let wallet = sender.wallet();
     let mut plan = Plan::new(format!("Send from your wallet to {to}"), Vec::new());
-    if let Some(lamports) = arguments.sol {
-        plan.instructions.push(system::transfer(&wallet, &to, lamports));
+    if let Some(lamports) = lamports {
+        plan.instructions.push(system::transfer(&wallet, to, lamports));
         plan = plan.effect(format!("{} SOL go to {to}.", sol(lamports)));
     }
-    if let Some(amount) = arguments.usdc {
-        plan = sender.with_usdc_account(plan, &to, "the USDC account of the other wallet").await?;
+    if let Some(amount) = usdc {
+        plan = sender.with_usdc_account(plan, to, "the USDC account of the other wallet").await?;
         let build = &sender.market.instructions;
-        let (from, account) = (build.usdc_of(&wallet), build.usdc_of(&to));
+        let (from, account) = (build.usdc_of(&wallet), build.usdc_of(to));
         plan.instructions.push(token::transfer(&from, &build.usdc_mint, &account, &wallet, amount.0));
-        plan = plan.moves(amount.0, "your wallet", to.to_string());
+        plan = plan.moves(amount.0, "your wallet", to);
     }
-    let more = json!({"to": to.to_string(), "lamports": arguments.sol.unwrap_or(0), "usdc": arguments.usdc});
+    let more = json!({"to": to.to_string(), "lamports": lamports.unwrap_or(0), "usdc": usdc});
     sender.finish(plan, &format!("sent to {to}"), more).await
 }
 
@@ -193,18 +188,18 @@ async fn fund(arguments: &FundArgs, settings: &Settings) -> anyhow::Result<()> {
         ))
         .into());
     }
-    let wallet = address_of(arguments.address, &arguments.keypair, settings)?;
-    let market = Market::connect(settings, &arguments.chain).await?;
+    let ShowArgs { chain, output, .. } = &arguments.wallet;
+    let wallet = arguments.wallet.address(settings)?;
+    let market = Market::connect(settings, chain).await?;
     if arguments.sol > 0 {
         airdrop(&market, &wallet, arguments.sol.saturating_mul(LAMPORTS_PER_SOL)).await?;
     }
-    mint(arguments, settings, &wallet).await?;
+    mint(settings, chain, &wallet, arguments.usdc).await?;
     let (lamports, usdc) = (market.lamports_of(&wallet).await?, market.usdc_of(&wallet).await?.amount);
-    if arguments.output.json {
-        let held = json!({"address": wallet.to_string(), "lamports": lamports, "usdc": UsdcBase(usdc)});
-        return output::json(&held);
+    if output.json {
+        return output::json(&json!({"address": wallet.to_string(), "lamports": lamports, "usdc": usdc}));
     }
-    say!("{wallet} holds {} SOL and {} USDC", sol(lamports), UsdcBase(usdc));
+    say!("{wallet} holds {} SOL and {} USDC", sol(lamports), usdc);
     Ok(())
 }
 
@@ -223,18 +218,15 @@ async fn airdrop(market: &Market, wallet: &Pubkey, lamports: u64) -> anyhow::Res
 }
 
 /// An ordinary transaction, so that the local network keeps it like every other.
-async fn mint(arguments: &FundArgs, settings: &Settings, wallet: &Pubkey) -> anyhow::Result<()> {
-    let send = SendArgs { chain: arguments.chain.clone(), yes: true, ..SendArgs::default() };
+async fn mint(settings: &Settings, chain: &ChainArgs, wallet: &Pubkey, usdc: UsdcBase) -> anyhow::Result<()> {
+    let send = SendArgs { chain: chain.clone(), yes: true, ..SendArgs::default() };
     let admin = Sender::open(settings, &send, Role::Admin).await?;
     let (payer, usdc_mint) = (admin.wallet(), admin.market.instructions.usdc_mint);
     let account = admin.market.instructions.usdc_of(wallet);
     let create = token::create_associated_token_account(&payer, wallet, &usdc_mint);
-    let mint = token::mint_to(&usdc_mint, &account, &payer, arguments.usdc.0);
-    let plan = Plan::new(format!("Give {wallet} USDC of the local network"), vec![create, mint]).moves(
-        arguments.usdc.0,
-        "nowhere (it is made)",
-        "the wallet",
-    );
+    let mint = token::mint_to(&usdc_mint, &account, &payer, usdc.0);
+    let plan = Plan::new(format!("Give {wallet} USDC of the local network"), vec![create, mint]);
+    let plan = plan.moves(usdc.0, "nowhere (it is made)", "the wallet");
     admin.send(plan).await?;
     Ok(())
 }

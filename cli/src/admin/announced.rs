@@ -1,18 +1,16 @@
 //! Parameters and roles change by announcement: `crtx admin set-fee`, `set-tiers`, `withdraw-parameters`,
 //! `apply-parameters`, `announce-roles` and `apply-roles`.
 
-use std::str::FromStr;
-
 use agent_marketplace::{
     instructions::AnnounceRolesArgs as Announcement,
     state::{COLLATERAL_TIERS, CollateralTier, Config, MarketParameters},
 };
-use anyhow::bail;
+use anyhow::anyhow;
 use crtx_protocol::usdc::UsdcBase;
 use serde_json::json;
 use solana_pubkey::Pubkey;
 
-use super::powers::open;
+use super::open;
 use crate::{
     arguments::{SendArgs, usdc},
     output::{duration, json_time, time},
@@ -20,24 +18,6 @@ use crate::{
     transaction::{Plan, Sender},
     usage::UsageError,
 };
-
-#[derive(Clone, Debug, clap::Args)]
-pub struct SetFeeArgs {
-    /// The platform's part of a payment in basis points: 100 are 1 %
-    #[arg(value_name = "BASIS_POINTS", value_parser = clap::value_parser!(u32).range(..=i64::from(MarketParameters::MAX_FEE_BPS)))]
-    fee_bps: u32,
-    #[command(flatten)]
-    send: SendArgs,
-}
-
-#[derive(Clone, Debug, clap::Args)]
-pub struct SetTiersArgs {
-    /// Four tiers, each the highest price and its collateral in USDC, such as 0.10=10; the last price is max
-    #[arg(value_name = "PRICE=COLLATERAL", num_args = COLLATERAL_TIERS, required = true)]
-    tiers: Vec<Tier>,
-    #[command(flatten)]
-    send: SendArgs,
-}
 
 #[derive(Clone, Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("roles").required(true).multiple(true)
@@ -59,23 +39,15 @@ pub struct AnnounceRolesArgs {
     send: SendArgs,
 }
 
-/// One tier as it is written on the command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tier(CollateralTier);
-
-impl FromStr for Tier {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (price, collateral) = text.split_once('=').ok_or("not of the form PRICE=COLLATERAL")?;
-        let max_price = if price == "max" { u64::MAX } else { usdc(price)?.0 };
-        Ok(Self(CollateralTier { max_price, collateral: usdc(collateral)?.0 }))
-    }
+/// Reads a tier such as `0.10=10`.
+pub fn tier(text: &str) -> Result<CollateralTier, String> {
+    let (price, collateral) = text.split_once('=').ok_or("not of the form PRICE=COLLATERAL")?;
+    let max_price = if price == "max" { u64::MAX } else { usdc(price)?.0 };
+    Ok(CollateralTier { max_price, collateral: usdc(collateral)?.0 })
 }
 
 /// The tiers as the program takes them.
-pub fn tiers_of(tiers: &[Tier]) -> Result<[CollateralTier; COLLATERAL_TIERS], UsageError> {
-    let tiers: Vec<CollateralTier> = tiers.iter().map(|tier| tier.0).collect();
+pub fn tiers_of(tiers: &[CollateralTier]) -> Result<[CollateralTier; COLLATERAL_TIERS], UsageError> {
     let collateral_tiers: [CollateralTier; COLLATERAL_TIERS] = tiers
         .try_into()
         .map_err(|_| UsageError::new(format!("Exactly {COLLATERAL_TIERS} tiers are needed, such as 0.10=10.")))?;
@@ -88,21 +60,19 @@ pub fn tiers_of(tiers: &[Tier]) -> Result<[CollateralTier; COLLATERAL_TIERS], Us
     Ok(collateral_tiers)
 }
 
-/// A price as people write it.
 pub fn price_of(tier: &CollateralTier) -> String {
     if tier.max_price == u64::MAX { "max".to_owned() } else { UsdcBase(tier.max_price).to_string() }
 }
 
-pub async fn set_fee(arguments: &SetFeeArgs, settings: &Settings) -> anyhow::Result<()> {
-    let sender = open(settings, &arguments.send).await?;
-    let parameters = MarketParameters { fee_bps: arguments.fee_bps, ..basis(&sender.market.config) };
-    let effect = format!("The fee becomes {} basis points.", arguments.fee_bps);
-    announce(&sender, parameters, effect).await
+pub async fn set_fee(fee_bps: u32, send: &SendArgs, settings: &Settings) -> anyhow::Result<()> {
+    let sender = open(settings, send).await?;
+    let parameters = MarketParameters { fee_bps, ..basis(&sender.market.config) };
+    announce(&sender, parameters, format!("The fee becomes {fee_bps} basis points.")).await
 }
 
-pub async fn set_tiers(arguments: &SetTiersArgs, settings: &Settings) -> anyhow::Result<()> {
-    let collateral_tiers = tiers_of(&arguments.tiers)?;
-    let sender = open(settings, &arguments.send).await?;
+pub async fn set_tiers(tiers: &[CollateralTier], send: &SendArgs, settings: &Settings) -> anyhow::Result<()> {
+    let collateral_tiers = tiers_of(tiers)?;
+    let sender = open(settings, send).await?;
     let parameters = MarketParameters { collateral_tiers, ..basis(&sender.market.config) };
     let tiers: Vec<String> = collateral_tiers
         .iter()
@@ -117,9 +87,6 @@ const fn basis(config: &Config) -> MarketParameters {
 }
 
 async fn announce(sender: &Sender, parameters: MarketParameters, effect: String) -> anyhow::Result<()> {
-    if let Err(error) = parameters.check() {
-        bail!("the program does not take these parameters: {error}");
-    }
     let config = &sender.market.config;
     let from = sender.market.now().await?.saturating_add(Config::PARAMETERS_DELAY_S);
     let more = json!({"applies_from": json_time(from)});
@@ -163,16 +130,9 @@ pub async fn announce_roles(arguments: &AnnounceRolesArgs, settings: &Settings) 
     if arguments.withdraw && !announced {
         return sender.nothing_to_do("no roles are announced", json!({}));
     }
-    let named = [
-        ("resolver", arguments.resolver),
-        ("treasury owner", arguments.treasury_owner),
-        ("insurance owner", arguments.insurance_owner),
-    ];
-    let announcement = Announcement {
-        resolver: arguments.resolver,
-        treasury_owner: arguments.treasury_owner,
-        insurance_owner: arguments.insurance_owner,
-    };
+    let &AnnounceRolesArgs { resolver, treasury_owner, insurance_owner, .. } = arguments;
+    let named = [("resolver", resolver), ("treasury owner", treasury_owner), ("insurance owner", insurance_owner)];
+    let announcement = Announcement { resolver, treasury_owner, insurance_owner };
     let instruction = sender.market.instructions.announce_roles(&sender.wallet(), announcement);
     if arguments.withdraw {
         let plan = Plan::new("Withdraw the announcement of roles", vec![instruction]).effect("The roles stay.");
@@ -180,10 +140,8 @@ pub async fn announce_roles(arguments: &AnnounceRolesArgs, settings: &Settings) 
     }
     let from = sender.market.now().await?.saturating_add(Config::ROLE_DELAY_S);
     let mut plan = Plan::new("Announce roles of the marketplace", vec![instruction]);
-    for (role, holder) in named {
-        if let Some(holder) = holder {
-            plan = plan.effect(format!("{holder} becomes the {role} from {} on.", time(from)));
-        }
+    for (role, holder) in named.into_iter().filter_map(|(role, holder)| Some((role, holder?))) {
+        plan = plan.effect(format!("{holder} becomes the {role} from {} on.", time(from)));
     }
     if announced {
         plan = plan.effect("It replaces the earlier announcement as a whole, and the 16 days begin again.");
@@ -200,17 +158,19 @@ pub async fn apply_roles(arguments: &SendArgs, settings: &Settings) -> anyhow::R
     sender.finish(plan, "the announced roles are in office", json!({})).await
 }
 
-/// Says when an announcement is due. `from`: 0 if there is none.
-fn refuse_unless_due(from: i64, now: i64) -> anyhow::Result<()> {
+/// Until when an announcement can be applied, or why not now; the text continues "it". `from`: 0 without announcement.
+pub fn due(from: i64, now: i64) -> Result<String, String> {
     let lapses = from.saturating_add(Config::ANNOUNCEMENT_LIFE_S);
     match from {
-        0 => bail!("nothing is announced"),
-        from if now < from => {
-            bail!("it applies from {} on, in {}", time(from), duration(from.saturating_sub(now)))
-        }
-        _ if now > lapses => bail!("the announcement lapsed at {}; announce it again", time(lapses)),
-        _ => Ok(()),
+        0 => Err("is not there: nothing is announced".to_owned()),
+        _ if now < from => Err(format!("applies from {} on, in {}", time(from), duration(from.saturating_sub(now)))),
+        _ if now > lapses => Err(format!("lapsed at {}", time(lapses))),
+        _ => Ok(format!("can be applied now, until {}", time(lapses))),
     }
+}
+
+fn refuse_unless_due(from: i64, now: i64) -> anyhow::Result<()> {
+    due(from, now).map(drop).map_err(|why| anyhow!("it {why}"))
 }
 
 #[cfg(test)]
@@ -219,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_tier_is_a_price_and_its_collateral() {
-        let tier = |text: &str| text.parse::<Tier>().map(|tier| (tier.0.max_price, tier.0.collateral));
+        let tier = |text: &str| tier(text).map(|tier| (tier.max_price, tier.collateral));
         assert_eq!(tier("0.10=10"), Ok((100_000, 10_000_000)));
         assert_eq!(tier("max=1000"), Ok((u64::MAX, 1_000_000_000)));
         for bad in ["", "1", "x=1", "1=x", "=", "1=0.0000001"] {

@@ -2,7 +2,7 @@
 
 use agent_marketplace::{
     instructions::InitializeConfigArgs,
-    state::{COLLATERAL_TIERS, Config, MarketParameters},
+    state::{COLLATERAL_TIERS, CollateralTier, Config, MarketParameters},
 };
 use anyhow::bail;
 use crtx_chain::{
@@ -14,12 +14,11 @@ use crtx_protocol::{address::Addresses, usdc::UsdcBase};
 use solana_pubkey::Pubkey;
 
 use super::{
-    announced::{Tier, tiers_of},
+    announced::{tier, tiers_of},
     status,
 };
 use crate::{
-    arguments::{SendArgs, some_usdc},
-    keys::lifetime,
+    arguments::{SendArgs, lifetime, some_usdc},
     settings::{Network, Settings},
     transaction::{Plan, Sender},
     usage::UsageError,
@@ -64,10 +63,10 @@ struct ParameterArgs {
     #[arg(long, value_name = "AMOUNT", default_value = "0.001", value_parser = some_usdc, help_heading = "Parameters")]
     min_price: UsdcBase,
     /// How long a result can be disputed, such as 72h
-    #[arg(long, value_name = "TIME", default_value = "72h", value_parser = lifetime::parse, help_heading = "Parameters")]
+    #[arg(long, value_name = "TIME", default_value = "72h", value_parser = lifetime, help_heading = "Parameters")]
     dispute_window: i64,
     /// How long a settlement may take after the time-out of an agent, such as 2m
-    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = lifetime::parse, help_heading = "Parameters")]
+    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = lifetime, help_heading = "Parameters")]
     settle_grace: i64,
     /// Highest penalty, in multiples of the amount paid
     #[arg(long, value_name = "TIMES", default_value_t = MarketParameters::DEFAULT.max_penalty_multiple, help_heading = "Parameters")]
@@ -77,10 +76,11 @@ struct ParameterArgs {
         long,
         value_name = "PRICE=COLLATERAL",
         num_args = COLLATERAL_TIERS,
+        value_parser = tier,
         default_values = ["0.10=10", "1=50", "10=200", "max=1000"],
         help_heading = "Parameters"
     )]
-    tiers: Vec<Tier>,
+    tiers: Vec<CollateralTier>,
 }
 
 impl ParameterArgs {
@@ -127,14 +127,13 @@ fn rows_of(config: &Config) -> Vec<(&'static str, String)> {
     roles.chain(status::lines_of(&config.parameters)).collect()
 }
 
-/// What is not as it should be, in words.
 fn differences(found: &Config, wanted: &Config) -> Vec<String> {
     let pairs = rows_of(found).into_iter().zip(rows_of(wanted));
     let different = pairs.filter(|(found, wanted)| found != wanted);
     different.map(|((name, found), (_, wanted))| format!("{name}: {found} instead of {wanted}")).collect()
 }
 
-/// Safe to repeat: transactions of earlier runs are followed to their end first, and then the chain says what is there.
+/// A repeated run is safe: it follows the transactions of earlier runs to their end, and then reads the chain.
 pub async fn run(arguments: &InitArgs, settings: &Settings) -> anyhow::Result<()> {
     let expected = |wallet: &Pubkey, program| Ok(arguments.initialization(settings.network, wallet, program)?.config());
     let sender = Sender::open_before_setup(settings, &arguments.send, expected).await?;
@@ -197,7 +196,6 @@ async fn complete(sender: &Sender, wanted: &Initialization, more: serde_json::Va
     sender.finish(plan, "the marketplace is set up, and the USDC accounts are there again", more).await
 }
 
-/// What to do about it.
 fn with_advice(error: DeploymentError) -> anyhow::Error {
     let advice = match &error {
         DeploymentError::NotAuthority { .. } => "name its key pair with --keypair",

@@ -2,12 +2,20 @@
 
 mod announced;
 mod init;
-mod powers;
 mod status;
 mod test_mint;
 
+use agent_marketplace::state::{COLLATERAL_TIERS, CollateralTier, MarketParameters};
+use anyhow::{Context, bail};
+use serde_json::json;
+use solana_pubkey::Pubkey;
+
 pub use self::status::roles_of;
-use crate::{arguments::SendArgs, settings::Settings};
+use crate::{
+    arguments::{ChainReadArgs, SendArgs},
+    settings::{Role, Settings},
+    transaction::{Plan, Sender},
+};
 
 #[derive(Clone, Debug, clap::Subcommand)]
 pub enum AdminCommand {
@@ -22,18 +30,42 @@ pub enum AdminCommand {
     TestMint(test_mint::TestMintArgs),
     /// Show roles, parameters, and what is announced for when
     #[command(after_help = "Example:\n  crtx admin status")]
-    Status(status::StatusArgs),
+    Status(ChainReadArgs),
     /// Give a creator the badge for the name that it has, or take it away
     #[command(
         after_help = "Example:\n  crtx admin verify-creator 82vpEBc9TeDX6S1Dd3UJ77nQeqFkHSMEgANRBhc28GR8 --name 'Acme'"
     )]
-    VerifyCreator(powers::VerifyCreatorArgs),
+    VerifyCreator {
+        /// Wallet of the creator
+        #[arg(value_name = "WALLET")]
+        wallet: Pubkey,
+        /// The display name that was checked; the badge is for this name alone
+        #[arg(long, value_name = "NAME", required_unless_present = "remove")]
+        name: Option<String>,
+        /// Take the badge away
+        #[arg(long, conflicts_with = "name")]
+        remove: bool,
+        #[command(flatten)]
+        send: SendArgs,
+    },
     /// Announce another fee; it applies a week later
     #[command(after_help = "Example:\n  crtx admin set-fee 150")]
-    SetFee(announced::SetFeeArgs),
+    SetFee {
+        /// The platform's part of a payment in basis points: 100 are 1 %
+        #[arg(value_name = "BASIS_POINTS", value_parser = clap::value_parser!(u32).range(..=i64::from(MarketParameters::MAX_FEE_BPS)))]
+        fee_bps: u32,
+        #[command(flatten)]
+        send: SendArgs,
+    },
     /// Announce other tiers of collateral; they apply a week later
     #[command(after_help = "Example:\n  crtx admin set-tiers 0.10=10 1=50 10=200 max=1000")]
-    SetTiers(announced::SetTiersArgs),
+    SetTiers {
+        /// Four tiers, each the highest price and its collateral in USDC, such as 0.10=10; the last price is max
+        #[arg(value_name = "PRICE=COLLATERAL", num_args = COLLATERAL_TIERS, required = true, value_parser = announced::tier)]
+        tiers: Vec<CollateralTier>,
+        #[command(flatten)]
+        send: SendArgs,
+    },
     /// Withdraw the announcement of parameters
     #[command(after_help = "Example:\n  crtx admin withdraw-parameters")]
     WithdrawParameters(SendArgs),
@@ -61,14 +93,76 @@ pub async fn run(command: AdminCommand, settings: &Settings) -> anyhow::Result<(
         AdminCommand::Init(arguments) => init::run(&arguments, settings).await,
         AdminCommand::TestMint(arguments) => test_mint::run(&arguments, settings).await,
         AdminCommand::Status(arguments) => status::status(&arguments, settings).await,
-        AdminCommand::VerifyCreator(arguments) => powers::verify_creator(&arguments, settings).await,
-        AdminCommand::SetFee(arguments) => announced::set_fee(&arguments, settings).await,
-        AdminCommand::SetTiers(arguments) => announced::set_tiers(&arguments, settings).await,
+        AdminCommand::VerifyCreator { wallet, name, remove: _, send } => {
+            verify_creator(&wallet, name.as_deref(), &send, settings).await
+        }
+        AdminCommand::SetFee { fee_bps, send } => announced::set_fee(fee_bps, &send, settings).await,
+        AdminCommand::SetTiers { tiers, send } => announced::set_tiers(&tiers, &send, settings).await,
         AdminCommand::WithdrawParameters(arguments) => announced::withdraw_parameters(&arguments, settings).await,
         AdminCommand::ApplyParameters(arguments) => announced::apply_parameters(&arguments, settings).await,
-        AdminCommand::Pause(arguments) => powers::set_paused(&arguments, settings, true).await,
-        AdminCommand::Unpause(arguments) => powers::set_paused(&arguments, settings, false).await,
+        AdminCommand::Pause(arguments) => set_paused(&arguments, settings, true).await,
+        AdminCommand::Unpause(arguments) => set_paused(&arguments, settings, false).await,
         AdminCommand::AnnounceRoles(arguments) => announced::announce_roles(&arguments, settings).await,
         AdminCommand::ApplyRoles(arguments) => announced::apply_roles(&arguments, settings).await,
     }
+}
+
+/// Fails with the name of the admin if the wallet is another one.
+async fn open(settings: &Settings, send: &SendArgs) -> anyhow::Result<Sender> {
+    let sender = Sender::open(settings, send, Role::Admin).await?;
+    let admin = sender.market.config.admin;
+    if admin != sender.wallet() {
+        bail!("only the admin {admin} may do this; name its key pair with --keypair");
+    }
+    Ok(sender)
+}
+
+/// `name`: the name that was checked; without one the badge goes away.
+async fn verify_creator(
+    creator: &Pubkey,
+    name: Option<&str>,
+    send: &SendArgs,
+    settings: &Settings,
+) -> anyhow::Result<()> {
+    let sender = open(settings, send).await?;
+    let profile = sender.market.profile(creator).await?;
+    let profile = profile.with_context(|| format!("{creator} has no creator profile"))?;
+    let shown = profile.display_name().unwrap_or_default();
+    let more = json!({"creator": creator.to_string(), "verified": name.is_some(), "name": shown});
+    let already = (profile.verified == 1) == name.is_some();
+    if already && name.is_none_or(|name| name == shown) {
+        return sender.nothing_to_do(&format!("{creator} is so already"), more);
+    }
+    if let Some(name) = name.filter(|name| *name != shown) {
+        bail!("the creator is called {shown:?} and not {name:?}; check the name that it has now");
+    }
+    let title = match name {
+        Some(name) => format!("Verify the creator {creator} as {name}"),
+        None => format!("Take the badge of the creator {creator} ({shown}) away"),
+    };
+    let instruction = sender.market.instructions.verify_creator(&sender.wallet(), creator, name);
+    let effect = match name {
+        Some(_) => "Its agents show the badge, until the creator takes another name.",
+        None => "Its agents do not show the badge any more.",
+    };
+    let verb = if name.is_some() { "is verified" } else { "is not verified any more" };
+    let plan = Plan::new(title, vec![instruction]).effect(effect);
+    sender.finish(plan, &format!("{creator} {verb}"), more).await
+}
+
+async fn set_paused(arguments: &SendArgs, settings: &Settings, paused: bool) -> anyhow::Result<()> {
+    let sender = open(settings, arguments).await?;
+    let name = if paused { "paused" } else { "running" };
+    let more = json!({"paused": paused});
+    if (sender.market.config.paused == 1) == paused {
+        return sender.nothing_to_do(&format!("the marketplace is {name} already"), more);
+    }
+    let instruction = sender.market.instructions.set_paused(&sender.wallet(), paused);
+    let plan = if paused {
+        Plan::new("Pause the marketplace", vec![instruction])
+            .effect("New listings and new calls are refused. Settlement, refund, dispute and withdrawal go on.")
+    } else {
+        Plan::new("End the pause of the marketplace", vec![instruction]).effect("New listings and calls are possible.")
+    };
+    sender.finish(plan, &format!("the marketplace is {name}"), more).await
 }

@@ -5,23 +5,15 @@ use crtx_protocol::usdc::UsdcBase;
 use serde_json::{Value, json};
 use solana_pubkey::Pubkey;
 
-use super::announced::price_of;
+use super::announced::{due, price_of};
 use crate::{
-    arguments::{ChainArgs, OutputArgs},
+    arguments::ChainReadArgs,
     market::Market,
-    output::{self, duration, json_time, pairs, say, time},
+    output::{self, duration, json_time, pairs, say},
     settings::Settings,
 };
 
-#[derive(Clone, Debug, clap::Args)]
-pub struct StatusArgs {
-    #[command(flatten)]
-    chain: ChainArgs,
-    #[command(flatten)]
-    output: OutputArgs,
-}
-
-pub async fn status(arguments: &StatusArgs, settings: &Settings) -> anyhow::Result<()> {
+pub async fn status(arguments: &ChainReadArgs, settings: &Settings) -> anyhow::Result<()> {
     let market = Market::connect(settings, &arguments.chain).await?;
     let config = &market.config;
     if arguments.output.json {
@@ -39,19 +31,18 @@ pub async fn status(arguments: &StatusArgs, settings: &Settings) -> anyhow::Resu
     output::page(&pairs(&rows));
     if config.parameters_apply_from_unix_s != 0 {
         say!("");
-        say!("parameters announced, {}", due(config.parameters_apply_from_unix_s, now));
+        say!("parameters announced, {}", due(config.parameters_apply_from_unix_s, now).unwrap_or_else(|why| why));
         output::page(&pairs(&lines_of(&config.announced_parameters)));
     }
     if config.roles_apply_from_unix_s != 0 {
         say!("");
-        say!("roles announced, {}", due(config.roles_apply_from_unix_s, now));
+        say!("roles announced, {}", due(config.roles_apply_from_unix_s, now).unwrap_or_else(|why| why));
         let rows: Vec<_> = announced_roles_of(config).map(|(name, address)| (name, address.to_string())).collect();
         output::page(&pairs(&rows));
     }
     Ok(())
 }
 
-/// Who holds which role of a deployment.
 pub fn roles_of(config: &Config) -> [(&'static str, Pubkey); 6] {
     [
         ("admin", config.admin),
@@ -92,20 +83,7 @@ pub fn lines_of(parameters: &MarketParameters) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// When an announcement can be applied, as seen now.
-fn due(from: i64, now: i64) -> String {
-    let lapses = from.saturating_add(Config::ANNOUNCEMENT_LIFE_S);
-    if now < from {
-        format!("applies from {} on (in {})", time(from), duration(from.saturating_sub(now)))
-    } else if now <= lapses {
-        format!("can be applied now, until {}", time(lapses))
-    } else {
-        format!("lapsed at {}", time(lapses))
-    }
-}
-
-/// Parameters as JSON.
-pub fn parameters_json(parameters: &MarketParameters) -> Value {
+fn parameters_json(parameters: &MarketParameters) -> Value {
     let tiers = parameters.collateral_tiers.iter().map(|tier| {
         let max_price = (tier.max_price != u64::MAX).then_some(UsdcBase(tier.max_price));
         json!({"max_price_usdc": max_price, "collateral_usdc": UsdcBase(tier.collateral)})

@@ -60,7 +60,7 @@ pub async fn run(arguments: &TestMintArgs, settings: &Settings) -> anyhow::Resul
         Err(error) => return Err(error.into()),
     }
     let held = sender.market.usdc_of(&to).await?;
-    let missing = arguments.usdc.0.saturating_sub(held.amount);
+    let missing = arguments.usdc.0.saturating_sub(held.amount.0);
     if !held.exists {
         plan = plan.creates("the account of the test USDC", TOKEN_ACCOUNT_LEN);
     }
@@ -68,11 +68,11 @@ pub async fn run(arguments: &TestMintArgs, settings: &Settings) -> anyhow::Resul
         let account = sender.market.instructions.usdc_of(&to);
         plan.instructions.push(token::create_associated_token_account(&wallet, &to, &mint));
         plan.instructions.push(token::mint_to(&mint, &account, &wallet, missing));
-        plan = plan.moves(missing, "nowhere (it is made)", to.to_string());
+        plan = plan.moves(missing, "nowhere (it is made)", to);
     }
     let more = json!({"usdc_mint": mint.to_string(), "wallet": to.to_string()});
     if plan.instructions.is_empty() {
-        note!("The wallet {to} holds {} test USDC already.", UsdcBase(held.amount));
+        note!("The wallet {to} holds {} test USDC already.", held.amount);
         return sender.nothing_to_do(&mint.to_string(), more);
     }
     let sent = sender.send(plan).await?;

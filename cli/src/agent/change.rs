@@ -1,7 +1,7 @@
 //! `crtx agent pause`, `resume`, `topup` and `rotate-key`, and the way out of the market: `delist`, `withdraw` and
 //! `close`, in this order.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use agent_marketplace::{
     instructions::UpdateListingArgs,
@@ -13,19 +13,18 @@ use serde_json::json;
 use solana_pubkey::Pubkey;
 use solana_signer::Signer;
 
-use super::which::Which;
+use super::Which;
 use crate::{
-    arguments::{SendArgs, some_usdc},
+    arguments::SendArgs,
     keypair_file,
     output::{duration, sol, time},
     settings::{Role, Settings},
     transaction::{Plan, Sender},
 };
 
-/// Receives what is paid out; it may have been closed.
+/// Receives what is paid out; the owner may have closed it.
 const YOUR_ACCOUNT: &str = "your USDC account";
 
-/// One of your agents.
 #[derive(Clone, Debug, clap::Args)]
 pub struct OwnArgs {
     /// Address of the agent, or its index among your agents
@@ -35,52 +34,48 @@ pub struct OwnArgs {
     send: SendArgs,
 }
 
-#[derive(Clone, Debug, clap::Args)]
-pub struct TopupArgs {
-    /// Address of the agent, or its index among your agents
-    #[arg(value_name = "AGENT")]
-    agent: Which,
-    /// USDC to add
-    #[arg(value_name = "USDC", value_parser = some_usdc)]
-    amount: UsdcBase,
-    #[command(flatten)]
-    send: SendArgs,
+impl OwnArgs {
+    /// The wallet that signs, and its agent.
+    async fn open(&self, settings: &Settings) -> anyhow::Result<(Sender, Pubkey, AgentListed)> {
+        let sender = Sender::open(settings, &self.send, Role::Wallet).await?;
+        let address = self.agent.address(&sender.market, &sender.wallet());
+        let agent = own_agent(&sender, &address).await?;
+        Ok((sender, address, agent))
+    }
+}
+
+async fn own_agent(sender: &Sender, address: &Pubkey) -> anyhow::Result<AgentListed> {
+    let agent = sender.market.agent(address).await?;
+    if agent.creator != sender.wallet() {
+        bail!("agent {address} belongs to {}, not to the wallet {}", agent.creator, sender.wallet());
+    }
+    Ok(agent)
 }
 
 #[derive(Clone, Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("new_key").required(true).args(["key", "result_key"]))]
 pub struct RotateKeyArgs {
-    /// Address of the agent, or its index among your agents
-    #[arg(value_name = "AGENT")]
-    agent: Which,
+    #[command(flatten)]
+    own: OwnArgs,
     /// File with the new key pair; it is made if it does not exist
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
     /// The new public key, if the key pair is elsewhere
     #[arg(long, value_name = "ADDRESS")]
     result_key: Option<Pubkey>,
-    #[command(flatten)]
-    send: SendArgs,
 }
 
-pub async fn pause(arguments: &OwnArgs, settings: &Settings) -> anyhow::Result<()> {
-    let effect = "New calls are refused until you resume it. Calls under way go on, and the collateral stays locked.";
-    set_status(arguments, settings, AgentStatus::Paused, "paused", effect).await
-}
-
-pub async fn resume(arguments: &OwnArgs, settings: &Settings) -> anyhow::Result<()> {
-    set_status(arguments, settings, AgentStatus::Active, "active", "The agent accepts calls.").await
-}
-
-async fn set_status(
-    arguments: &OwnArgs,
-    settings: &Settings,
-    status: AgentStatus,
-    name: &str,
-    effect: &str,
-) -> anyhow::Result<()> {
-    let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
-    let (address, agent) = arguments.agent.own(&sender).await?;
+/// `status`: active or paused.
+pub async fn set_status(arguments: &OwnArgs, settings: &Settings, status: AgentStatus) -> anyhow::Result<()> {
+    let (sender, address, agent) = arguments.open(settings).await?;
+    let (name, order, effect) = match status {
+        AgentStatus::Active => ("active", "Resume", "The agent accepts calls."),
+        _ => (
+            "paused",
+            "Pause",
+            "New calls are refused until you resume it. Calls under way go on, and the collateral stays locked.",
+        ),
+    };
     let more = json!({"agent_id": address.to_string(), "status": name});
     if agent.status() == Some(status) {
         return sender.nothing_to_do(&format!("{address} is {name} already"), more);
@@ -95,15 +90,12 @@ async fn set_status(
         );
     }
     let instruction = sender.market.instructions.set_agent_status(&sender.wallet(), &address, status);
-    let order = if status == AgentStatus::Active { "Resume" } else { "Pause" };
     let plan = Plan::new(format!("{order} the agent {address}"), vec![instruction]).effect(effect);
     sender.finish(plan, &format!("{address} is {name}"), more).await
 }
 
-pub async fn topup(arguments: &TopupArgs, settings: &Settings) -> anyhow::Result<()> {
-    let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
-    let (address, agent) = arguments.agent.own(&sender).await?;
-    let UsdcBase(amount) = arguments.amount;
+pub async fn topup(own: &OwnArgs, UsdcBase(amount): UsdcBase, settings: &Settings) -> anyhow::Result<()> {
+    let (sender, address, agent) = own.open(settings).await?;
     let after = UsdcBase(agent.collateral.saturating_add(amount));
     let instruction = sender.market.instructions.deposit_collateral(&sender.wallet(), &address, amount);
     let plan = Plan::new(format!("Add collateral to the agent {address}"), vec![instruction])
@@ -114,23 +106,18 @@ pub async fn topup(arguments: &TopupArgs, settings: &Settings) -> anyhow::Result
 }
 
 pub async fn rotate_key(arguments: &RotateKeyArgs, settings: &Settings) -> anyhow::Result<()> {
-    let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
-    let (address, agent) = arguments.agent.own(&sender).await?;
+    let (sender, address, agent) = arguments.own.open(settings).await?;
     let new_key = match (&arguments.key, arguments.result_key) {
-        (Some(path), _) => read_or_make(path)?,
+        // An earlier run may have made the file and ended before the transaction.
+        (Some(path), _) if path.exists() => keypair_file::read(path)?.pubkey(),
+        (Some(path), _) => keypair_file::create(path)?.pubkey(),
         (None, key) => key.unwrap_or_default(),
     };
     let more = json!({"agent_id": address.to_string(), "result_key": new_key.to_string()});
     if agent.result_key == new_key {
         return sender.nothing_to_do(&format!("{new_key} is the result key already"), more);
     }
-    let update = UpdateListingArgs {
-        price: None,
-        timeout_seconds: None,
-        result_key: Some(new_key),
-        binding: None,
-        metadata: None,
-    };
+    let update = UpdateListingArgs { result_key: Some(new_key), ..UpdateListingArgs::default() };
     let instruction = sender.market.instructions.update_listing(&sender.wallet(), &address, update);
     let plan = Plan::new(format!("Replace the result key of the agent {address}"), vec![instruction])
         .effect(format!("Results of new calls have to be signed with {new_key}."))
@@ -138,15 +125,8 @@ pub async fn rotate_key(arguments: &RotateKeyArgs, settings: &Settings) -> anyho
     sender.finish(plan, &format!("{address} has the result key {new_key}"), more).await
 }
 
-/// An earlier run may have made the file and ended before the transaction.
-fn read_or_make(path: &Path) -> anyhow::Result<Pubkey> {
-    let keypair = if path.exists() { keypair_file::read(path)? } else { keypair_file::create(path)? };
-    Ok(keypair.pubkey())
-}
-
 pub async fn delist(arguments: &OwnArgs, settings: &Settings) -> anyhow::Result<()> {
-    let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
-    let (address, agent) = arguments.agent.own(&sender).await?;
+    let (sender, address, agent) = arguments.open(settings).await?;
     let more = json!({"agent_id": address.to_string(), "status": "delisted"});
     if agent.status() == Some(AgentStatus::Delisted) {
         return sender.nothing_to_do(&format!("{address} is delisted already"), more);
@@ -164,18 +144,20 @@ pub async fn delist(arguments: &OwnArgs, settings: &Settings) -> anyhow::Result<
 }
 
 pub async fn withdraw(arguments: &OwnArgs, settings: &Settings) -> anyhow::Result<()> {
-    let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
-    let (address, agent) = arguments.agent.own(&sender).await?;
+    let (sender, address, agent) = arguments.open(settings).await?;
     let amount = UsdcBase(agent.collateral);
     let more = json!({"agent_id": address.to_string(), "withdrawn_usdc": amount});
     if agent.status() == Some(AgentStatus::Delisted) && agent.collateral == 0 {
         return sender.nothing_to_do(&format!("{address} holds no collateral any more"), more);
     }
     refuse_while_claimed(&agent, sender.market.now().await?)?;
-    let plan = Plan::new(format!("Withdraw the collateral of the agent {address}"), vec![]);
-    let mut plan = sender.with_usdc_account(plan, &sender.wallet(), YOUR_ACCOUNT).await?;
-    plan.instructions.push(sender.market.instructions.withdraw_collateral(&sender.wallet(), &address));
-    let plan = plan.moves(agent.collateral, "the collateral of the agent", "your wallet");
+    let withdraw = sender.market.instructions.withdraw_collateral(&sender.wallet(), &address);
+    let plan = Plan::new(format!("Withdraw the collateral of the agent {address}"), vec![withdraw]).moves(
+        agent.collateral,
+        "the collateral of the agent",
+        "your wallet",
+    );
+    let plan = sender.with_usdc_account(plan, &sender.wallet(), YOUR_ACCOUNT).await?;
     let text = format!("{amount} USDC are back in your wallet; close the accounts with: crtx agent close {address}");
     sender.finish(plan, &text, more).await
 }
@@ -188,7 +170,7 @@ pub async fn close(arguments: &OwnArgs, settings: &Settings) -> anyhow::Result<(
         let text = format!("{address} is not on the chain; it is closed already, or never was listed");
         return sender.nothing_to_do(&text, more);
     }
-    let (_, agent) = Which::Address(address).own(&sender).await?;
+    let agent = own_agent(&sender, &address).await?;
     refuse_while_claimed(&agent, sender.market.now().await?)?;
     if agent.collateral > 0 {
         bail!(
@@ -196,23 +178,19 @@ pub async fn close(arguments: &OwnArgs, settings: &Settings) -> anyhow::Result<(
             UsdcBase(agent.collateral)
         );
     }
-    let rent = rent_of(&sender, &address).await?;
-    let plan = Plan::new(format!("Close the agent {address}"), vec![])
+    let addresses = sender.market.addresses();
+    let accounts = [address, addresses.escrow(&address), addresses.collateral(&address)];
+    let accounts = sender.market.chain.accounts(&accounts).await?.value;
+    let rent = accounts.into_iter().flatten().fold(0, |sum, account| account.lamports.saturating_add(sum));
+    let close = sender.market.instructions.close_agent(&sender.wallet(), &address);
+    let plan = Plan::new(format!("Close the agent {address}"), vec![close])
         .effect(format!("Its three accounts are deleted and {} SOL of rent return to your wallet.", sol(rent)))
         .effect("Its totals are added to your creator profile.");
-    let mut plan = sender.with_usdc_account(plan, &sender.wallet(), YOUR_ACCOUNT).await?;
-    plan.instructions.push(sender.market.instructions.close_agent(&sender.wallet(), &address));
+    let plan = sender.with_usdc_account(plan, &sender.wallet(), YOUR_ACCOUNT).await?;
     sender.finish(plan, &format!("{address} is closed"), more).await
 }
 
-async fn rent_of(sender: &Sender, agent: &Pubkey) -> anyhow::Result<u64> {
-    let addresses = sender.market.addresses();
-    let accounts = [*agent, addresses.escrow(agent), addresses.collateral(agent)];
-    let found = sender.market.chain.accounts(&accounts).await?.value;
-    Ok(found.into_iter().flatten().fold(0, |sum, account| account.lamports.saturating_add(sum)))
-}
-
-/// Says everything that still stands in the way, and when it is over.
+/// Names everything that still locks the collateral, and until when.
 fn refuse_while_claimed(agent: &AgentListed, now: i64) -> anyhow::Result<()> {
     let claims = claims_on(agent, now);
     if !claims.is_empty() {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use solana_pubkey::Pubkey;
 use solana_signer::Signer;
 
-use super::which::Which;
+use super::Which;
 use crate::{
     api::Api,
     arguments::{ReadArgs, ServiceArgs},
@@ -20,37 +20,19 @@ use crate::{
 /// A name is not worth a longer wait.
 const NAME_LIMIT: Duration = Duration::from_secs(3);
 
-#[derive(Clone, Debug, clap::Args)]
-pub struct ListArgs {
-    /// Wallet of another creator
-    #[arg(long, value_name = "ADDRESS", conflicts_with = "keypair")]
-    creator: Option<Pubkey>,
-    #[command(flatten)]
-    read: ReadArgs,
-}
-
-#[derive(Clone, Debug, clap::Args)]
-pub struct ShowArgs {
-    /// Address of the agent, or its index among your agents
-    #[arg(value_name = "AGENT")]
-    agent: Which,
-    #[command(flatten)]
-    read: ReadArgs,
-}
-
-pub async fn list(arguments: &ListArgs, settings: &Settings) -> anyhow::Result<()> {
-    let creator = match arguments.creator {
+pub async fn list(creator: Option<Pubkey>, read: &ReadArgs, settings: &Settings) -> anyhow::Result<()> {
+    let creator = match creator {
         Some(creator) => creator,
-        None => arguments.read.keypair.read(settings)?.pubkey(),
+        None => read.keypair.read(settings)?.pubkey(),
     };
-    let market = Market::connect(settings, &arguments.read.chain).await?;
+    let market = Market::connect(settings, &read.chain).await?;
     let agents = market.agents_of(&creator).await?;
     let mut named = Vec::new();
     for (address, agent) in agents {
-        let name = name_of(settings, &arguments.read.service, &address).await;
+        let name = name_of(settings, &read.service, &address).await;
         named.push((address, agent, name));
     }
-    if arguments.read.output.json {
+    if read.output.json {
         let agents: Vec<Value> = named.iter().map(|(address, agent, name)| as_json(address, agent, name)).collect();
         return output::json(&json!({"creator": creator.to_string(), "agents": agents}));
     }
@@ -76,15 +58,15 @@ pub async fn list(arguments: &ListArgs, settings: &Settings) -> anyhow::Result<(
     Ok(())
 }
 
-pub async fn show(arguments: &ShowArgs, settings: &Settings) -> anyhow::Result<()> {
-    let market = Market::connect(settings, &arguments.read.chain).await?;
-    let address = match arguments.agent {
+pub async fn show(agent: Which, read: &ReadArgs, settings: &Settings) -> anyhow::Result<()> {
+    let market = Market::connect(settings, &read.chain).await?;
+    let address = match agent {
         Which::Address(address) => address,
-        which @ Which::Index(_) => which.address(&market, &arguments.read.keypair.read(settings)?.pubkey()),
+        which @ Which::Index(_) => which.address(&market, &read.keypair.read(settings)?.pubkey()),
     };
     let agent = market.agent(&address).await?;
-    let name = name_of(settings, &arguments.read.service, &address).await;
-    if arguments.read.output.json {
+    let name = name_of(settings, &read.service, &address).await;
+    if read.output.json {
         return output::json(&as_json(&address, &agent, &name));
     }
     let required = market.config.parameters.required_collateral(agent.price);

@@ -1,16 +1,17 @@
 //! A call that the wallet pays itself: it opens the execution on chain and hands the task to the service. An
 //! interrupted run continues with the same idempotency key: the chain has one record for it.
 
-use agent_marketplace::state::{AgentListed, AgentStatus, ExecutionRecord};
-use anyhow::{Context, bail, ensure};
+use agent_marketplace::state::ExecutionRecord;
+use anyhow::{Context, ensure};
 use crtx_chain::{Execution, instructions::Opening};
+use crtx_http::offload::{Offload, OffloadConfig};
 use crtx_protocol::{execution_id, request_hash, usdc::UsdcBase};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use solana_pubkey::Pubkey;
 use uuid::Uuid;
 
-use super::call::{Call, ExecuteArgs};
+use super::{Call, ExecuteArgs, show_opened};
 use crate::{
     api::{Answer, Api},
     asker::Asker,
@@ -20,14 +21,8 @@ use crate::{
     waiting,
 };
 
-/// What became of the call.
-pub enum Opened {
-    /// `--open-only`.
-    Only(Value),
-    Answered(Answer),
-}
-
-pub async fn run(arguments: &ExecuteArgs, call: &Call, settings: &Settings) -> anyhow::Result<Opened> {
+/// Returns the answer of the service; none with `--open-only`.
+pub async fn run(arguments: &ExecuteArgs, call: &Call, settings: &Settings) -> anyhow::Result<Option<(Asker, Answer)>> {
     let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
     let asker = Asker::wallet(settings, &arguments.api.service, &sender.keypair)?;
     let id = execution_id::from_idempotency_key(&sender.wallet(), &call.idempotency_key);
@@ -41,7 +36,8 @@ pub async fn run(arguments: &ExecuteArgs, call: &Call, settings: &Settings) -> a
         None => open(&asker.api, &sender, call, &id, hash).await?,
     }
     if arguments.open_only {
-        return Ok(Opened::Only(opened(&sender, call, &id, &record).await?));
+        show_opened(arguments, &opened(&sender, call, &id, &record).await?)?;
+        return Ok(None);
     }
     let (path, body) = (format!("/v1/executions/{id}/dispatch"), call.body());
     let ask = || asker.send(asker.api.request(Method::POST, &path).json(&body));
@@ -56,10 +52,7 @@ pub async fn run(arguments: &ExecuteArgs, call: &Call, settings: &Settings) -> a
     if !answer.status.is_success() && sender.market.execution(&record).await.is_ok_and(|found| found.terms.is_some()) {
         note!("crtx: {}", go_on());
     }
-    match waiting::still_open(&answer).filter(|_| arguments.wait) {
-        Some(id) => Ok(Opened::Answered(waiting::until_ended(&asker, &id).await?)),
-        None => Ok(Opened::Answered(answer)),
-    }
+    Ok(Some((asker, answer)))
 }
 
 /// Whether the wallet has an execution with this id whose record may be closed: it could be opened and paid once more.
@@ -82,11 +75,10 @@ fn check_is_this_call(found: &Execution, call: &Call, hash: &[u8; 32]) -> anyhow
     Ok(())
 }
 
-/// Everything that would make the call useless is checked before it is paid.
+/// Parameters are checked before the call is paid; the program checks the rest.
 async fn open(api: &Api, sender: &Sender, call: &Call, id: &Uuid, hash: [u8; 32]) -> anyhow::Result<()> {
     let (market, wallet) = (&sender.market, sender.wallet());
     let listing = market.agent(&call.agent).await?;
-    check_listing(sender, &listing)?;
     check_parameters(api, call).await?;
     let opening = Opening {
         agent: call.agent,
@@ -108,25 +100,6 @@ async fn open(api: &Api, sender: &Sender, call: &Call, id: &Uuid, hash: [u8; 32]
     Ok(())
 }
 
-fn check_listing(sender: &Sender, listing: &AgentListed) -> anyhow::Result<()> {
-    let config = &sender.market.config;
-    match listing.status() {
-        Some(AgentStatus::Active) => {}
-        Some(AgentStatus::Paused) => bail!("the agent is paused by its creator; nothing was charged"),
-        _ => bail!("the agent is delisted; nothing was charged"),
-    }
-    ensure!(config.paused == 0, "the marketplace is paused and accepts no new calls; nothing was charged");
-    ensure!(listing.creator != sender.wallet(), "a creator cannot call its own agent; nothing was charged");
-    let minimum = config.parameters.min_price;
-    ensure!(
-        listing.price >= minimum,
-        "the agent's price of {} USDC is below the minimum of {} USDC; nothing was charged",
-        UsdcBase(listing.price),
-        UsdcBase(minimum)
-    );
-    Ok(())
-}
-
 /// The service refuses parameters that do not match the agent's schema, and the money would wait for the deadline.
 async fn check_parameters(api: &Api, call: &Call) -> anyhow::Result<()> {
     let path = format!("/v1/agents/{}", call.agent);
@@ -138,10 +111,9 @@ async fn check_parameters(api: &Api, call: &Call) -> anyhow::Result<()> {
         let schema = crtx_schema::Schema::compile(&schema).context("the agent's input_schema is not accepted")?;
         schema.check(&parameters).context("the parameters do not match the agent's input_schema; nothing was charged")
     };
-    let thread = std::thread::Builder::new().stack_size(crtx_schema::limits::STACK_BYTES).spawn(check)?;
-    tokio::task::spawn_blocking(move || thread.join())
-        .await?
-        .map_err(|_| anyhow::anyhow!("the parameters could not be checked; nothing was charged"))?
+    let place = OffloadConfig { threads: 1, places: 1, stack_bytes: crtx_schema::limits::STACK_BYTES };
+    let checked = Offload::start("schema", place)?.run(check).await;
+    checked.context("the parameters could not be checked; nothing was charged")?
 }
 
 /// What a creator needs to answer without the service.

@@ -11,16 +11,17 @@ use agent_marketplace::{
 };
 use anyhow::Context;
 use crtx_protocol::{
-    api_key::{self, KeyNetwork},
+    api_key::{self, ApiKey, KeyNetwork},
     key_proof,
     usdc::UsdcBase,
 };
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use solana_pubkey::Pubkey;
 
-use super::{funds::Funds, lifetime, pending::PendingKey, registry};
+use super::{funds::Funds, registry};
 use crate::{
-    arguments::{SendArgs, ServiceArgs, some_usdc},
+    arguments::{SendArgs, ServiceArgs, lifetime, some_usdc},
     asker::Asker,
     output,
     output::{note, say},
@@ -30,7 +31,6 @@ use crate::{
     usage::UsageError,
 };
 
-/// Arguments of `crtx key create`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CreateArgs {
     /// Name of the key, for your own overview
@@ -42,7 +42,7 @@ pub struct CreateArgs {
     #[arg(long, value_name = "USDC", value_parser = some_usdc)]
     total: UsdcBase,
     /// How long the key lives: a number and d, h or m
-    #[arg(long, value_name = "TIME", default_value = "30d", value_parser = lifetime::parse)]
+    #[arg(long, value_name = "TIME", default_value = "30d", value_parser = lifetime)]
     expires: i64,
     /// An agent that the key may call; repeat it for up to eight. Without it the key may call every agent
     #[arg(long = "agent", value_name = "AGENT_ID")]
@@ -57,19 +57,28 @@ pub async fn run(arguments: &CreateArgs, settings: &Settings) -> anyhow::Result<
     check(arguments)?;
     let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
     let service = Asker::wallet(settings, &arguments.service, &sender.keypair)?;
-    let folder = folder_of_pending(&settings.folder, &sender.market.genesis_hash);
+    // A local network that starts over is another chain.
+    let folder = settings.folder.join("pending-keys").join(private_file::path_part(&sender.market.genesis_hash));
     let network = if settings.network == Network::Mainnet { KeyNetwork::Live } else { KeyNetwork::Test };
-    if !PendingKey::exists(&folder, &sender.wallet(), &arguments.name) {
+    // An earlier run may have been interrupted.
+    if !folder.join(file_name(&sender.wallet(), &arguments.name)).exists() {
         check_name_is_free(&service, &arguments.name).await?;
     }
     let pending = PendingKey::load_or_create(&folder, &sender.wallet(), &arguments.name, network)?;
     grant(arguments, &sender, &pending.session_key()).await?;
-    let registered = registry::register(&service, &registration(arguments, &sender, &pending)).await;
-    let registered = registered.with_context(|| {
+    // The session key signs that it belongs to this wallet, so that nobody else can register it.
+    let registration = json!({
+        "name": arguments.name,
+        "session_public_key": pending.session_key().to_string(),
+        "proof": key_proof::sign(&pending.key, &sender.wallet(), &sender.market.addresses().program_id()),
+        "last_four": pending.key.last_four(),
+    });
+    let registered = service.post("/v1/keys", &registration).await;
+    let registered: Value = registered.with_context(|| {
         format!(
             "the key {} is granted on chain but not registered at {}; run the same command again to continue",
             pending.session_key(),
-            service.api.base_url()
+            service.api.base_url
         )
     })?;
     show(arguments, &pending, registered)?;
@@ -93,11 +102,6 @@ fn check(arguments: &CreateArgs) -> Result<(), UsageError> {
     Ok(())
 }
 
-/// Pending keys of one chain; a local network that starts over is another chain.
-fn folder_of_pending(folder: &Path, genesis_hash: &str) -> PathBuf {
-    folder.join("pending-keys").join(private_file::path_part(genesis_hash))
-}
-
 /// A second key of the same name is most likely a mistake. It is checked before anything is made.
 async fn check_name_is_free(service: &Asker, name: &str) -> anyhow::Result<()> {
     let known = registry::named(service, name).await.context("nothing was made: the service does not answer")?;
@@ -113,7 +117,8 @@ async fn check_name_is_free(service: &Asker, name: &str) -> anyhow::Result<()> {
 async fn grant(arguments: &CreateArgs, sender: &Sender, session_key: &Pubkey) -> anyhow::Result<()> {
     let market = &sender.market;
     let funds = Funds::read(market, &sender.wallet()).await?;
-    if funds.grant_of(session_key).is_some_and(|grant| is_as_wanted(arguments, grant)) && funds.short().0 == 0 {
+    let is_granted = funds.grant_of(session_key).is_some_and(|grant| is_as_wanted(arguments, grant));
+    if is_granted && funds.needed(None) <= funds.usdc.approved {
         return Ok(());
     }
     let args = GrantSpendingArgs {
@@ -147,18 +152,6 @@ fn is_as_wanted(arguments: &CreateArgs, grant: &SpendingGrant) -> bool {
         && grant.allowed_agents() == arguments.agents.as_slice()
 }
 
-/// The session key signs that it belongs to this wallet, so that nobody else can register it.
-fn registration(arguments: &CreateArgs, sender: &Sender, pending: &PendingKey) -> Value {
-    let program = sender.market.addresses().program_id();
-    json!({
-        "name": arguments.name,
-        "session_public_key": pending.session_key().to_string(),
-        "proof": key_proof::sign(&pending.key, &sender.wallet(), &program),
-        "last_four": pending.key.last_four(),
-    })
-}
-
-/// Shows the key, once.
 fn show(arguments: &CreateArgs, pending: &PendingKey, registered: Value) -> anyhow::Result<()> {
     let key = pending.key.reveal();
     if arguments.send.output.json {
@@ -169,6 +162,52 @@ fn show(arguments: &CreateArgs, pending: &PendingKey, registered: Value) -> anyh
     note!("This is the key {}. It is shown once. Keep it like money:", arguments.name);
     note!("  export CRTX_API_KEY={key}");
     Ok(())
+}
+
+/// A key that is being made. The secret is stored on the owner's machine before the first transaction, so that an
+/// interrupted run continues with the same key, and no granted key is lost.
+#[derive(Clone, Debug)]
+struct PendingKey {
+    key: ApiKey,
+    path: PathBuf,
+}
+
+impl PendingKey {
+    /// Continues with the key of that wallet and name, or makes a new one. `folder`: where the pending keys of one
+    /// network are.
+    fn load_or_create(folder: &Path, wallet: &Pubkey, name: &str, network: KeyNetwork) -> anyhow::Result<Self> {
+        let path = folder.join(file_name(wallet, name));
+        let found = private_file::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        if let Some(bytes) = found {
+            let key = Self::read(&bytes).with_context(|| format!("{} holds no pending key", path.display()))?;
+            return Ok(Self { key, path });
+        }
+        let key = ApiKey::generate(network).context("the system has no randomness")?;
+        let file = json!({"wallet": wallet.to_string(), "name": name, "api_key": key.reveal()});
+        private_file::write_new(&path, &serde_json::to_vec_pretty(&file)?)
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Self { key, path })
+    }
+
+    fn read(bytes: &[u8]) -> anyhow::Result<ApiKey> {
+        let file: Value = serde_json::from_slice(bytes)?;
+        Ok(file.get("api_key").and_then(Value::as_str).context("it has no api_key")?.parse()?)
+    }
+
+    fn session_key(&self) -> Pubkey {
+        Pubkey::new_from_array(self.key.session_public_key())
+    }
+
+    /// Forgets the key, once its owner has it.
+    fn forget(self) -> anyhow::Result<()> {
+        private_file::remove(&self.path).with_context(|| format!("cannot remove {}", self.path.display()))
+    }
+}
+
+/// A name can have characters that a file name cannot have.
+fn file_name(wallet: &Pubkey, name: &str) -> String {
+    let digest = Sha256::digest([wallet.as_ref(), name.as_bytes()].concat());
+    format!("{}.json", hex::encode(digest))
 }
 
 #[cfg(test)]
@@ -190,5 +229,29 @@ mod tests {
         for bad in ["", " ", " ci", "ci ", "a\u{200b}b", "a\nb", &"x".repeat(65)] {
             assert!(check(bad).is_err(), "{bad:?}");
         }
+    }
+
+    const WALLET: Pubkey = Pubkey::new_from_array([1; 32]);
+
+    #[test]
+    fn an_interrupted_creation_continues_with_the_same_key() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let load = |name: &str| PendingKey::load_or_create(folder.path(), &WALLET, name, KeyNetwork::Test);
+        let first = load("ci/cd ✓").expect("made");
+        assert_eq!(load("ci/cd ✓").expect("continued").key, first.key);
+        assert_ne!(load("other").expect("made").key, first.key);
+        assert!(!private_file::is_open_to_others(&first.path).expect("written"));
+        let key = first.key.clone();
+        first.forget().expect("removed");
+        assert_ne!(load("ci/cd ✓").expect("made").key, key);
+    }
+
+    #[test]
+    fn a_damaged_file_is_an_error_and_not_a_new_key() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let load = || PendingKey::load_or_create(folder.path(), &WALLET, "name", KeyNetwork::Test);
+        let pending = load().expect("made");
+        std::fs::write(&pending.path, "{").expect("written");
+        assert!(load().expect_err("damaged").to_string().contains("holds no pending key"));
     }
 }

@@ -6,39 +6,26 @@ use crtx_chain::token::{self, TOKEN_ACCOUNT_LEN};
 use crtx_protocol::usdc::UsdcBase;
 use solana_pubkey::Pubkey;
 
-use crate::{market::Market, transaction::Plan};
+use crate::{
+    market::{Market, UsdcHolding},
+    transaction::Plan,
+};
 
 /// A wallet's money and grants, as the chain shows them.
 #[derive(Clone, Debug, Default)]
 pub struct Funds {
     pub grants: Vec<SpendingGrant>,
-    /// Whether the wallet has a USDC account.
-    pub has_account: bool,
-    pub holding: UsdcBase,
-    /// What the spender address may move.
-    pub approved: UsdcBase,
-    /// Another address that the wallet approved. A token account has room for one.
-    pub other_delegate: Option<Pubkey>,
+    pub usdc: UsdcHolding,
     /// The chain's clock.
     pub now_unix_s: i64,
 }
 
 impl Funds {
-    /// Reads the wallet's USDC account and all of its grants.
     pub async fn read(market: &Market, wallet: &Pubkey) -> anyhow::Result<Self> {
-        let usdc = market.usdc_of(wallet).await?;
-        let grants = market.grants_of(wallet).await?.into_iter().map(|(_, grant)| grant).collect();
-        Ok(Self {
-            grants,
-            has_account: usdc.exists,
-            holding: UsdcBase(usdc.amount),
-            approved: UsdcBase(usdc.approved),
-            other_delegate: usdc.other_delegate,
-            now_unix_s: market.now().await?,
-        })
+        let (usdc, grants) = (market.usdc_of(wallet).await?, market.grants_of(wallet).await?);
+        Ok(Self { grants, usdc, now_unix_s: market.now().await? })
     }
 
-    /// The grant of one key.
     pub fn grant_of(&self, session_key: &Pubkey) -> Option<&SpendingGrant> {
         self.grants.iter().find(|grant| grant.session_key == *session_key)
     }
@@ -60,46 +47,40 @@ impl Funds {
     pub fn approval_with(&self, session_key: &Pubkey, total: UsdcBase) -> UsdcBase {
         let spent = self.grant_of(session_key).map_or(0, |grant| grant.spent);
         let own = total.0.saturating_sub(spent);
-        UsdcBase(self.needed(Some(session_key)).0.saturating_add(own).max(self.approved.0))
+        UsdcBase(self.needed(Some(session_key)).0.saturating_add(own).max(self.usdc.approved.0))
     }
 
     /// The approval without one key: what that key could still have spent is taken back, as far as the other keys do
     /// not need it.
     pub fn approval_without(&self, session_key: &Pubkey) -> UsdcBase {
         let freed = self.grant_of(session_key).map_or(0, |grant| left(grant, self.now_unix_s));
-        let needed = self.needed(Some(session_key)).0.min(self.approved.0);
-        UsdcBase(self.approved.0.saturating_sub(freed).max(needed))
+        let needed = self.needed(Some(session_key)).0.min(self.usdc.approved.0);
+        UsdcBase(self.usdc.approved.0.saturating_sub(freed).max(needed))
     }
 
     /// Adds the change of the approval to a transaction, with what it means.
     pub fn approve(&self, mut plan: Plan, market: &Market, wallet: &Pubkey, approved: UsdcBase) -> Plan {
-        let mint = market.instructions.usdc_mint;
-        let account = market.instructions.usdc_of(wallet);
-        if !self.has_account {
+        let (mint, usdc) = (market.instructions.usdc_mint, &self.usdc);
+        if !usdc.exists {
             plan = plan.creates("your USDC account", TOKEN_ACCOUNT_LEN);
             plan.instructions.push(token::create_associated_token_account(wallet, wallet, &mint));
         }
-        if approved == self.approved && self.has_account {
+        if approved == usdc.approved && usdc.exists {
             return plan;
         }
-        let spender = market.addresses().spender(wallet);
+        let (account, spender) = (market.instructions.usdc_of(wallet), market.addresses().spender(wallet));
         plan.instructions.push(token::approve(&account, &mint, &spender, wallet, approved.0));
         plan = plan.effect(format!(
             "All API keys of the wallet together may take up to {approved} USDC of it (now {}).",
-            self.approved
+            usdc.approved
         ));
-        if let Some(other) = self.other_delegate {
+        if let Some(other) = usdc.other_delegate {
             plan = plan.effect(format!("The approval of {other} ends, because an account can have only one."));
         }
-        if approved > self.holding {
-            plan = plan.effect(format!("The wallet holds {} USDC; calls beyond it are refused.", self.holding));
+        if approved > usdc.amount {
+            plan = plan.effect(format!("The wallet holds {} USDC; calls beyond it are refused.", usdc.amount));
         }
         plan
-    }
-
-    /// How much the approval is below what the keys may still spend.
-    pub fn short(&self) -> UsdcBase {
-        UsdcBase(self.needed(None).0.saturating_sub(self.approved.0))
     }
 }
 
@@ -126,30 +107,33 @@ mod tests {
         grant
     }
 
+    fn approved(approved: u64) -> UsdcHolding {
+        UsdcHolding { approved: UsdcBase(approved), ..UsdcHolding::default() }
+    }
+
     #[test]
     fn the_keys_of_a_wallet_need_the_sum_of_what_each_may_still_spend() {
         let revoked = SpendingGrant { revoked: 1, ..grant(3, 1_000, 0) };
         let expired = SpendingGrant { expires_at_unix_s: 49, ..grant(4, 1_000, 0) };
         let grants = vec![grant(1, 500, 200), grant(2, 70, 90), revoked, expired, grant(5, 40, 0)];
-        let funds = Funds { grants, approved: UsdcBase(300), now_unix_s: 50, ..Funds::default() };
+        let funds = Funds { grants, usdc: approved(300), now_unix_s: 50 };
         assert_eq!(funds.needed(None), UsdcBase(340));
         assert_eq!(funds.needed(Some(&Pubkey::new_from_array([1; 32]))), UsdcBase(40));
-        assert_eq!(funds.short(), UsdcBase(40));
         assert_eq!(funds.live_keys(), 3, "one of them has spent all");
     }
 
     #[test]
     fn the_approval_changes_by_one_key_and_leaves_the_others_enough() {
         let funds =
-            Funds { grants: vec![grant(1, 500, 200), grant(2, 70, 0)], approved: UsdcBase(370), ..Funds::default() };
+            Funds { grants: vec![grant(1, 500, 200), grant(2, 70, 0)], usdc: approved(370), ..Funds::default() };
         let key = |key: u8| Pubkey::new_from_array([key; 32]);
         assert_eq!(funds.approval_with(&key(3), UsdcBase(40)), UsdcBase(410), "a new key");
         assert_eq!(funds.approval_with(&key(1), UsdcBase(600)), UsdcBase(470), "a raised cap");
         assert_eq!(funds.approval_with(&key(1), UsdcBase(300)), UsdcBase(370), "a lowered cap takes nothing back");
         assert_eq!(funds.approval_without(&key(1)), UsdcBase(70));
-        let generous = Funds { approved: UsdcBase(1_000), ..funds.clone() };
+        let generous = Funds { usdc: approved(1_000), ..funds.clone() };
         assert_eq!(generous.approval_without(&key(2)), UsdcBase(930), "what the owner added stays");
-        let short = Funds { approved: UsdcBase(100), ..funds };
+        let short = Funds { usdc: approved(100), ..funds };
         assert_eq!(short.approval_without(&key(2)), UsdcBase(100), "the other key needs all of it");
     }
 

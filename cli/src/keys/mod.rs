@@ -1,16 +1,15 @@
 //! `crtx key`: API keys. The secret is made on this machine; the wallet grants it on chain what it may spend.
 
+mod change;
 mod create;
 mod funds;
-pub mod lifetime;
-mod list;
-mod pending;
 mod registry;
-mod revoke;
-mod topup;
 
 pub use self::funds::Funds;
-use crate::settings::Settings;
+use crate::{
+    arguments::{SendArgs, ServiceArgs},
+    settings::Settings,
+};
 
 #[derive(Clone, Debug, clap::Subcommand)]
 pub enum KeyCommand {
@@ -19,24 +18,31 @@ pub enum KeyCommand {
     Create(create::CreateArgs),
     /// Show the keys of your wallet, what each may still spend, and whether the approval covers them
     #[command(after_help = "Example:\n  crtx key list")]
-    List(list::ListArgs),
+    List(registry::ListArgs),
     /// End a key for ever, at the service and on chain
     #[command(after_help = "Example:\n  crtx key revoke ci")]
-    Revoke(revoke::RevokeArgs),
+    Revoke {
+        /// Name or session public key of the key
+        key: String,
+        #[command(flatten)]
+        send: SendArgs,
+        #[command(flatten)]
+        service: ServiceArgs,
+    },
     /// Raise what a key may spend or how long, and the approval that all keys share
     #[command(
         after_help = "Examples:\n  crtx key topup                        approve what the keys may still spend\n  \
                       crtx key topup ci --add 10            let one key spend 10 USDC more\n  \
                       crtx key topup ci --expires 90d       let it live longer"
     )]
-    Topup(topup::TopupArgs),
+    Topup(change::TopupArgs),
 }
 
 pub async fn run(command: KeyCommand, settings: &Settings) -> anyhow::Result<()> {
     match command {
         KeyCommand::Create(arguments) => create::run(&arguments, settings).await,
-        KeyCommand::List(arguments) => list::run(&arguments, settings).await,
-        KeyCommand::Revoke(arguments) => revoke::run(&arguments, settings).await,
-        KeyCommand::Topup(arguments) => topup::run(&arguments, settings).await,
+        KeyCommand::List(arguments) => registry::list(&arguments, settings).await,
+        KeyCommand::Revoke { key, send, service } => change::revoke(&key, &send, &service, settings).await,
+        KeyCommand::Topup(arguments) => change::topup(&arguments, settings).await,
     }
 }

@@ -1,6 +1,6 @@
 //! `config.toml`: what the user sets for each network.
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
@@ -15,37 +15,22 @@ use crate::{
 pub const FILE_NAME: &str = "config.toml";
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct ConfigFile {
     /// The network that commands use if none is named.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,
-    #[serde(default, skip_serializing_if = "Section::is_empty")]
-    local: Section,
-    #[serde(default, skip_serializing_if = "Section::is_empty")]
-    devnet: Section,
-    #[serde(default, skip_serializing_if = "Section::is_empty")]
-    mainnet: Section,
+    /// What is set for each network. Other keys of the file name no network, so they are errors.
+    #[serde(flatten)]
+    sections: BTreeMap<Network, Section>,
 }
 
 /// One network. All fields are text here and checked when they are set and when they are used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Section {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rpc_url: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program_id: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keypair: Option<String>,
-}
-
-impl Section {
-    fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 impl ConfigFile {
@@ -70,12 +55,9 @@ impl ConfigFile {
         private_file::write(&path, text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
     }
 
-    pub const fn section(&self, network: Network) -> &Section {
-        match network {
-            Network::Local => &self.local,
-            Network::Devnet => &self.devnet,
-            Network::Mainnet => &self.mainnet,
-        }
+    pub fn section(&self, network: Network) -> &Section {
+        const EMPTY: &Section = &Section { url: None, rpc_url: None, program_id: None, keypair: None };
+        self.sections.get(&network).unwrap_or(EMPTY)
     }
 
     /// Sets `network`, or `url`, `rpc_url`, `program_id` or `keypair` of a network (`devnet.url`; without its name, of
@@ -94,29 +76,27 @@ impl ConfigFile {
             Some((name, field)) => (Network::parse(name).ok_or_else(|| unknown(key))?, field),
             None => (current, key),
         };
-        let section = match network {
-            Network::Local => &mut self.local,
-            Network::Devnet => &mut self.devnet,
-            Network::Mainnet => &mut self.mainnet,
-        };
+        let mut section = self.section(network).clone();
         let (place, checked) = match field {
             "url" => (&mut section.url, http_url(value).map(drop)),
             "rpc_url" => (&mut section.rpc_url, http_url(value).map(drop)),
-            "program_id" => {
-                let parsed: Result<Pubkey, _> = value.parse();
-                (&mut section.program_id, parsed.map(drop).map_err(|_| "not an address".to_owned()))
-            }
+            "program_id" => (&mut section.program_id, address(value).map(drop)),
             "keypair" => (&mut section.keypair, Ok(())),
             _ => return Err(unknown(key)),
         };
-        if value.is_empty() {
-            *place = None;
-            return Ok(());
+        if !value.is_empty() {
+            checked.map_err(|what| UsageError::new(format!("`{value}` cannot be the {field}: {what}.")))?;
         }
-        checked.map_err(|what| UsageError::new(format!("`{value}` cannot be the {field}: {what}.")))?;
-        *place = Some(value.to_owned());
+        *place = Some(value.to_owned()).filter(|value| !value.is_empty());
+        self.sections.insert(network, section);
+        self.sections.retain(|_, section| *section != Section::default());
         Ok(())
     }
+}
+
+/// Reads the address of a program.
+pub fn address(text: &str) -> Result<Pubkey, String> {
+    text.parse().map_err(|_| "not an address".to_owned())
 }
 
 fn unknown(key: &str) -> UsageError {

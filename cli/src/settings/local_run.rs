@@ -15,6 +15,7 @@ use crtx_protocol::result_hash::ResultHash;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+use super::file::Section;
 use crate::{output::shell_word, private_file};
 
 /// The last `crtx up`.
@@ -30,10 +31,8 @@ const CONNECT_LIMIT: Duration = Duration::from_millis(300);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LocalRun {
     /// Its owner's choice.
-    #[serde(default)]
     pub name: Option<String>,
     /// Seconds since 1970.
-    #[serde(default)]
     pub started_at: i64,
     /// Null without services.
     pub base_url: Option<String>,
@@ -97,14 +96,23 @@ impl LocalRun {
 
     fn path(&self, folder: &Path) -> PathBuf {
         let hash = ResultHash::of(self.data_dir.as_os_str().as_encoded_bytes()).0;
-        let short: String = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-        folder.join(FOLDER_NAME).join(format!("{short}.json"))
+        folder.join(FOLDER_NAME).join(format!("{}.json", hex::encode(hash.first_chunk::<8>().unwrap_or(&[0; 8]))))
     }
 
     /// The folder in which commands use it: the one that holds `.crtx`, else the data directory itself.
     pub fn project(&self) -> &Path {
         let is_inside = self.data_dir.file_name().is_some_and(|name| name == PROJECT_DATA_DIR);
         self.data_dir.parent().filter(|_| is_inside).unwrap_or(&self.data_dir)
+    }
+
+    /// What commands find there.
+    pub fn section(&self) -> Section {
+        Section {
+            url: self.base_url.clone(),
+            rpc_url: Some(self.rpc_url.clone()),
+            program_id: Some(self.program_id.clone()),
+            keypair: self.keypairs.demo.to_str().map(str::to_owned),
+        }
     }
 
     /// Whether somebody listens where its Solana node was.

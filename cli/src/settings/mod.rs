@@ -15,7 +15,7 @@ use serde::Serialize;
 use solana_pubkey::Pubkey;
 use url::{Host, Url};
 
-use self::{file::Section, solana_cli::SolanaCli};
+use self::file::{Section, address};
 pub use self::{
     file::{ConfigFile, FILE_NAME as CONFIG_FILE_NAME},
     local_run::{Keypairs, LocalRun, authority},
@@ -38,7 +38,8 @@ pub struct Settings {
     local_source: Source,
     /// All networks of `crtx up` that are known.
     pub locals: Vec<LocalRun>,
-    solana: SolanaCli,
+    /// Where values are looked for, in this order.
+    places: Vec<(Section, Source)>,
 }
 
 /// Where a value comes from.
@@ -94,7 +95,7 @@ impl Settings {
     /// Reads the files. `network`: the one that the command line or the environment names.
     pub fn load(network: Option<NetworkChoice>) -> anyhow::Result<Self> {
         let here = env::current_dir().ok();
-        let settings = Self::of(find_folder()?, network, SolanaCli::read(), here.as_deref())?;
+        let settings = Self::of(find_folder()?, network, solana_cli::read(), here.as_deref())?;
         settings.say_which();
         Ok(settings)
     }
@@ -102,12 +103,11 @@ impl Settings {
     fn of(
         folder: PathBuf,
         network: Option<NetworkChoice>,
-        solana: SolanaCli,
+        solana: Section,
         here: Option<&Path>,
     ) -> anyhow::Result<Self> {
-        let file = ConfigFile::read(&folder)?;
+        let (file, locals) = (ConfigFile::read(&folder)?, LocalRun::all(&folder)?);
         let choice = network.unwrap_or_else(|| NetworkChoice::Known(file.network.unwrap_or_default()));
-        let locals = LocalRun::all(&folder)?;
         let (network, local, local_source) = match choice {
             NetworkChoice::Run(name) => {
                 let run = locals.iter().find(|run| run.name.as_ref() == Some(&name)).cloned();
@@ -120,13 +120,18 @@ impl Settings {
             },
             NetworkChoice::Known(network) => (network, None, Source::LocalRun),
         };
-        Ok(Self { folder, network, file, local, local_source, locals, solana })
+        let mut places = vec![(file.section(network).clone(), Source::ConfigFile)];
+        places.extend(local.as_ref().map(|run| (run.section(), local_source)));
+        let rpc_url = solana.rpc_url.filter(|_| network != Network::Local);
+        places.push((Section { rpc_url, ..solana }, Source::SolanaCli));
+        places.push((built_in(network), Source::BuiltIn));
+        Ok(Self { folder, network, file, local, local_source, locals, places })
     }
 
     /// Nothing is set.
     #[cfg(test)]
     pub fn bare(folder: PathBuf) -> Self {
-        Self::of(folder, None, SolanaCli::default(), None).unwrap_or_else(|error| panic!("{error:#}"))
+        Self::of(folder, None, Section::default(), None).unwrap_or_else(|error| panic!("{error:#}"))
     }
 
     /// Says which network is used where several run and nothing chooses one.
@@ -147,18 +152,9 @@ impl Settings {
         }
     }
 
-    fn section(&self) -> &Section {
-        self.file.section(self.network)
-    }
-
     /// Base URL of the API.
     pub fn url(&self, given: Option<&Url>) -> anyhow::Result<Found<Url>> {
-        let named = [
-            (self.section().url.as_deref(), Source::ConfigFile),
-            (self.local.as_ref().and_then(|run| run.base_url.as_deref()), self.local_source),
-            (self.network.url(), Source::BuiltIn),
-        ];
-        let found = self.first_url(given, &named)?.ok_or_else(|| {
+        let found = self.first(given.cloned(), "URL", |place| &place.url, http_url)?.ok_or_else(|| {
             UsageError::new(format!(
                 "No API for {0}. Pass --url, set CRTX_URL, or run `crtx config set {0}.url URL`.",
                 self.network
@@ -167,21 +163,9 @@ impl Settings {
         Ok(found?)
     }
 
-    /// The Solana RPC node that is named anywhere but in the last `crtx up`.
-    pub fn rpc_url_chosen(&self, given: Option<&Url>) -> anyhow::Result<Option<Found<Url>>> {
-        self.first_url(given, &[(self.section().rpc_url.as_deref(), Source::ConfigFile)])
-    }
-
     /// The Solana RPC node; `None` if nothing names one.
     pub fn rpc_url_if_any(&self, given: Option<&Url>) -> anyhow::Result<Option<Found<Url>>> {
-        let solana = self.solana.json_rpc_url.as_deref().filter(|_| self.network != Network::Local);
-        let named = [
-            (self.section().rpc_url.as_deref(), Source::ConfigFile),
-            (self.local.as_ref().map(|run| run.rpc_url.as_str()), self.local_source),
-            (solana, Source::SolanaCli),
-            (self.network.rpc_url(), Source::BuiltIn),
-        ];
-        self.first_url(given, &named)
+        self.first(given.cloned(), "URL", |place| &place.rpc_url, http_url)
     }
 
     /// The Solana RPC node.
@@ -195,56 +179,45 @@ impl Settings {
         self.local.as_ref().filter(|run| run.is_at(url))?.gone()
     }
 
-    /// The URL that is given, else the first that is named.
-    fn first_url(&self, given: Option<&Url>, named: &[(Option<&str>, Source)]) -> anyhow::Result<Option<Found<Url>>> {
-        if let Some(url) = given {
-            return Ok(Some(Found { value: url.clone(), source: Source::Given }));
-        }
-        let Some((text, source)) = first(named) else { return Ok(None) };
-        let value = http_url(text).map_err(|what| {
-            UsageError::new(format!("The URL `{text}` ({source}, {}) cannot be used: {what}.", self.network))
-        })?;
-        Ok(Some(Found { value, source }))
-    }
-
     pub fn program_id(&self, given: Option<Pubkey>) -> anyhow::Result<Found<Pubkey>> {
-        let named = [
-            (self.section().program_id.as_deref(), Source::ConfigFile),
-            (self.local.as_ref().map(|run| run.program_id.as_str()), self.local_source),
-        ];
-        let (value, source) = match (given, first(&named)) {
-            (Some(value), _) => (value, Source::Given),
-            (None, None) => (agent_marketplace::ID, Source::BuiltIn),
-            (None, Some((text, source))) => {
-                let value = text.parse().map_err(|_| {
-                    UsageError::new(format!("`{text}` ({source}, {}) is not the address of a program.", self.network))
-                })?;
-                (value, source)
-            }
-        };
-        Ok(Found { value, source })
+        let found = self.first(given, "program id", |place| &place.program_id, address)?;
+        Ok(found.unwrap_or(Found { value: agent_marketplace::ID, source: Source::BuiltIn }))
     }
 
     /// The file with the key pair that signs.
     pub fn keypair(&self, given: Option<&Path>, role: Role) -> anyhow::Result<Found<PathBuf>> {
-        let given = given.map(|path| (path.to_owned(), Source::Given));
-        let configured = self.section().keypair.as_deref();
-        let configured = configured.map(|path| (self.folder.join(path), Source::ConfigFile));
-        let local = self.local.as_ref().map(|LocalRun { keypairs, .. }| {
-            let path = match role {
-                Role::Wallet => &keypairs.demo,
-                Role::Admin => &keypairs.admin,
-                Role::Resolver => &keypairs.resolver,
-            };
-            (path.clone(), self.local_source)
-        });
         // The key of the local network's admin is of no use elsewhere, and the user's own wallet is not the admin here.
-        let found = if role == Role::Wallet { configured.or(local) } else { local.or(configured) };
-        let solana = self.solana.keypair_path.clone().map(|path| (path, Source::SolanaCli));
-        let (value, source) = given.or(found).or(solana).ok_or_else(|| {
-            UsageError::new("No key pair. Pass --keypair FILE, set CRTX_KEYPAIR, or make one with `crtx wallet new`.")
+        let of_role = self.local.as_ref().and_then(|run| match role {
+            Role::Wallet => None,
+            Role::Admin => Some(&run.keypairs.admin),
+            Role::Resolver => Some(&run.keypairs.resolver),
+        });
+        if let (None, Some(path)) = (given, of_role) {
+            return Ok(Found { value: path.clone(), source: self.local_source });
+        }
+        let path = |text: &str| Ok(self.folder.join(text));
+        let found = self.first(given.map(Path::to_owned), "key pair", |place| &place.keypair, path)?;
+        let none = "No key pair. Pass --keypair FILE, set CRTX_KEYPAIR, or make one with `crtx wallet new`.";
+        Ok(found.ok_or_else(|| UsageError::new(none))?)
+    }
+
+    /// The value that is given, else that of the first place that has one.
+    fn first<T>(
+        &self,
+        given: Option<T>,
+        what: &str,
+        of: fn(&Section) -> &Option<String>,
+        parse: impl FnOnce(&str) -> Result<T, String>,
+    ) -> anyhow::Result<Option<Found<T>>> {
+        if let Some(value) = given {
+            return Ok(Some(Found { value, source: Source::Given }));
+        }
+        let named = self.places.iter().find_map(|(place, source)| Some((of(place).as_deref()?, *source)));
+        let Some((text, source)) = named else { return Ok(None) };
+        let value = parse(text).map_err(|wrong| {
+            UsageError::new(format!("The {what} `{text}` ({source}, {}) cannot be used: {wrong}.", self.network))
         })?;
-        Ok(Found { value, source })
+        Ok(Some(Found { value, source }))
     }
 
     /// The API key. That of the last `crtx up` is sent only to a service on this machine.
@@ -253,11 +226,6 @@ impl Settings {
         let key = given.or_else(local).filter(|key| !key.is_empty()).map(str::to_owned);
         Ok(key.ok_or_else(|| UsageError::new("No API key. Set CRTX_API_KEY or pass --api-key."))?)
     }
-}
-
-/// The first that is there.
-fn first<'a>(named: &[(Option<&'a str>, Source)]) -> Option<(&'a str, Source)> {
-    named.iter().find_map(|(text, source)| Some(((*text)?, *source)))
 }
 
 /// The folder that holds the configuration, the tokens of sessions, and the journal of transactions:
@@ -274,6 +242,17 @@ pub fn find_folder() -> Result<PathBuf, UsageError> {
         .ok_or_else(|| UsageError::new("There is no home folder for the configuration. Set CRTX_CONFIG_DIR."))
 }
 
+/// What is known without any configuration.
+fn built_in(network: Network) -> Section {
+    let (url, rpc_url) = match network {
+        // It chooses the port of its node at its first start.
+        Network::Local => (Some("http://127.0.0.1:8080"), None),
+        Network::Devnet => (None, Some("https://api.devnet.solana.com")),
+        Network::Mainnet => (None, Some("https://api.mainnet-beta.solana.com")),
+    };
+    Section { url: url.map(str::to_owned), rpc_url: rpc_url.map(str::to_owned), ..Section::default() }
+}
+
 /// The innermost one whose project holds the folder.
 fn run_of_folder<'a>(runs: &'a [LocalRun], here: &Path) -> Option<&'a LocalRun> {
     let depth = |run: &&LocalRun| run.project().components().count();
@@ -282,8 +261,7 @@ fn run_of_folder<'a>(runs: &'a [LocalRun], here: &Path) -> Option<&'a LocalRun> 
 
 /// The last one that runs, else the last one.
 fn last(runs: &[LocalRun]) -> Option<&LocalRun> {
-    let newest = runs.last()?;
-    if newest.is_running() { Some(newest) } else { runs.iter().rev().find(|run| run.is_running()).or(Some(newest)) }
+    runs.iter().rev().find(|run| run.is_running()).or(runs.last())
 }
 
 fn unknown_run(name: &str, runs: &[LocalRun]) -> UsageError {
@@ -332,7 +310,7 @@ mod tests {
         }
     }
 
-    fn settings(network: Network, solana: SolanaCli, prepare: impl FnOnce(&Path)) -> Settings {
+    fn settings(network: Network, solana: Section, prepare: impl FnOnce(&Path)) -> Settings {
         let folder = tempfile::tempdir().expect("folder");
         prepare(folder.path());
         Settings::of(folder.path().to_owned(), Some(NetworkChoice::Known(network)), solana, None).expect("loads")
@@ -341,9 +319,10 @@ mod tests {
     #[test]
     fn every_source_gives_way_to_those_before_it() {
         let flag = Url::parse("http://flag.example").expect("url");
-        let solana = SolanaCli {
-            keypair_path: Some(PathBuf::from("/solana/id.json")),
-            json_rpc_url: Some("https://solana.example".to_owned()),
+        let solana = Section {
+            keypair: Some("/solana/id.json".to_owned()),
+            rpc_url: Some("https://solana.example".to_owned()),
+            ..Section::default()
         };
         let bare = settings(Network::Local, solana.clone(), |_| {});
         assert_eq!(bare.url(None).expect("url").source, Source::BuiltIn);
@@ -354,7 +333,6 @@ mod tests {
         assert_eq!(after_up.rpc_url(None).expect("url").source, Source::LocalRun);
         assert_eq!(after_up.keypair(None, Role::Wallet).expect("file").value, Path::new("/data/demo.json"));
         assert_eq!(after_up.keypair(None, Role::Admin).expect("file").value, Path::new("/data/admin.json"));
-        assert_eq!(after_up.rpc_url_chosen(None).expect("no error"), None);
         let configured = settings(Network::Local, solana.clone(), |folder| {
             local_run().write(folder).expect("writes");
             let mut file = ConfigFile::default();
@@ -381,7 +359,7 @@ mod tests {
 
     fn load(folder: &Path, choice: &str, here: &str) -> anyhow::Result<Settings> {
         let choice = NetworkChoice::parse(choice).expect("a choice");
-        Settings::of(folder.to_owned(), Some(choice), SolanaCli::default(), Some(Path::new(here)))
+        Settings::of(folder.to_owned(), Some(choice), Section::default(), Some(Path::new(here)))
     }
 
     #[test]
@@ -427,7 +405,7 @@ mod tests {
     #[test]
     fn the_key_of_the_local_network_is_not_sent_to_another_machine() {
         let settings =
-            settings(Network::Local, SolanaCli::default(), |folder| local_run().write(folder).expect("writes"));
+            settings(Network::Local, Section::default(), |folder| local_run().write(folder).expect("writes"));
         let url = |text: &str| Url::parse(text).expect("url");
         assert_eq!(settings.api_key(None, &url("http://127.0.0.1:9")).expect("a key"), "crtx_test_x");
         assert!(settings.api_key(None, &url("https://api.example")).is_err());

@@ -7,17 +7,13 @@ use solana_pubkey::Pubkey;
 const MAX_NAME_CHARS: usize = 32;
 
 /// Which Solana network a command uses.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize, clap::ValueEnum,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Network {
-    /// A network of `crtx up`
+    /// A network of `crtx up`.
     #[default]
     Local,
-    /// Solana's devnet
     Devnet,
-    /// Solana's mainnet
     Mainnet,
 }
 
@@ -34,23 +30,6 @@ impl Network {
 
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|network| network.name() == text)
-    }
-
-    /// The public RPC node. A local network chooses its port at its first start.
-    pub const fn rpc_url(self) -> Option<&'static str> {
-        match self {
-            Self::Local => None,
-            Self::Devnet => Some("https://api.devnet.solana.com"),
-            Self::Mainnet => Some("https://api.mainnet-beta.solana.com"),
-        }
-    }
-
-    /// The API of a marketplace.
-    pub const fn url(self) -> Option<&'static str> {
-        match self {
-            Self::Local => Some("http://127.0.0.1:8080"),
-            Self::Devnet | Self::Mainnet => None,
-        }
     }
 
     /// The genesis hash, by which a node proves that it belongs to this network.

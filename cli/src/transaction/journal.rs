@@ -68,8 +68,7 @@ impl Journal {
     pub fn entries(&self) -> anyhow::Result<Vec<Entry>> {
         let files = private_file::json_files(&self.folder)
             .with_context(|| format!("cannot read {}; what was sent before is not known", self.folder.display()))?;
-        let entries: Vec<Option<Entry>> = files.iter().map(|path| read(path)).collect::<anyhow::Result<_>>()?;
-        Ok(entries.into_iter().flatten().collect())
+        files.iter().filter_map(|path| read(path).transpose()).collect()
     }
 }
 

@@ -5,7 +5,4 @@ mod plan;
 mod refusal;
 mod sender;
 
-pub use self::{
-    plan::Plan,
-    sender::{Sender, Sent},
-};
+pub use self::{plan::Plan, sender::Sender};

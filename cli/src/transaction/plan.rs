@@ -1,42 +1,24 @@
 //! What a transaction is about, in words and amounts: what is shown before anybody signs.
 
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
 use crtx_protocol::usdc::UsdcBase;
 use solana_instruction::Instruction;
 
 use crate::output::{printable, sol};
 
-/// Enough for every instruction of the program together with the creation of a token account.
-const COMPUTE_UNITS: u32 = 300_000;
-
 /// A transaction that is not signed yet.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// What it does, as an order: `Pause the agent …`.
     pub title: String,
-    /// What happens on chain because of it, one sentence each.
-    pub effects: Vec<String>,
-    pub moves: Vec<Move>,
-    pub new_accounts: Vec<NewAccount>,
     pub instructions: Vec<Instruction>,
-    pub compute_units: u32,
-}
-
-/// USDC that moves.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Move {
-    pub amount: UsdcBase,
-    pub from: String,
-    pub to: String,
-}
-
-/// An account that is created, whose rent the wallet pays.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewAccount {
-    pub what: String,
-    /// Length of its data.
-    pub bytes: usize,
+    /// What happens on chain because of it, one sentence each.
+    effects: Vec<String>,
+    /// USDC that moves: how much, from whom and to whom.
+    moves: Vec<String>,
+    /// Accounts whose rent the wallet pays, each with the length of its data.
+    pub new_accounts: Vec<(&'static str, usize)>,
 }
 
 /// What a transaction costs in SOL, in lamports.
@@ -49,14 +31,7 @@ pub struct Cost {
 
 impl Plan {
     pub fn new(title: impl Into<String>, instructions: Vec<Instruction>) -> Self {
-        Self {
-            title: title.into(),
-            effects: Vec::new(),
-            moves: Vec::new(),
-            new_accounts: Vec::new(),
-            instructions,
-            compute_units: COMPUTE_UNITS,
-        }
+        Self { title: title.into(), instructions, effects: vec![], moves: vec![], new_accounts: vec![] }
     }
 
     #[must_use]
@@ -73,16 +48,16 @@ impl Plan {
 
     /// USDC base units that move.
     #[must_use]
-    pub fn moves(mut self, amount: u64, from: impl Into<String>, to: impl Into<String>) -> Self {
+    pub fn moves(mut self, amount: u64, from: impl Display, to: impl Display) -> Self {
         if amount > 0 {
-            self.moves.push(Move { amount: UsdcBase(amount), from: from.into(), to: to.into() });
+            self.moves.push(format!("{} from {from} to {to}", UsdcBase(amount)));
         }
         self
     }
 
     #[must_use]
-    pub fn creates(mut self, what: impl Into<String>, bytes: usize) -> Self {
-        self.new_accounts.push(NewAccount { what: what.into(), bytes });
+    pub fn creates(mut self, what: &'static str, bytes: usize) -> Self {
+        self.new_accounts.push((what, bytes));
         self
     }
 
@@ -99,13 +74,13 @@ impl Plan {
         if self.moves.is_empty() {
             line("USDC", "nothing moves");
         }
-        for Move { amount, from, to } in &self.moves {
-            line("USDC", &format!("{amount} from {from} to {to}"));
+        for amount in &self.moves {
+            line("USDC", amount);
         }
         let fee = cost.fee.map_or_else(|| "not known".to_owned(), |fee| format!("{} SOL", sol(fee)));
         line("network fee", &fee);
         if !self.new_accounts.is_empty() {
-            let accounts: Vec<&str> = self.new_accounts.iter().map(|account| account.what.as_str()).collect();
+            let accounts: Vec<&str> = self.new_accounts.iter().map(|(what, _)| *what).collect();
             line("rent", &format!("{} SOL for {}", sol(cost.rent), accounts.join(", ")));
         }
         line("signed by", signer);

@@ -1,9 +1,8 @@
 //! Says why the chain refuses a transaction, in the program's own words instead of numbers.
 
-use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::{collections::BTreeMap, sync::LazyLock};
 
-use serde::Deserialize;
+use serde_json::Value;
 
 /// The interface of the program, which has the text of every error.
 static IDL: &str = include_str!("../../../idl/agent_marketplace.json");
@@ -11,21 +10,14 @@ static IDL: &str = include_str!("../../../idl/agent_marketplace.json");
 /// Numbers of the token program that a wallet can cause.
 const INSUFFICIENT_FUNDS: u32 = 1;
 
-#[derive(Deserialize)]
-struct Idl {
-    errors: Vec<IdlError>,
-}
-
-#[derive(Deserialize)]
-struct IdlError {
-    code: u32,
-    name: String,
-    msg: String,
-}
-
 static TEXTS: LazyLock<BTreeMap<u32, String>> = LazyLock::new(|| {
-    let errors = serde_json::from_str::<Idl>(IDL).map(|idl| idl.errors).unwrap_or_default();
-    errors.into_iter().map(|error| (error.code, format!("{} ({})", error.msg, error.name))).collect()
+    let idl: Value = serde_json::from_str(IDL).unwrap_or_default();
+    let errors = idl.get("errors").and_then(Value::as_array).into_iter().flatten();
+    let text = |error: &Value| {
+        let (message, name) = (error.get("msg")?.as_str()?, error.get("name")?.as_str()?);
+        Some((u32::try_from(error.get("code")?.as_u64()?).ok()?, format!("{message} ({name})")))
+    };
+    errors.filter_map(text).collect()
 });
 
 /// `error`: the text of a transaction error, such as

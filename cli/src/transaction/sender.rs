@@ -1,6 +1,6 @@
 //! Shows a transaction, asks, signs, writes it down, sends it, and says what became of it.
 
-use std::time::Duration;
+use std::{io::IsTerminal, time::Duration};
 
 use agent_marketplace::state::Config;
 use anyhow::{Context, anyhow, bail};
@@ -11,9 +11,7 @@ use crtx_chain::{
     token::{TOKEN_ACCOUNT_LEN, create_associated_token_account},
     wire::WithContext,
 };
-use crtx_protocol::usdc::UsdcBase;
 use serde_json::{Value, json};
-use solana_instruction::Instruction;
 use solana_keypair::Keypair;
 use solana_pubkey::Pubkey;
 use solana_signature::Signature;
@@ -26,14 +24,16 @@ use super::{
 };
 use crate::{
     arguments::{OutputArgs, SendArgs},
-    ask::Consent,
     keypair_file,
-    market::{Connection, Market},
+    market::Market,
     output::{self, note, printable, say, sol},
     progress::during,
     settings::{Network, Role, Settings, authority},
+    usage::UsageError,
 };
 
+/// Enough for every instruction of the program together with the creation of a token account.
+const COMPUTE_UNITS: u32 = 300_000;
 /// Longer than the life of a blockhash, so that the outcome is known in the end if the node answers.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -41,8 +41,10 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub struct Sender {
     pub keypair: Keypair,
     pub market: Market,
+    /// With the host of the node, for the summary.
     network: String,
-    consent: Consent,
+    /// Whether a person confirms each transaction.
+    asks: bool,
     priority_fee: u64,
     output: OutputArgs,
     journal: Journal,
@@ -60,9 +62,7 @@ impl Sender {
     /// Reads the key pair, connects, and first finds out what became of transactions of earlier runs: only then is
     /// what the chain shows the last word. Fails at once where nobody can be asked and `--yes` is missing.
     pub async fn open(settings: &Settings, arguments: &SendArgs, role: Role) -> anyhow::Result<Self> {
-        let (consent, keypair) = Self::signer(settings, arguments, role)?;
-        let market = Market::connect(settings, &arguments.chain).await?;
-        Self::over(settings, arguments, market, keypair, consent).await
+        Self::over(settings, arguments, role, async |_| Market::connect(settings, &arguments.chain).await).await
     }
 
     /// The same where the program may have no configuration yet. `expected` says, for the wallet and the program, what
@@ -72,36 +72,34 @@ impl Sender {
         arguments: &SendArgs,
         expected: impl FnOnce(&Pubkey, Pubkey) -> anyhow::Result<Config>,
     ) -> anyhow::Result<Self> {
-        let (consent, keypair) = Self::signer(settings, arguments, Role::Admin)?;
-        let config = expected(&keypair.pubkey(), settings.program_id(arguments.chain.program_id)?.value)?;
-        let connection = Connection::open(settings, &arguments.chain).await?;
-        // A local network has no genesis hash of its own, so a node of a public one would pass for it.
-        let real = Network::ALL.into_iter().find(|network| network.genesis_hash() == Some(&connection.genesis_hash));
-        if let Some(real) = real.filter(|real| *real != settings.network) {
-            bail!("the RPC node {} belongs to {real}; say so with --network {real}", connection.rpc_url);
-        }
-        Self::over(settings, arguments, connection.market(config), keypair, consent).await
-    }
-
-    fn signer(settings: &Settings, arguments: &SendArgs, role: Role) -> anyhow::Result<(Consent, Keypair)> {
-        let consent = Consent::of(arguments.yes)?;
-        let path = settings.keypair(arguments.keypair.keypair.as_deref(), role)?.value;
-        Ok((consent, keypair_file::read(&path)?))
+        let connect = async |wallet: &Pubkey| {
+            let config = expected(wallet, settings.program_id(arguments.chain.program_id)?.value)?;
+            let market = Market::with_config(settings, &arguments.chain, config).await?;
+            // A local network has no genesis hash of its own, so a node of a public one would pass for it.
+            let real = Network::ALL.into_iter().find(|network| network.genesis_hash() == Some(&market.genesis_hash));
+            if let Some(real) = real.filter(|real| *real != settings.network) {
+                bail!("the RPC node {} belongs to {real}; say so with --network {real}", market.rpc_url);
+            }
+            Ok(market)
+        };
+        Self::over(settings, arguments, Role::Admin, connect).await
     }
 
     async fn over(
         settings: &Settings,
         arguments: &SendArgs,
-        market: Market,
-        keypair: Keypair,
-        consent: Consent,
+        role: Role,
+        connect: impl AsyncFnOnce(&Pubkey) -> anyhow::Result<Market>,
     ) -> anyhow::Result<Self> {
+        let asks = asks(arguments.yes)?;
+        let keypair = keypair_file::read(&settings.keypair(arguments.keypair.keypair.as_deref(), role)?.value)?;
+        let market = connect(&keypair.pubkey()).await?;
         let journal = Journal::of(&settings.folder, &market.genesis_hash, &keypair.pubkey());
         // Without path and query, in which the keys of providers stand.
         let host = url::Url::parse(&market.rpc_url).map_or_else(|_| "?".to_owned(), |url| authority(&url));
         let network = format!("{} ({host})", settings.network);
         let &SendArgs { priority_fee, output, .. } = arguments;
-        let sender = Self { keypair, market, network, consent, priority_fee, output, journal, patience: PATIENCE };
+        let sender = Self { keypair, market, network, asks, priority_fee, output, journal, patience: PATIENCE };
         sender.resolve_earlier().await?;
         Ok(sender)
     }
@@ -133,18 +131,22 @@ impl Sender {
     }
 
     /// Who is paid needs a USDC account; anybody may make it. `what`: whose it is, in words.
-    pub async fn with_usdc_account(&self, mut plan: Plan, owner: &Pubkey, what: &str) -> anyhow::Result<Plan> {
+    pub async fn with_usdc_account(&self, mut plan: Plan, owner: &Pubkey, what: &'static str) -> anyhow::Result<Plan> {
         let instructions = &self.market.instructions;
         if self.market.exists(&instructions.usdc_of(owner)).await? {
             return Ok(plan);
         }
-        plan.instructions.push(create_associated_token_account(&self.wallet(), owner, &instructions.usdc_mint));
+        // Before what pays into it.
+        let create = create_associated_token_account(&self.wallet(), owner, &instructions.usdc_mint);
+        plan.instructions.insert(0, create);
         Ok(plan.creates(what, TOKEN_ACCOUNT_LEN))
     }
 
     /// Everything from the summary to the outcome. Returns only when the transaction is confirmed.
     pub async fn send(&self, plan: Plan) -> anyhow::Result<Sent> {
-        let instructions = self.instructions(&plan);
+        let mut instructions = vec![compute_unit_limit(COMPUTE_UNITS)];
+        instructions.extend((self.priority_fee > 0).then(|| compute_unit_price(self.priority_fee)));
+        instructions.extend(plan.instructions.iter().cloned());
         let (payer, chain) = (self.wallet(), &self.market.chain);
         let draft = SignedTransaction::draft(&instructions, &payer, chain.recent_blockhash().await?)?;
         let cost = self.cost(&plan, &draft).await?;
@@ -154,7 +156,9 @@ impl Sender {
             Simulation::Refused(refused) => return Err(self.refused(&refused, &cost).await),
             Simulation::Unknown => note!("  note         the node did not say whether it would succeed"),
         }
-        self.consent.confirm()?;
+        if self.asks {
+            confirm()?;
+        }
         let blockhash = chain.recent_blockhash().await?;
         let transaction = SignedTransaction::sign(&instructions, &[&self.keypair], blockhash)?;
         let signature = transaction.signature;
@@ -178,17 +182,17 @@ impl Sender {
         }
     }
 
-    /// Sends it and says what is so then, in words or with `--json` with `more`.
+    /// Sends the plan and prints the new state: `text`, or with `--json` the members of `more`.
     pub async fn finish(&self, plan: Plan, text: &str, more: Value) -> anyhow::Result<()> {
         self.say(Some(self.send(plan).await?), text, more)
     }
 
-    /// Says what is so already.
+    /// Prints the state, which needs no transaction.
     pub fn nothing_to_do(&self, text: &str, more: Value) -> anyhow::Result<()> {
         self.say(None, text, more)
     }
 
-    /// `sent`: the transaction that made it so.
+    /// `sent`: the transaction that changed the state.
     pub fn say(&self, sent: Option<Sent>, text: &str, more: Value) -> anyhow::Result<()> {
         let mut all = match sent {
             Some(Sent { signature, slot }) => json!({"transaction": signature.to_string(), "slot": slot}),
@@ -205,19 +209,10 @@ impl Sender {
         Ok(())
     }
 
-    fn instructions(&self, plan: &Plan) -> Vec<Instruction> {
-        let mut all = vec![compute_unit_limit(plan.compute_units)];
-        if self.priority_fee > 0 {
-            all.push(compute_unit_price(self.priority_fee));
-        }
-        all.extend(plan.instructions.iter().cloned());
-        all
-    }
-
     async fn cost(&self, plan: &Plan, draft: &SignedTransaction) -> anyhow::Result<Cost> {
         let mut rent = 0_u64;
-        for account in &plan.new_accounts {
-            let lamports = self.market.chain.rent_exemption(account.bytes).await;
+        for (_, bytes) in &plan.new_accounts {
+            let lamports = self.market.chain.rent_exemption(*bytes).await;
             rent = rent.saturating_add(lamports.context("the Solana RPC node does not say what rent costs")?);
         }
         let params = json!([BASE64.encode(draft.message()), {"commitment": "confirmed"}]);
@@ -235,21 +230,36 @@ impl Sender {
                 sol(held),
                 sol(needed)
             ),
-            _ if refused.is_short_of_funds() => self.short_of_usdc().await,
+            _ if refused.is_short_of_funds() => {
+                let held = self.market.usdc_of(&wallet).await.map(|usdc| usdc.amount.to_string());
+                let held = held.unwrap_or_else(|_| "an unknown amount".to_owned());
+                anyhow!("an account that pays has too little USDC (the wallet {wallet} holds {held}); nothing was sent")
+            }
             _ => anyhow!(
                 "the chain would refuse it: {}; nothing was sent",
                 refusal::explain(&refused.error().to_string())
             ),
         }
     }
+}
 
-    async fn short_of_usdc(&self) -> anyhow::Error {
-        let held = self.market.usdc_of(&self.wallet()).await.map(|holding| UsdcBase(holding.amount).to_string());
-        anyhow!(
-            "an account that pays has too little USDC (the wallet {} holds {}); nothing was sent",
-            self.wallet(),
-            held.unwrap_or_else(|_| "an unknown amount".to_owned())
-        )
+/// Whether a person has to confirm; fails where neither `--yes` nor a terminal is there.
+fn asks(yes: bool) -> Result<bool, UsageError> {
+    let is_interactive = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    if !yes && !is_interactive {
+        return Err(UsageError::new("There is no terminal to confirm the transaction on; pass --yes to send it."));
+    }
+    Ok(!yes)
+}
+
+/// Fails if the person says no.
+fn confirm() -> anyhow::Result<()> {
+    output::question("Continue? [y/N] ")?;
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    match answer.trim().to_ascii_lowercase().as_str() {
+        "y" | "yes" => Ok(()),
+        _ => bail!("not confirmed; nothing was signed and nothing was sent"),
     }
 }
 
@@ -293,9 +303,8 @@ mod tests {
                 config: Config::zeroed(),
             };
             let journal = Journal::of(folder.path(), "chain", &keypair.pubkey());
-            let (network, consent) = ("local".to_owned(), Consent::Given);
-            let output = OutputArgs::default();
-            let sender = Sender { keypair, market, network, consent, priority_fee: 0, output, journal, patience };
+            let (network, asks, output) = ("local".to_owned(), false, OutputArgs::default());
+            let sender = Sender { keypair, market, network, asks, priority_fee: 0, output, journal, patience };
             Self { node, sender, folder }
         }
 

@@ -1,25 +1,27 @@
 //! `crtx up`: starts a local network and the marketplace's services over it, prints where they are, and stops them
 //! in the opposite order.
 
-mod local_run;
 mod progress;
 mod ready;
 mod services;
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, bail};
 use crtx_http::AddressRange;
-use crtx_localnet::{LocalNetwork, Marketplace, Progress};
-use crtx_server::{Running, Service, ServiceConfig, StopLimits, process::StopSignal};
+use crtx_localnet::{LocalNetwork, Marketplace, Progress, WalletFiles};
+use crtx_server::{Running, Service, StopLimits, process::StopSignal};
 use tokio::net::TcpListener;
 
 use self::{progress::ProgressBar, ready::Ready};
-use crate::{output, settings::parse_name};
+use crate::{
+    output::{self, note},
+    settings::{Keypairs, LocalRun, find_folder, parse_name},
+};
 
 const STEPS: u64 = 4;
 /// How long a stop waits for requests under way, and for the calls that the services are in.
@@ -30,7 +32,6 @@ const STOP_LIMITS_WITHOUT_DATABASE: StopLimits = StopLimits { requests: WITHOUT_
 /// From the first signal to the end of the process, whatever is still going on then.
 pub const STOP_PATIENCE: Duration = Duration::from_secs(60);
 
-/// Arguments of `crtx up`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct UpArgs {
     /// Port of the HTTP API on 127.0.0.1
@@ -73,7 +74,7 @@ pub enum Services {
 pub async fn run(arguments: UpArgs, stop: StopSignal) -> anyhow::Result<()> {
     let started = Instant::now();
     if let Some(name) = &arguments.name {
-        local_run::check_name(name, &arguments.data_dir)?;
+        check_name(name, &arguments.data_dir)?;
     }
     // The port is taken before anything else is touched.
     let listener = match arguments.services {
@@ -117,8 +118,11 @@ async fn serve(
     let marketplace = network.start(&progress).await?;
     let mut base_url = None;
     if let Some(listener) = listener {
-        let url = format!("http://{}", listener.local_addr()?);
-        *running = Some(start_services(&marketplace, listener, &url, arguments, network)?);
+        let address = listener.local_addr()?;
+        let config = services::config(&marketplace, address, arguments)?;
+        let service = Service::new(config, marketplace.pools.clone())?;
+        *running = Some(service.start(listener, network.failure_sender()));
+        let url = format!("http://{address}");
         progress.step("waiting until the index shows the agents");
         let ready = services::wait_for_agents(&url, &marketplace.pools.indexer, &marketplace.agents);
         tokio::select! {
@@ -128,7 +132,7 @@ async fn serve(
         base_url = Some(url);
     }
     progress.finish();
-    local_run::remember(&marketplace, base_url.clone(), arguments.name.as_deref());
+    remember(&marketplace, base_url.clone(), arguments.name.as_deref());
     let ready = Ready::new(&marketplace, base_url, !arguments.no_dashboard, started.elapsed());
     if arguments.json {
         output::json(&ready)?;
@@ -138,15 +142,43 @@ async fn serve(
     Err(network.first_failure().await)
 }
 
-fn start_services(
-    marketplace: &Marketplace,
-    listener: TcpListener,
-    base_url: &str,
-    arguments: &UpArgs,
-    network: &LocalNetwork,
-) -> anyhow::Result<Running> {
-    let config = services::config(marketplace, base_url, !arguments.no_dashboard)?;
-    let config = ServiceConfig { trusted_proxies: arguments.trusted_proxies.iter().copied().collect(), ..config };
-    let service = Service::new(config, marketplace.pools.clone())?;
-    Ok(service.start(listener, network.failure_sender()))
+/// A name of another network that runs cannot be taken.
+fn check_name(name: &str, data_dir: &Path) -> anyhow::Result<()> {
+    let own = std::fs::canonicalize(data_dir).ok();
+    let all = LocalRun::all(&find_folder()?)?;
+    let same = |run: &&LocalRun| run.name.as_deref() == Some(name) && own.as_ref() != Some(&run.data_dir);
+    match all.iter().find(|run| same(run) && run.is_running()) {
+        Some(other) => bail!("the name {name} belongs to a network that runs, {other}; choose another with --name"),
+        None => Ok(()),
+    }
+}
+
+/// Notes for other commands on this machine where the network is. An earlier run of the data directory is replaced, and
+/// its name stays unless there is a new one. Without the note the other commands need flags, so a failure is a warning.
+fn remember(marketplace: &Marketplace, base_url: Option<String>, name: Option<&str>) {
+    let written = find_folder().map_err(anyhow::Error::from).and_then(|folder| {
+        let mut run = local_run(marketplace, base_url);
+        let earlier = LocalRun::all(&folder)?.into_iter().find(|earlier| earlier.data_dir == run.data_dir);
+        run.name = name.map(str::to_owned).or_else(|| earlier?.name);
+        run.write(&folder)
+    });
+    if let Err(error) = written.context("other commands will not find this network by themselves") {
+        note!("crtx: warning: {error:#}");
+    }
+}
+
+fn local_run(marketplace: &Marketplace, base_url: Option<String>) -> LocalRun {
+    let WalletFiles { demo, creator, admin, resolver } = marketplace.wallets.clone();
+    LocalRun {
+        name: None,
+        started_at: chrono::Utc::now().timestamp(),
+        base_url,
+        rpc_url: marketplace.rpc_url.clone(),
+        ws_url: marketplace.ws_url.clone(),
+        program_id: marketplace.instructions.addresses.program_id().to_string(),
+        usdc_mint: marketplace.instructions.usdc_mint.to_string(),
+        data_dir: std::fs::canonicalize(&marketplace.data_dir).unwrap_or_else(|_| marketplace.data_dir.clone()),
+        api_key: marketplace.keys.demo.api_key.reveal(),
+        keypairs: Keypairs { demo, creator, admin, resolver },
+    }
 }

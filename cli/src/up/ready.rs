@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use crtx_localnet::{ListedAgent, Marketplace};
+use crtx_localnet::Marketplace;
 use crtx_protocol::usdc::UsdcBase;
 use serde::Serialize;
 use solana_signer::Signer;
@@ -42,19 +42,14 @@ pub struct ReadyAgent {
     pub endpoint: String,
 }
 
-impl ReadyAgent {
-    fn new(agent: &ListedAgent) -> Self {
-        Self {
+impl Ready {
+    pub fn new(marketplace: &Marketplace, base_url: Option<String>, dashboard: bool, took: Duration) -> Self {
+        let agents = marketplace.agents.iter().map(|agent| ReadyAgent {
             agent_id: agent.agent_id.to_string(),
             name: agent.name.to_owned(),
             price_per_call_usdc: UsdcBase(agent.price),
             endpoint: agent.endpoint.clone(),
-        }
-    }
-}
-
-impl Ready {
-    pub fn new(marketplace: &Marketplace, base_url: Option<String>, dashboard: bool, took: Duration) -> Self {
+        });
         Self {
             dashboard_url: base_url.as_ref().filter(|_| dashboard).map(|url| format!("{url}/")),
             base_url,
@@ -69,7 +64,7 @@ impl Ready {
             content_dir: marketplace.content_dir.clone(),
             server_config: marketplace.server_config.clone(),
             ready_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-            agents: marketplace.agents.iter().map(ReadyAgent::new).collect(),
+            agents: agents.collect(),
         }
     }
 
@@ -101,22 +96,30 @@ impl Ready {
             ));
         }
         lines.push(String::new());
-        match &self.base_url {
+        lines.push(match &self.base_url {
             Some(base_url) => {
-                lines.extend(["Buy a result:".to_owned(), String::new(), self.curl(base_url), String::new()]);
-                lines.extend(["Check it, from the chain and the content alone:".to_owned(), String::new()]);
-                lines.push(format!("{} verify EXECUTION_ID", sibling("crtx")));
-                lines.extend(next_steps(&sibling("crtx")));
+                let crtx = sibling("crtx");
+                format!(
+                    "Buy a result:\n\n\
+                     {}\n\n\
+                     Check it, from the chain and the content alone:\n\n\
+                     {crtx} verify EXECUTION_ID\n\n\
+                     Then, with the demo wallet:\n\n  \
+                       make an agent of your own\n\
+                     {crtx} agent init my-agent\n  \
+                       make an API key of your own, with limits\n\
+                     {crtx} key create my-key --per-call 0.10 --total 5\n  \
+                       dispute a result that you paid for\n\
+                     {crtx} dispute open EXECUTION_ID --text \"The numbers are wrong.\"",
+                    self.curl(base_url)
+                )
             }
-            None => {
-                let command = sibling("crtx-server");
-                lines.extend([
-                    "Start the services, in one process or in several with --role:".to_owned(),
-                    String::new(),
-                ]);
-                lines.push(format!("{command} --config {}", shell_word(&self.server_config.to_string_lossy())));
-            }
-        }
+            None => format!(
+                "Start the services, in one process or in several with --role:\n\n{} --config {}",
+                sibling("crtx-server"),
+                shell_word(&self.server_config.to_string_lossy())
+            ),
+        });
         lines.join("\n")
     }
 
@@ -128,21 +131,6 @@ impl Ready {
             self.api_key
         )
     }
-}
-
-/// What a newcomer can do now. Commands find this network by themselves.
-fn next_steps(crtx: &str) -> [String; 9] {
-    [
-        String::new(),
-        "Then, with the demo wallet:".to_owned(),
-        String::new(),
-        "  make an agent of your own".to_owned(),
-        format!("{crtx} agent init my-agent"),
-        "  make an API key of your own, with limits".to_owned(),
-        format!("{crtx} key create my-key --per-call 0.10 --total 5"),
-        "  dispute a result that you paid for".to_owned(),
-        format!("{crtx} dispute open EXECUTION_ID --text \"The numbers are wrong.\""),
-    ]
 }
 
 /// A program of this project: in the folder of the one that runs, else wherever the shell finds it.

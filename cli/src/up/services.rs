@@ -1,67 +1,40 @@
 //! The marketplace's services in the process of `crtx up`.
 
 use std::{
-    sync::Arc,
+    net::SocketAddr,
     time::{Duration, Instant},
 };
 
 use anyhow::bail;
-use crtx_api::Deployment;
-use crtx_content::{ContentLocation, ContentSources};
-use crtx_gateway::{GatewayConfig, Limits};
-use crtx_http::{Links, TrustedProxies, outbound::OutboundPolicy};
 use crtx_localnet::{ListedAgent, Marketplace};
-use crtx_mirror::{IndexerConfig, config::DEFAULT_RESYNC_INTERVAL, sync::SyncSettings};
-use crtx_protocol::cluster::Cluster;
-use crtx_server::{Roles, ServiceConfig};
+use crtx_server::{
+    ServiceConfig,
+    config::{Sources, load, resolve},
+};
 use crtx_store::{PgPool, metadata};
 use serde_json::Value;
 use url::Url;
 
+use super::UpArgs;
+
 const READY_LIMIT: Duration = Duration::from_secs(60);
 
-/// Every role, over the local network. `base_url` is where the API is served, `dashboard` whether its pages are, too.
-pub fn config(marketplace: &Marketplace, base_url: &str, dashboard: bool) -> anyhow::Result<ServiceConfig> {
-    let Marketplace { keys, instructions, rpc_url, ws_url, content_dir, .. } = marketplace;
-    let links = Links::local(base_url, rpc_url);
-    let content = ContentLocation::Folder(content_dir.clone());
-    let gateway = GatewayConfig {
-        rpc_urls: rpc_url.parse()?,
-        addresses: instructions.addresses,
-        usdc_mint: instructions.usdc_mint,
-        keypair: Arc::new(keys.gateway_authority.insecure_clone()),
-        cluster: Cluster::Localnet,
-        outbound: OutboundPolicy::LOCAL,
-        links: links.clone(),
-        content: content.clone(),
+/// Every role, with the settings with which a `crtx-server` joins. `listen`: where the API is served.
+pub fn config(marketplace: &Marketplace, listen: SocketAddr, arguments: &UpArgs) -> anyhow::Result<ServiceConfig> {
+    let flags = [
+        ("listen", listen.to_string()),
+        ("dashboard-enabled", (!arguments.no_dashboard).to_string()),
         // Tests and demonstrations travel in time and want to see what is due soon after.
-        limits: Limits { housekeeping_every: Duration::from_secs(5), ..Limits::default() },
-    };
-    let indexer = IndexerConfig {
+        ("gateway-housekeeping-seconds", "5".to_owned()),
         // The chain runs in this process: whatever it closed is closed.
-        sync: SyncSettings { accept_mass_closing: true, ..SyncSettings::new(DEFAULT_RESYNC_INTERVAL) },
-        outbound: OutboundPolicy::LOCAL,
-        content: ContentSources { store: Some(content), base_url: None },
-        ..IndexerConfig::new(rpc_url.parse()?, ws_url, agent_marketplace::ID)
-    };
-    Ok(ServiceConfig {
-        roles: Roles::all(),
-        deployment: Deployment {
-            cluster: Cluster::Localnet,
-            addresses: instructions.addresses,
-            links: links.clone(),
-            rpc_urls: rpc_url.parse()?,
-            public_rpc_url: Some(rpc_url.clone()),
-            outbound_addresses: Vec::new(),
-        },
-        gateway: Some(gateway),
-        indexer: Some(indexer),
-        trusted_proxies: TrustedProxies::default(),
-        metrics_listen: None,
-        dashboard,
-        local: dashboard.then(|| crtx_localnet::demo_wallets::router(keys, links.site().clone())),
-        max_lag: Some(crtx_api::DEFAULT_MAX_LAG),
-    })
+        ("indexer-accept-mass-closing", "true".to_owned()),
+    ];
+    let flags = flags.map(|(name, value)| (name.to_owned(), value)).to_vec();
+    let sources = Sources { file: Some(marketplace.server_config.clone()), environment: &|_| None, flags };
+    let config = load(&sources).and_then(|loaded| resolve(&loaded))?.service;
+    let site = config.deployment.links.site().clone();
+    let local = config.dashboard.then(|| crtx_localnet::demo_wallets::router(&marketplace.keys, site));
+    Ok(ServiceConfig { trusted_proxies: arguments.trusted_proxies.iter().copied().collect(), local, ..config })
 }
 
 /// Ready means that a caller finds both agents, as they are listed now: after a restart the index may
@@ -74,9 +47,11 @@ pub async fn wait_for_agents(base_url: &str, pool: &PgPool, agents: &[ListedAgen
         loop {
             let has_document = metadata::document(pool, &agent.agent_id, &agent.metadata_hash).await?.is_some();
             let shown = answer(&client, &url).await;
-            match &shown {
-                Ok(shown) if has_document && is_listed_if_active(&client, base_url, shown).await => break,
-                _ => {}
+            if let Ok(shown) = &shown
+                && has_document
+                && is_listed_if_active(&client, base_url, shown).await
+            {
+                break;
             }
             if started.elapsed() > READY_LIMIT {
                 bail!("the index does not show {}: {shown:?}", agent.name);

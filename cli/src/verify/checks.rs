@@ -19,7 +19,7 @@ use solana_pubkey::Pubkey;
 
 use super::{
     claims::{Claims, Status},
-    ending::Payees,
+    ends::Payees,
     evidence::Evidence,
 };
 
@@ -108,7 +108,7 @@ fn stated_hash(evidence: &Evidence) -> Result<ResultHash, String> {
     evidence.claims.result_hash.ok_or_else(|| "the record states no result hash".to_owned())
 }
 
-/// What a check needs, which another check reports if it is missing.
+/// What a check needs. If it is missing, another check reports it.
 fn known<T>(found: &Result<T, String>) -> Result<&T, String> {
     found.as_ref().map_err(|problem| format!("not checked: {problem}"))
 }
@@ -171,7 +171,7 @@ fn record_is_completed(evidence: &Evidence) -> Finding {
         Some(ExecutionStatus::Overturned) if stated == Status::Failed => {
             Ok("completed, and overturned by an upheld dispute since".to_owned())
         }
-        Some(status) => Err(format!("the chain says {status:?}, the record states {stated}")),
+        Some(status) => Err(format!("the chain says {status:?}, the record states {stated:?}")),
         None => Err(format!("unknown status {}", record.status)),
     }
 }
@@ -193,10 +193,17 @@ fn settlement_is_there(evidence: &Evidence) -> Finding {
     Ok(format!("transaction {} {did} the execution", ending.signature))
 }
 
-/// Where the parts of the Ed25519 instruction begin.
-const KEY_AT: usize = 16;
-const SIGNATURE_AT: usize = 48;
-const MESSAGE_AT: usize = 112;
+/// The parts of the Ed25519 instruction directly before the completion.
+struct Proof<'a> {
+    header: [u8; 16],
+    /// The key that signed. The program compared it with the record's key when it completed the record.
+    key: Pubkey,
+    signature: [u8; 64],
+    message: &'a [u8],
+}
+
+/// Length of the parts before the message.
+const PROOF_LEN: usize = 112;
 
 /// The message that the record demands a signature over: about the result alone, or about the result of this call.
 fn demanded_message(evidence: &Evidence) -> Result<Vec<u8>, String> {
@@ -215,8 +222,7 @@ fn is_bound(evidence: &Evidence) -> Result<bool, String> {
     }
 }
 
-/// The data of the Ed25519 instruction directly before the completion.
-fn proof(evidence: &Evidence) -> Result<&[u8], String> {
+fn proof(evidence: &Evidence) -> Result<Proof<'_>, String> {
     let ending = known(&evidence.ending)?;
     let before = ending.at.checked_sub(1).and_then(|at| ending.transaction.instructions.get(at));
     let proof = before.ok_or("no instruction is before the completion")?;
@@ -226,33 +232,28 @@ fn proof(evidence: &Evidence) -> Result<&[u8], String> {
     if !proof.accounts.is_empty() {
         return Err("the Ed25519 instruction names accounts".to_owned());
     }
-    let (length, due) = (proof.data.len(), MESSAGE_AT.saturating_add(demanded_message(evidence)?.len()));
-    if length != due {
-        return Err(format!("the Ed25519 instruction has {length} bytes of data instead of {due}"));
-    }
-    Ok(&proof.data)
-}
-
-fn part<const N: usize>(data: &[u8], at: usize) -> Result<[u8; N], String> {
-    let bytes = data.get(at..).and_then(|rest| rest.first_chunk::<N>());
-    bytes.copied().ok_or_else(|| "the Ed25519 instruction is cut off".to_owned())
-}
-
-/// The key that signed. The record had it until it ended, and the program compared both when it completed the record.
-fn signing_key(evidence: &Evidence) -> Result<Pubkey, String> {
-    Ok(Pubkey::new_from_array(part(proof(evidence)?, KEY_AT)?))
+    let parts = || {
+        let (header, rest) = proof.data.split_first_chunk()?;
+        let (key, rest) = rest.split_first_chunk()?;
+        let (signature, message) = rest.split_first_chunk()?;
+        Some(Proof { header: *header, key: Pubkey::new_from_array(*key), signature: *signature, message })
+    };
+    let (length, due) = (proof.data.len(), PROOF_LEN.saturating_add(demanded_message(evidence)?.len()));
+    parts()
+        .filter(|_| length == due)
+        .ok_or_else(|| format!("the Ed25519 instruction has {length} bytes of data instead of {due}"))
 }
 
 fn proof_has_the_canonical_shape(evidence: &Evidence) -> Finding {
     let size = u8::try_from(demanded_message(evidence)?.len()).map_err(|_| "the message is too long")?;
-    if part(proof(evidence)?, 0)? != ed25519_gate::header(size) {
+    if proof(evidence)?.header != ed25519_gate::header(size) {
         return Err("the Ed25519 instruction is not the one canonical shape".to_owned());
     }
     Ok("the chain's Ed25519 program ran directly before the completion, in the one canonical shape".to_owned())
 }
 
 fn proof_is_about_the_hash(evidence: &Evidence) -> Finding {
-    let message = proof(evidence)?.get(MESSAGE_AT..).unwrap_or_default();
+    let Proof { message, .. } = proof(evidence)?;
     if message != demanded_message(evidence)? {
         return Err(format!("what was signed is {:?}", String::from_utf8_lossy(message)));
     }
@@ -265,7 +266,7 @@ fn proof_is_about_the_hash(evidence: &Evidence) -> Finding {
 /// The opening names the terms that the caller agreed to by their hash, and the key is one of them. The hash can be
 /// made again as long as the listing has the same terms.
 fn proof_is_of_the_agreed_key(evidence: &Evidence) -> Finding {
-    let (key, record) = (signing_key(evidence)?, known(&evidence.record)?);
+    let (key, record) = (proof(evidence)?.key, known(&evidence.record)?);
     let opening = known(&evidence.opening)?;
     let by_program = format!("{key} signed; the program compared it with the key that it copied at the opening");
     let Some(agreed) = opening.terms_hash else { return Ok(by_program) };
@@ -287,8 +288,8 @@ fn proof_is_of_the_agreed_key(evidence: &Evidence) -> Finding {
 }
 
 fn signature_verifies(evidence: &Evidence) -> Finding {
-    let (signature, key) = (part(proof(evidence)?, SIGNATURE_AT)?, signing_key(evidence)?.to_bytes());
-    let (hash, record) = (stated_hash(evidence)?, evidence.record_address.to_bytes());
+    let Proof { signature, key, .. } = proof(evidence)?;
+    let (key, hash, record) = (key.to_bytes(), stated_hash(evidence)?, evidence.record_address.to_bytes());
     let verified = match is_bound(evidence)? {
         true => verify_call_signature(&key, &record, &hash, &signature),
         false => verify_signature(&key, &hash, &signature),
@@ -298,7 +299,7 @@ fn signature_verifies(evidence: &Evidence) -> Finding {
 }
 
 fn key_is_the_listings(evidence: &Evidence) -> Finding {
-    let recorded = signing_key(evidence)?;
+    let recorded = proof(evidence)?.key;
     let listing = known(&evidence.listing)?;
     if listing.result_key == recorded {
         return Ok("the listing registers this key".to_owned());
@@ -401,7 +402,7 @@ fn refund_moved_as_recorded(evidence: &Evidence) -> Finding {
 fn record_is_refunded(evidence: &Evidence) -> Finding {
     let (record, stated) = (known(&evidence.record)?, evidence.claims.status);
     if stated != Status::Failed {
-        return Err(format!("the chain says {:?}, the record states {stated}", record.status()));
+        return Err(format!("the chain says {:?}, the record states {stated:?}", record.status()));
     }
     let reason = match record.failure_reason() {
         Some(FailureReason::CreatorFailed) => "the creator's service reported a failure",

@@ -44,18 +44,6 @@ pub enum Status {
     Disputed,
 }
 
-impl fmt::Display for Status {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Pending => "pending",
-            Self::Running => "running",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Disputed => "disputed",
-        })
-    }
-}
-
 /// A text of a known form, such as an address.
 fn parsed<'de, D: Deserializer<'de>, T: FromStr<Err: fmt::Display>>(deserializer: D) -> Result<Option<T>, D::Error> {
     let text: Option<String> = Deserialize::deserialize(deserializer)?;

@@ -16,8 +16,7 @@ use solana_pubkey::Pubkey;
 
 use super::{
     claims::Claims,
-    ending::{self, Ending},
-    opening::{self, Opening},
+    ends::{self, Ending, Opening},
     transactions::{History, Seen},
 };
 use crate::api::Api;
@@ -51,7 +50,6 @@ pub struct ContentCopy {
     pub source: String,
 }
 
-/// Where the content comes from.
 #[derive(Clone, Debug)]
 pub enum ContentSource {
     /// The record's `ipfs_url`.
@@ -72,104 +70,88 @@ pub async fn collect(
 ) -> anyhow::Result<Evidence> {
     let record_address = claims.record_address()?;
     let content = find_content(&claims, source, service).await.map_err(|error| format!("{error:#}"));
-    let look = Look { chain, program_id };
-    let config = look.account::<Config>(&Addresses::new(program_id).config(), &[]).await;
+    let addresses = Addresses::new(program_id);
+    let at = |address| History::new(chain, address);
+    let config: anyhow::Result<Found<Config>> = account(&mut at(addresses.config()), &program_id, &[]).await;
     let window = config.as_ref().map_or(0, |config| config.account.parameters.dispute_window_s);
     // A record is closed when its dispute window is over. The stated times only say where to begin.
     let stated = [claims.initiated_at, claims.completed_at].map(|time| time.map(|time| time.timestamp()));
     let closed = stated[1].map(|ended| ended.saturating_add(window));
-    let mut history = History::new(chain, record_address);
-    let record = look.account_in::<Execution>(&mut history, &Vec::from_iter(closed)).await;
-    let (listing, dispute) = match &record {
-        Ok(found) => (look.account(&found.account.agent, &[]).await, look.dispute(&record_address, found).await),
-        Err(_) => (Err(anyhow::anyhow!("there is no record that names it")), None),
+    let mut history = at(record_address);
+    let record: anyhow::Result<Found<Execution>> = account(&mut history, &program_id, &Vec::from_iter(closed)).await;
+    let listing: anyhow::Result<Found<AgentListed>> = match &record {
+        Ok(found) => account(&mut at(found.account.agent), &program_id, &[]).await,
+        Err(_) => Err(anyhow::anyhow!("there is no record that names it")),
+    };
+    let dispute: Option<anyhow::Result<Found<Dispute>>> = match &record {
+        Ok(Found { account: record, closed_by }) if record.dispute_count > 0 => {
+            // A dispute is closed together with its record.
+            let closed = Vec::from_iter(closed_by.as_ref().and_then(|closed| closed.time));
+            Some(account(&mut at(addresses.dispute(&record_address)), &program_id, &closed).await)
+        }
+        _ => None,
     };
     let [opened, ended] = match &record {
         Ok(Found { account, .. }) => [account.opened_at_unix_s, account.finished_at_unix_s].map(Some),
         Err(_) => stated,
     };
-    let opening = opening::find(&mut history, &Vec::from_iter(opened), &program_id).await;
-    let ending = ending::find(&mut history, &Vec::from_iter(ended), &program_id).await;
+    let opening = ends::opening(&mut history, &Vec::from_iter(opened), &program_id).await;
+    let ending = ends::ending(&mut history, &Vec::from_iter(ended), &program_id).await;
     let text = |error: anyhow::Error| format!("{error:#}");
     Ok(Evidence {
         claims,
         program_id,
         record_address,
         content,
-        closed_by: record.as_ref().ok().and_then(|found| found.closed_by.clone()),
+        closed_by: record.as_ref().ok().and_then(|found| Some(found.closed_by.as_ref()?.what.clone())),
         record: record.map(|found| found.account.record).map_err(text),
         listing: listing.map(|found| found.account).map_err(text),
-        dispute: dispute.map(|dispute| dispute.map_err(text)),
+        dispute: dispute.map(|dispute| dispute.map(|found| found.account).map_err(text)),
         config: config.map(|found| found.account).map_err(text),
         opening: opening.map_err(text),
         ending: ending.map_err(text),
     })
 }
 
-/// Where accounts are looked for.
-struct Look<'a> {
-    chain: &'a ChainClient,
-    program_id: Pubkey,
-}
-
-/// An account, and how it was closed if it is.
+/// An account, and the transaction that closed it if it is closed.
 struct Found<T> {
     account: T,
-    closed_by: Option<String>,
-    /// When, in seconds since 1970.
-    closed_at: Option<i64>,
+    closed_by: Option<Seen<String>>,
 }
 
-impl Look<'_> {
-    /// An account of the program as it is, or as it was when it was closed, next to one of these times.
-    async fn account<T: Layout>(&self, address: &Pubkey, times: &[i64]) -> anyhow::Result<Found<T>> {
-        self.account_in(&mut History::new(self.chain, *address), times).await
-    }
-
-    async fn account_in<T: Layout>(&self, history: &mut History<'_>, times: &[i64]) -> anyhow::Result<Found<T>> {
-        let (address, program_id) = (history.address, self.program_id);
-        if let Some(found) = self.chain.account(&address).await?.value {
-            if found.owner != program_id {
-                bail!("{address} is owned by {}, not by the marketplace program {program_id}", found.owner);
-            }
-            return Ok(Found { account: T::decode(&found.data)?, closed_by: None, closed_at: None });
+/// An account of the program as it is, or as it was when it was closed, next to one of these times.
+async fn account<T: Layout>(history: &mut History<'_>, program_id: &Pubkey, times: &[i64]) -> anyhow::Result<Found<T>> {
+    let address = history.address;
+    if let Some(found) = history.chain.account(&address).await?.value {
+        if found.owner != *program_id {
+            bail!("{address} is owned by {}, not by the marketplace program {program_id}", found.owner);
         }
-        let Seen { what: (signature, data), time } = ending::find_closed(history, times, &program_id).await?;
-        Ok(Found { account: T::decode(&data)?, closed_by: Some(signature), closed_at: time })
+        return Ok(Found { account: T::decode(&found.data)?, closed_by: None });
     }
-
-    /// `None` if the execution was never disputed. A dispute is closed together with its record.
-    async fn dispute(&self, record: &Pubkey, found: &Found<Execution>) -> Option<anyhow::Result<Dispute>> {
-        if found.account.dispute_count == 0 {
-            return None;
-        }
-        let address = Addresses::new(self.program_id).dispute(record);
-        let dispute = self.account(&address, &Vec::from_iter(found.closed_at)).await;
-        Some(dispute.map(|found| found.account))
-    }
+    let Seen { what: (signature, data), time } = ends::closing(history, times, program_id).await?;
+    Ok(Found { account: T::decode(&data)?, closed_by: Some(Seen { what: signature, time }) })
 }
 
 async fn find_content(claims: &Claims, source: ContentSource, service: Option<&Api>) -> anyhow::Result<ContentCopy> {
-    let error = match source {
+    let stated = match source {
         ContentSource::Copy(content) => return Ok(content),
-        ContentSource::Url => return fetch_content(claims, service).await,
-        ContentSource::UrlOrStatedResult => match fetch_content(claims, service).await {
-            Ok(content) => return Ok(content),
-            Err(error) => error,
-        },
+        ContentSource::Url => None,
+        ContentSource::UrlOrStatedResult => claims.result.clone(),
     };
-    let result = claims.result.as_ref().ok_or(error)?;
-    Ok(ContentCopy {
-        bytes: result.clone().into_bytes(),
-        source: "the saved result (its URL cannot be fetched)".to_owned(),
-    })
+    match (fetch_content(claims, service).await, stated) {
+        (Err(_), Some(result)) => Ok(ContentCopy {
+            bytes: result.into_bytes(),
+            source: "the saved result (its URL cannot be fetched)".to_owned(),
+        }),
+        (fetched, _) => fetched,
+    }
 }
 
 /// The content at its public address, else from the service, which has it under the same hash.
 async fn fetch_content(claims: &Claims, service: Option<&Api>) -> anyhow::Result<ContentCopy> {
     let url = claims.ipfs_url.as_ref().context("the record names no content")?;
     let path = claims.cid().map(|(cid, _)| format!("/ipfs/{cid}"));
-    let is_own = |api: &&Api| path.as_ref().is_ok_and(|path| url.as_str() == format!("{}{path}", api.base_url()));
+    let is_own = |api: &&Api| path.as_ref().is_ok_and(|path| url.as_str() == format!("{}{path}", api.base_url));
     if service.filter(is_own).is_none() {
         let outbound = Outbound::new(OutboundPolicy::STRICT);
         let refused = match outbound.check_reachable(url.as_str()).await {
@@ -187,7 +169,7 @@ async fn fetch_content(claims: &Claims, service: Option<&Api>) -> anyhow::Result
     let (api, path) = (service.context("no service is known")?, path.map_err(anyhow::Error::msg)?);
     let answer = api.send(api.request(Method::GET, &path)).await?;
     answer.success()?;
-    Ok(ContentCopy { bytes: answer.body, source: format!("{}{path}", api.base_url()) })
+    Ok(ContentCopy { bytes: answer.body, source: format!("{}{path}", api.base_url) })
 }
 
 #[cfg(test)]

@@ -3,9 +3,8 @@
 
 mod checks;
 mod claims;
-mod ending;
+mod ends;
 mod evidence;
-mod opening;
 mod transactions;
 
 use std::{
@@ -20,7 +19,6 @@ use serde_json::json;
 use url::Url;
 use uuid::Uuid;
 
-pub use self::claims::Status;
 use self::{
     checks::{Check, MoneyOutcome},
     claims::Claims,
@@ -31,13 +29,12 @@ use crate::{
     arguments::{ChainArgs, KeypairArgs},
     asker::Asker,
     output::{self, AlreadySaid, note, say},
-    settings::{Network, Settings, is_on_this_machine},
+    settings::{Found, Network, Settings, Source, is_on_this_machine},
     usage::{UsageError, http_url},
 };
 
 const RPC_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Arguments of `crtx verify`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("subject").required(true).multiple(true).args(["execution_id", "file"]))]
 pub struct VerifyArgs {
@@ -86,36 +83,23 @@ pub async fn run(arguments: VerifyArgs, settings: &Settings) -> anyhow::Result<(
 }
 
 /// The node that the user chose; else the one that a record of a local network names, because it can be of an earlier
-/// `crtx up` than the last one; else the one of the network.
+/// `crtx up` than the last one; else the one of the network. A named node is accepted only on this machine: the author of
+/// a forged record could also run a forged chain.
 fn rpc_url(arguments: &VerifyArgs, settings: &Settings, claims: &Claims) -> anyhow::Result<Url> {
-    if let Some(chosen) = settings.rpc_url_chosen(arguments.chain.rpc_url.as_ref())? {
-        return Ok(chosen.value);
-    }
-    let known = settings.rpc_url_if_any(None)?.map(|known| known.value);
-    match (settings.network, known) {
-        (Network::Local, Some(known)) => Ok(rpc_url_of(claims).unwrap_or(known)),
-        (Network::Local, None) => rpc_url_of(claims),
-        (_, Some(known)) => Ok(known),
-        (_, None) => Err(no_node().into()),
-    }
-}
-
-fn no_node() -> UsageError {
-    UsageError::new("No Solana RPC node. Set CRTX_RPC_URL or pass --rpc-url.")
-}
-
-/// The node that the record itself names, as records of local networks do. Only a node on this machine is accepted:
-/// the author of a forged record could also run a forged chain.
-fn rpc_url_of(claims: &Claims) -> anyhow::Result<Url> {
-    let Some(named) = claims.rpc_url() else { return Err(no_node().into()) };
-    match http_url(&named) {
-        Ok(url) if is_on_this_machine(&url) => Ok(url),
-        _ => Err(UsageError::new(format!(
+    let known = settings.rpc_url_if_any(arguments.chain.rpc_url.as_ref())?;
+    let named = claims.rpc_url().filter(|_| settings.network == Network::Local);
+    let local = named.as_deref().and_then(|named| http_url(named).ok()).filter(is_on_this_machine);
+    let problem = match (known, local, named) {
+        (Some(Found { value, source: Source::Given | Source::ConfigFile }), ..)
+        | (_, Some(value), _)
+        | (Some(Found { value, .. }), None, _) => return Ok(value),
+        (None, None, Some(named)) => format!(
             "The record names the Solana RPC node {named}, which is not on this machine. Set CRTX_RPC_URL or pass \
              --rpc-url to choose a node that you trust."
-        ))
-        .into()),
-    }
+        ),
+        (None, None, None) => "No Solana RPC node. Set CRTX_RPC_URL or pass --rpc-url.".to_owned(),
+    };
+    Err(UsageError::new(problem).into())
 }
 
 /// What is to be verified, and where its content comes from.

@@ -7,8 +7,8 @@ use crtx_chain::{
     ChainClient, CommitmentConfig,
     past::{Listed, MAX_SIGNATURES_PER_PAGE as PAGE, PastTransaction},
 };
+use futures::future::try_join_all;
 use solana_pubkey::Pubkey;
-use tokio::task::JoinSet;
 
 /// Pages that are listed of one account.
 const MOST_PAGES: usize = 100;
@@ -22,7 +22,7 @@ const SLACK_S: i64 = 60;
 /// The successful transactions about one account. Anybody can add some for a fraction of a cent, so what is looked for is
 /// looked for next to the time at which it happened, and the work is bounded. Each page and each transaction is read once.
 pub struct History<'a> {
-    chain: &'a ChainClient,
+    pub chain: &'a ChainClient,
     pub address: Pubkey,
     /// Newest first.
     listed: Vec<Listed>,
@@ -64,16 +64,13 @@ impl<'a> History<'a> {
         look: impl Fn(&str, &PastTransaction) -> Option<T>,
     ) -> anyhow::Result<Result<Seen<T>, NotFound>> {
         let mut left = MOST_READ;
-        if let Some(oldest) = times.iter().min() {
-            self.list(oldest.saturating_sub(SLACK_S)).await?;
+        // The node may give no times, or others: then all are listed.
+        let oldest = times.iter().min().map(|oldest| oldest.saturating_sub(SLACK_S));
+        for since in oldest.into_iter().chain([i64::MIN]) {
+            self.list(since).await?;
             if let Some(seen) = self.look(times, &mut left, &look).await? {
                 return Ok(Ok(seen));
             }
-        }
-        // The node gives no times, or others.
-        self.list(i64::MIN).await?;
-        if let Some(seen) = self.look(times, &mut left, &look).await? {
-            return Ok(Ok(seen));
         }
         let (read, listed) = (MOST_READ.saturating_sub(left), self.listed.len());
         let all = self.is_whole && read == listed;
@@ -128,21 +125,16 @@ impl<'a> History<'a> {
 
     /// Reads those that are not known yet.
     async fn read_all(&mut self, some: &[Listed], left: &mut usize) -> anyhow::Result<()> {
-        let mut reading = JoinSet::new();
-        for Listed { signature, .. } in some.iter().filter(|listed| !self.read.contains_key(&listed.signature)) {
-            let Some(rest) = left.checked_sub(1) else { break };
-            *left = rest;
-            let (chain, signature) = (self.chain.clone(), signature.clone());
-            reading.spawn(async move {
-                let found = chain.past_transaction(CommitmentConfig::confirmed(), &signature).await?;
-                let found = found.with_context(|| format!("the RPC node lists {signature} but does not have it"))?;
-                anyhow::Ok((signature, found))
-            });
-        }
-        while let Some(read) = reading.join_next().await {
-            let (signature, transaction) = read??;
-            self.read.insert(signature, transaction);
-        }
+        let unknown = some.iter().filter(|listed| !self.read.contains_key(&listed.signature)).take(*left);
+        let unknown: Vec<String> = unknown.map(|listed| listed.signature.clone()).collect();
+        *left = left.saturating_sub(unknown.len());
+        let chain = self.chain;
+        let reading = unknown.into_iter().map(|signature| async move {
+            let found = chain.past_transaction(CommitmentConfig::confirmed(), &signature).await?;
+            let found = found.with_context(|| format!("the RPC node lists {signature} but does not have it"))?;
+            anyhow::Ok((signature, found))
+        });
+        self.read.extend(try_join_all(reading).await?);
         Ok(())
     }
 }

@@ -8,7 +8,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Download, Page } from 'playwright-core';
 
-const template = path.resolve(import.meta.dirname, '../../../cli/src/own_agent/template/service.mjs');
+const template = path.resolve(import.meta.dirname, '../../../cli/src/agent/template/service.mjs');
 
 export type Service = { readonly endpoint: string; readonly stop: () => Promise<void> };
 

@@ -11,7 +11,10 @@ use ed25519_dalek::SigningKey;
 use uuid::Uuid;
 
 use super::{
-    super::{ending::Ending, evidence::ContentCopy, opening::Opening},
+    super::{
+        ends::{Ending, Opening},
+        evidence::ContentCopy,
+    },
     *,
 };
 

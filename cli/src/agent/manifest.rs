@@ -15,13 +15,11 @@ use solana_signer::Signer;
 
 use crate::keypair_file;
 
-/// The file's name in the folder of an agent.
 pub const FILE_NAME: &str = "agent.toml";
+const DEFAULT_TIMEOUT_S: u32 = 60;
 
-/// An agent as its creator describes it.
 #[derive(Debug)]
 pub struct Manifest {
-    /// The folder of the file.
     pub folder: PathBuf,
     pub metadata: Metadata,
     /// The metadata document in its RFC 8785 form.
@@ -35,7 +33,6 @@ pub struct Manifest {
     pub test: TestCalls,
 }
 
-/// Calls that test the creator's service.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TestCalls {
@@ -63,23 +60,13 @@ struct File {
     tags: Vec<String>,
     endpoint: String,
     price_usdc: String,
-    #[serde(default = "default_timeout")]
-    timeout_seconds: u32,
-    #[serde(default = "default_binding")]
-    binding: bool,
+    timeout_seconds: Option<u32>,
+    binding: Option<bool>,
     result_key: PathBuf,
     collateral_usdc: Option<String>,
     input_schema: Map<String, Value>,
     output_schema: Map<String, Value>,
     test: TestCalls,
-}
-
-const fn default_timeout() -> u32 {
-    60
-}
-
-const fn default_binding() -> bool {
-    true
 }
 
 /// Everything that is wrong with a file, one problem per line.
@@ -113,7 +100,8 @@ impl Manifest {
         };
         let price = amount("price_usdc", &file.price_usdc);
         let collateral = file.collateral_usdc.as_deref().map(|text| amount("collateral_usdc", text));
-        if !(MIN_TIMEOUT_S..=MAX_TIMEOUT_S).contains(&file.timeout_seconds) {
+        let timeout_seconds = file.timeout_seconds.unwrap_or(DEFAULT_TIMEOUT_S);
+        if !(MIN_TIMEOUT_S..=MAX_TIMEOUT_S).contains(&timeout_seconds) {
             problems.push(format!("`timeout_seconds`: {MIN_TIMEOUT_S} to {MAX_TIMEOUT_S}"));
         }
         let result_key = keypair_file::read(&folder.join(&file.result_key)).map_or_else(
@@ -142,15 +130,14 @@ impl Manifest {
             metadata,
             document,
             price,
-            timeout_seconds: file.timeout_seconds,
-            binding: file.binding,
+            timeout_seconds,
+            binding: file.binding.unwrap_or(true),
             result_key,
             collateral,
             test: file.test,
         })
     }
 
-    /// The SHA-256 of the metadata document.
     pub fn document_hash(&self) -> ResultHash {
         ResultHash::of(&self.document)
     }

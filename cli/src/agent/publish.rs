@@ -1,13 +1,13 @@
 //! `crtx agent publish`: validates, tests, uploads the document and lists the agent in one transaction; later it shows
 //! what changed and updates the listing. An interrupted run can be repeated: it continues with the same listing.
 
-use std::{
-    path::PathBuf,
-    time::{Duration, Instant},
-};
+use std::{path::PathBuf, time::Duration};
 
 use agent_marketplace::{
-    instructions::list_agent::ListAgentArgs,
+    instructions::{
+        list_agent::ListAgentArgs,
+        update_listing::{MetadataRef, UpdateListingArgs},
+    },
     state::{AgentListed, AgentStatus, CreatorProfile},
 };
 use anyhow::{Context, bail, ensure};
@@ -18,15 +18,14 @@ use serde_json::{Value, json};
 use solana_pubkey::Pubkey;
 
 use super::{
-    change::Change,
-    lock::{Listed, Lock},
+    lock::{self, Listed, Lock},
     manifest::Manifest,
     test,
 };
 use crate::{
     arguments::{SendArgs, ServiceArgs},
     asker::Asker,
-    output::{self, note, say},
+    output::{self, cell, note, say},
     progress::during,
     settings::{Role, Settings},
     transaction::{Plan, Sender},
@@ -36,7 +35,6 @@ use crate::{
 const SHOWN_WITHIN: Duration = Duration::from_secs(60);
 const ASK_EVERY: Duration = Duration::from_millis(300);
 
-/// Arguments of `crtx agent publish`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct PublishArgs {
     /// The agent's folder or its agent.toml
@@ -51,45 +49,32 @@ pub struct PublishArgs {
     service: ServiceArgs,
 }
 
-/// What a run did.
-struct Published {
-    agent: Pubkey,
-    /// `listed`, `updated` or `unchanged`.
-    outcome: &'static str,
-    transaction: Option<String>,
-}
+/// The agent, what a run did (`listed`, `updated` or `unchanged`), and the transaction that did it.
+type Published = (Pubkey, &'static str, Option<String>);
 
 pub async fn run(arguments: &PublishArgs, settings: &Settings) -> anyhow::Result<()> {
     let manifest = Manifest::read(&arguments.path)?;
     let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
-    let publishing = Publishing {
-        arguments,
-        settings,
-        manifest: &manifest,
-        sender: &sender,
-        service: Asker::wallet(settings, &arguments.service, &sender.keypair)?,
-    };
-    let published = publishing.run().await?;
-    let shown = publishing.wait_until_shown(&published.agent).await;
+    let service = Asker::wallet(settings, &arguments.service, &sender.keypair)?;
+    let publishing = Publishing { arguments, settings, manifest: &manifest, sender: &sender, service: &service };
+    let (agent, outcome, transaction) = publishing.run().await?;
+    let shown = publishing.wait_until_shown(&agent).await;
     if arguments.send.output.json {
-        output::json(&json!({
-            "agent_id": published.agent.to_string(),
-            "outcome": published.outcome,
-            "transaction": published.transaction,
+        return output::json(&json!({
+            "agent_id": agent.to_string(),
+            "outcome": outcome,
+            "transaction": transaction,
             "price_per_call_usdc": manifest.price,
             "shown": shown,
-        }))?;
-        return Ok(());
+        }));
     }
-    say!("{}", published.agent);
-    note!("The agent {} is {}.", manifest.metadata.name, published.outcome);
+    say!("{agent}");
+    note!("The agent {} is {outcome}.", manifest.metadata.name);
     match shown {
-        true => note!("Call it: crtx execute {} --task 'One two three.'", published.agent),
-        false => note!(
-            "The service does not show it yet. See whether it does: {}/v1/agents/{}",
-            publishing.service.api.base_url(),
-            published.agent
-        ),
+        true => note!("Call it: crtx execute {agent} --task 'One two three.'"),
+        false => {
+            note!("The service does not show it yet. See whether it does: {}/v1/agents/{agent}", service.api.base_url)
+        }
     }
     Ok(())
 }
@@ -99,20 +84,20 @@ struct Publishing<'a> {
     settings: &'a Settings,
     manifest: &'a Manifest,
     sender: &'a Sender,
-    service: Asker,
+    service: &'a Asker,
 }
 
 impl Publishing<'_> {
     async fn run(&self) -> anyhow::Result<Published> {
-        let lock = Lock::read(&self.manifest.folder)?;
+        let lock = lock::read(&self.manifest.folder)?;
         let creator = self.sender.wallet().to_string();
-        match lock.listed(self.settings.network.name(), &creator) {
-            Some(listed) => match self.own_listing(listed).await? {
-                Some((agent, listing)) => self.update(lock.clone(), listed, agent, &listing).await,
-                None => self.list(lock).await,
-            },
-            None => self.list(lock).await,
+        let listed = lock.get(self.settings.network.name()).filter(|listed| listed.creator == creator);
+        if let Some(listed) = listed.cloned()
+            && let Some((agent, listing)) = self.own_listing(&listed).await?
+        {
+            return self.update(lock, listed, agent, &listing).await;
         }
+        self.list(lock).await
     }
 
     /// The listing that the lock names, if it is this folder's. A listing that was never confirmed is this folder's
@@ -130,7 +115,7 @@ impl Publishing<'_> {
         Ok(is_own.then_some((agent, listing)))
     }
 
-    /// Tests the service. A failed test ends the run, unless it is forced.
+    /// A failed test stops the run, unless it is forced.
     async fn test(&self) -> anyhow::Result<()> {
         let report = match test::report(self.manifest, self.settings.network).await {
             Ok(report) => report,
@@ -151,17 +136,12 @@ impl Publishing<'_> {
         Ok(())
     }
 
-    /// Uploads the document. The service checks it as it will when it shows the agent.
+    /// Uploads the document. The service checks it now as it does later, before it shows the agent.
     async fn upload(&self) -> anyhow::Result<()> {
-        #[derive(Deserialize)]
-        struct Stored {
-            hash: String,
-        }
         let document: Value = serde_json::from_slice(&self.manifest.document)?;
-        let stored: Stored =
-            self.service.post("/v1/metadata", &document).await.context("the document was not taken")?;
-        let expected = self.manifest.document_hash().to_string();
-        ensure!(stored.hash == expected, "the service stored the document as {} and not as {expected}", stored.hash);
+        let stored: Value = self.service.post("/v1/metadata", &document).await.context("the document was not taken")?;
+        let (stored, expected) = (cell(&stored, "hash", ""), self.manifest.document_hash().to_string());
+        ensure!(stored == expected, "the service stored the document as {stored} and not as {expected}");
         Ok(())
     }
 
@@ -175,10 +155,10 @@ impl Publishing<'_> {
         let agent = sender.market.addresses().agent(&creator, index);
         let listed = |confirmed| Listed { agent_id: agent.to_string(), creator: creator.to_string(), index, confirmed };
         let network = self.settings.network.name();
-        lock.note(&manifest.folder, network, listed(false))?;
+        lock::note(&mut lock, &manifest.folder, network, listed(false))?;
         let sent = sender.send(self.listing_plan(index, profile.is_none())?).await?;
-        lock.note(&manifest.folder, network, listed(true))?;
-        Ok(Published { agent, outcome: "listed", transaction: Some(sent.signature.to_string()) })
+        lock::note(&mut lock, &manifest.folder, network, listed(true))?;
+        Ok((agent, "listed", Some(sent.signature.to_string())))
     }
 
     fn listing_plan(&self, index: u32, is_first: bool) -> anyhow::Result<Plan> {
@@ -218,39 +198,45 @@ impl Publishing<'_> {
     async fn update(
         &self,
         mut lock: Lock,
-        listed: &Listed,
+        listed: Listed,
         agent: Pubkey,
         listing: &AgentListed,
     ) -> anyhow::Result<Published> {
         if !listed.confirmed {
-            let confirmed = Listed { confirmed: true, ..listed.clone() };
-            lock.note(&self.manifest.folder, self.settings.network.name(), confirmed)?;
+            let confirmed = Listed { confirmed: true, ..listed };
+            lock::note(&mut lock, &self.manifest.folder, self.settings.network.name(), confirmed)?;
         }
-        let change = Change::between(listing, self.manifest);
-        if change.sentences.is_empty() {
-            return Ok(Published { agent, outcome: "unchanged", transaction: None });
+        let (change, sentences) = difference(listing, self.manifest);
+        if sentences.is_empty() {
+            return Ok((agent, "unchanged", None));
         }
         self.test().await?;
-        if change.needs_document {
+        if change.metadata.is_some() {
             self.upload().await?;
         }
-        let sent = self.sender.send(self.update_plan(agent, listing, change)).await?;
-        Ok(Published { agent, outcome: "updated", transaction: Some(sent.signature.to_string()) })
+        let sent = self.sender.send(self.update_plan(agent, listing, change, sentences)).await?;
+        Ok((agent, "updated", Some(sent.signature.to_string())))
     }
 
     /// A price of a higher tier needs its collateral first: one transaction does both.
-    fn update_plan(&self, agent: Pubkey, listing: &AgentListed, change: Change) -> Plan {
+    fn update_plan(
+        &self,
+        agent: Pubkey,
+        listing: &AgentListed,
+        change: UpdateListingArgs,
+        sentences: Vec<String>,
+    ) -> Plan {
         let (creator, market) = (self.sender.wallet(), &self.sender.market);
         let title = format!("Update the listing of {} ({agent})", self.manifest.metadata.name);
-        let mut plan = Plan::new(title, vec![]).effects(change.sentences);
+        let mut plan = Plan::new(title, vec![]).effects(sentences);
         let required = market.config.parameters.required_collateral(self.manifest.price.0);
         let wanted = self.manifest.collateral.map_or(required, |wanted| wanted.0.max(required));
         let missing = wanted.saturating_sub(listing.collateral);
-        if change.args.price.is_some_and(|price| price > listing.price) && missing > 0 {
+        if change.price.is_some_and(|price| price > listing.price) && missing > 0 {
             plan = plan.moves(missing, "your wallet", "the collateral of the agent");
             plan.instructions.push(market.instructions.deposit_collateral(&creator, &agent, missing));
         }
-        plan.instructions.push(market.instructions.update_listing(&creator, &agent, change.args));
+        plan.instructions.push(market.instructions.update_listing(&creator, &agent, change));
         plan.effect("Open executions keep the terms that they were opened with.")
     }
 
@@ -261,20 +247,55 @@ impl Publishing<'_> {
             name: String,
             price_per_call_usdc: UsdcBase,
         }
-        let started = Instant::now();
+        let (path, manifest) = (format!("/v1/agents/{agent}"), self.manifest);
+        let is_current =
+            |shown: Shown| shown.name == manifest.metadata.name && shown.price_per_call_usdc == manifest.price;
         let asking = async {
-            while started.elapsed() < SHOWN_WITHIN {
-                let shown: anyhow::Result<Shown> = self.service.api.get(&format!("/v1/agents/{agent}")).await;
-                let manifest = self.manifest;
-                if shown.is_ok_and(|shown| {
-                    shown.name == manifest.metadata.name && shown.price_per_call_usdc == manifest.price
-                }) {
-                    return true;
-                }
+            while !self.service.api.get(&path).await.is_ok_and(is_current) {
                 tokio::time::sleep(ASK_EVERY).await;
             }
-            false
         };
-        during("waiting until the service shows the agent", asking).await
+        let asking = tokio::time::timeout(SHOWN_WITHIN, asking);
+        during("waiting until the service shows the agent", asking).await.is_ok()
     }
+}
+
+/// What an update of the listing changes: the arguments, and one sentence for each difference.
+fn difference(listing: &AgentListed, manifest: &Manifest) -> (UpdateListingArgs, Vec<String>) {
+    let mut sentences = Vec::new();
+    let mut note = |changed: bool, sentence: String| {
+        sentences.extend(changed.then_some(sentence));
+        changed
+    };
+    let price = note(
+        listing.price != manifest.price.0,
+        format!("The price changes from {} to {} USDC.", UsdcBase(listing.price), manifest.price),
+    );
+    let timeout = note(
+        listing.timeout_seconds != manifest.timeout_seconds,
+        format!("The time-out changes from {} to {} s.", listing.timeout_seconds, manifest.timeout_seconds),
+    );
+    let result_key = note(
+        listing.result_key != manifest.result_key,
+        format!("The result key changes from {} to {}.", listing.result_key, manifest.result_key),
+    );
+    let binding = note(
+        (listing.binding != 0) != manifest.binding,
+        format!("Results are {}signed for the call.", if manifest.binding { "" } else { "no longer " }),
+    );
+    let hash = manifest.document_hash();
+    let document = note(
+        listing.metadata_hash != hash.0,
+        "The metadata document (texts, tags, endpoint, schemas) changes. The agent is hidden until the service has \
+         checked the new document, which takes some seconds."
+            .to_owned(),
+    );
+    let args = UpdateListingArgs {
+        price: price.then_some(manifest.price.0),
+        timeout_seconds: timeout.then_some(manifest.timeout_seconds),
+        result_key: result_key.then_some(manifest.result_key),
+        binding: binding.then_some(manifest.binding),
+        metadata: document.then(|| MetadataRef { hash: hash.0, uri: ipfs_uri(&hash) }),
+    };
+    (args, sentences)
 }

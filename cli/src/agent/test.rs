@@ -1,6 +1,6 @@
 //! `crtx agent test`: asks the creator's service as the marketplace does, without any transaction.
 
-use std::{path::PathBuf, time::Duration};
+use std::{path::Path, time::Duration};
 
 use anyhow::{Context, ensure};
 use crtx_conformance::{Check, CheckName, Example, Progress, Report, Subject};
@@ -20,21 +20,11 @@ use crate::{
 const ASK_LIMIT: Duration = Duration::from_secs(3);
 const MAX_KEY_ANSWER_BYTES: usize = 64 * 1024;
 
-/// Arguments of `crtx agent test`.
-#[derive(Clone, Debug, clap::Args)]
-pub struct TestArgs {
-    /// The agent's folder or its agent.toml
-    #[arg(value_name = "PATH", default_value = ".")]
-    path: PathBuf,
-    #[command(flatten)]
-    output: OutputArgs,
-}
-
 /// Prints the report. Status 1 if a check failed.
-pub async fn run(arguments: &TestArgs, settings: &Settings) -> anyhow::Result<()> {
-    let manifest = Manifest::read(&arguments.path)?;
+pub async fn run(path: &Path, output: OutputArgs, settings: &Settings) -> anyhow::Result<()> {
+    let manifest = Manifest::read(path)?;
     let report = report(&manifest, settings.network).await?;
-    if arguments.output.json {
+    if output.json {
         output::json(&report)?;
     } else {
         output::page(&page(&report));
@@ -43,7 +33,6 @@ pub async fn run(arguments: &TestArgs, settings: &Settings) -> anyhow::Result<()
     Ok(())
 }
 
-/// Tests the service that a manifest describes.
 pub async fn report(manifest: &Manifest, network: Network) -> anyhow::Result<Report> {
     let policy = match network {
         Network::Local => OutboundPolicy::LOCAL,

@@ -35,19 +35,8 @@ const KEY_FILE: &str = "result-key.json";
 const PORTS_FILE: &str = "agent-ports.json";
 const PORTS: RangeInclusive<u16> = 4021..=4999;
 
-/// Arguments of `crtx agent init`.
-#[derive(Clone, Debug, clap::Args)]
-pub struct InitArgs {
-    /// The folder to make; its name becomes the agent's name
-    #[arg(value_name = "FOLDER")]
-    pub folder: PathBuf,
-    #[command(flatten)]
-    pub output: OutputArgs,
-}
-
 /// Writes the folder. A file that exists is kept; so an interrupted run can be repeated.
-pub fn run(arguments: &InitArgs, config: &Path) -> anyhow::Result<()> {
-    let folder = &arguments.folder;
+pub fn run(folder: &Path, output: OutputArgs, config: &Path) -> anyhow::Result<()> {
     let name = folder.file_name().and_then(|name| name.to_str()).context("the folder needs a name")?;
     if !is_plain(name) {
         let problem =
@@ -67,9 +56,10 @@ pub fn run(arguments: &InitArgs, config: &Path) -> anyhow::Result<()> {
     for (file, text) in FILES.iter().rev() {
         write_new(&folder.join(file), &text.replace("{{NAME}}", name).replace("{{PORT}}", &port.to_string()))?;
     }
-    if arguments.output.json {
-        output::json(&json!({"folder": folder, "name": name, "port": port, "result_key": result_key.to_string()}))?;
-        return Ok(());
+    if output.json {
+        return output::json(
+            &json!({"folder": folder, "name": name, "port": port, "result_key": result_key.to_string()}),
+        );
     }
     say!("{} has an example agent. Its service listens on port {port}. Next steps:", folder.display());
     say!("");
@@ -118,15 +108,16 @@ fn write_new(path: &Path, text: &str) -> anyhow::Result<()> {
 mod tests {
     use super::*;
 
+    const JSON: OutputArgs = OutputArgs { json: true };
+
     #[test]
     fn the_folder_is_a_good_agent_with_a_private_key_file() {
         let parent = tempfile::tempdir().expect("a folder");
         let folder = parent.path().join("word-count");
-        let arguments = InitArgs { folder: folder.clone(), output: OutputArgs { json: true } };
-        run(&arguments, parent.path()).expect("written");
+        run(&folder, JSON, parent.path()).expect("written");
         assert_eq!(manifest::Manifest::read(&folder).expect("good").metadata.name, "word-count");
         assert!(!private_file::is_open_to_others(&folder.join(KEY_FILE)).expect("written"));
-        assert!(run(&arguments, parent.path()).expect_err("twice").to_string().contains("is an agent already"));
+        assert!(run(&folder, JSON, parent.path()).expect_err("twice").to_string().contains("is an agent already"));
     }
 
     #[test]
@@ -134,8 +125,7 @@ mod tests {
         let parent = tempfile::tempdir().expect("a folder");
         let make = |name: &str| {
             let folder = parent.path().join(name);
-            run(&InitArgs { folder: folder.clone(), output: OutputArgs { json: true } }, parent.path())
-                .expect("written");
+            run(&folder, JSON, parent.path()).expect("written");
             let endpoint = manifest::Manifest::read(&folder).expect("good").metadata.endpoint;
             let port = url::Url::parse(&endpoint).expect("a URL").port().expect("a port");
             let service = fs::read_to_string(folder.join("service.mjs")).expect("written");
@@ -156,11 +146,10 @@ mod tests {
     fn an_interrupted_run_is_completed_without_a_new_key() {
         let parent = tempfile::tempdir().expect("a folder");
         let folder = parent.path().join("word-count");
-        let arguments = InitArgs { folder: folder.clone(), output: OutputArgs { json: true } };
-        run(&arguments, parent.path()).expect("written");
+        run(&folder, JSON, parent.path()).expect("written");
         let key = fs::read(folder.join(KEY_FILE)).expect("written");
         fs::remove_file(folder.join(manifest::FILE_NAME)).expect("removed");
-        run(&arguments, parent.path()).expect("completed");
+        run(&folder, JSON, parent.path()).expect("completed");
         assert_eq!(fs::read(folder.join(KEY_FILE)).expect("kept"), key);
         assert!(manifest::Manifest::read(&folder).is_ok());
     }

@@ -1,4 +1,5 @@
-//! `crtx key topup`: raises caps and expiry of a key, and the approval that all keys of the wallet share.
+//! `crtx key topup`: raises caps and expiry of a key, and the approval that all keys of the wallet share. `crtx key
+//! revoke`: ends a key at the service, where it holds at once, and on chain, where it holds without any service.
 
 use agent_marketplace::{instructions::grant_spending::GrantSpendingArgs, state::SpendingGrant};
 use anyhow::{Context, bail};
@@ -6,16 +7,15 @@ use crtx_protocol::usdc::UsdcBase;
 use serde_json::json;
 use solana_pubkey::Pubkey;
 
-use super::{funds::Funds, lifetime, registry};
+use super::{funds::Funds, registry};
 use crate::{
-    arguments::{SendArgs, ServiceArgs, some_usdc},
+    arguments::{SendArgs, ServiceArgs, lifetime, some_usdc},
     asker::Asker,
     output::{self, note, say},
     settings::{Role, Settings},
     transaction::{Plan, Sender},
 };
 
-/// Arguments of `crtx key topup`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct TopupArgs {
     /// Name or session public key of a key; without it, only the approval rises to what the keys may still spend
@@ -27,7 +27,7 @@ pub struct TopupArgs {
     #[arg(long, value_name = "USDC", value_parser = some_usdc, requires = "key")]
     per_call: Option<UsdcBase>,
     /// How long the key lives from now on: a number and d, h or m
-    #[arg(long, value_name = "TIME", value_parser = lifetime::parse, requires = "key")]
+    #[arg(long, value_name = "TIME", value_parser = lifetime, requires = "key")]
     expires: Option<i64>,
     #[command(flatten)]
     send: SendArgs,
@@ -35,7 +35,7 @@ pub struct TopupArgs {
     service: ServiceArgs,
 }
 
-pub async fn run(arguments: &TopupArgs, settings: &Settings) -> anyhow::Result<()> {
+pub async fn topup(arguments: &TopupArgs, settings: &Settings) -> anyhow::Result<()> {
     let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
     let wallet = sender.wallet();
     let session_key = match &arguments.key {
@@ -60,25 +60,25 @@ pub async fn run(arguments: &TopupArgs, settings: &Settings) -> anyhow::Result<(
     if arguments.send.output.json {
         return output::json(&json!({
             "session_public_key": session_key.map(|key| key.to_string()),
-            "approved_usdc": funds.approved,
+            "approved_usdc": funds.usdc.approved,
             "needed_usdc": funds.needed(None),
-            "holding_usdc": funds.holding,
+            "holding_usdc": funds.usdc.amount,
             "transaction": transaction,
         }));
     }
     say!(
         "the keys may still spend {} USDC, {} USDC are approved, the wallet holds {} USDC",
         funds.needed(None),
-        funds.approved,
-        funds.holding
+        funds.usdc.approved,
+        funds.usdc.amount
     );
     Ok(())
 }
 
 fn approved(sender: &Sender, funds: &Funds) -> Plan {
     let plan = Plan::new("Approve what the API keys of your wallet may still spend", vec![]);
-    let wanted = UsdcBase(funds.needed(None).0.max(funds.approved.0));
-    if wanted == funds.approved {
+    let wanted = UsdcBase(funds.needed(None).0.max(funds.usdc.approved.0));
+    if wanted == funds.usdc.approved {
         return plan;
     }
     funds.approve(plan, &sender.market, &sender.wallet(), wanted)
@@ -119,6 +119,42 @@ fn raised_grant(arguments: &TopupArgs, grant: &SpendingGrant, now_unix_s: i64) -
         expires_at_unix_s: expires,
         allowed_agents: grant.allowed_agents().to_vec(),
     })
+}
+
+pub async fn revoke(key: &str, send: &SendArgs, service: &ServiceArgs, settings: &Settings) -> anyhow::Result<()> {
+    let sender = Sender::open(settings, send, Role::Wallet).await?;
+    let service = Asker::wallet(settings, service, &sender.keypair)?;
+    let session_key = registry::find(&service, key).await?;
+    // The service first: it refuses the key at once. The chain follows, and holds even without the service.
+    let at_service = registry::revoke(&service, &session_key).await;
+    if let Err(error) = &at_service {
+        note!("crtx: the service did not take the revocation, the chain will: {error:#}");
+    }
+    let transaction = on_chain(&sender, &session_key).await?;
+    if send.output.json {
+        return output::json(&json!({
+            "session_public_key": session_key.to_string(),
+            "revoked_at_service": at_service.is_ok(),
+            "revoked_on_chain": true,
+            "transaction": transaction,
+        }));
+    }
+    say!("the key {session_key} is revoked");
+    Ok(())
+}
+
+/// Returns the transaction; `None` if the chain has no live grant of the key.
+async fn on_chain(sender: &Sender, session_key: &Pubkey) -> anyhow::Result<Option<String>> {
+    let wallet = sender.wallet();
+    let funds = Funds::read(&sender.market, &wallet).await?;
+    if funds.grant_of(session_key).is_none_or(|grant| grant.revoked != 0) {
+        return Ok(None);
+    }
+    let plan = Plan::new(format!("Revoke the API key {session_key} on chain"), vec![])
+        .effect("No execution can be opened with the key any more, for ever. Open executions go on.");
+    let mut plan = funds.approve(plan, &sender.market, &wallet, funds.approval_without(session_key));
+    plan.instructions.push(sender.market.instructions.revoke_spending(&wallet, session_key));
+    Ok(Some(sender.send(plan).await?.signature.to_string()))
 }
 
 #[cfg(test)]
