@@ -7,7 +7,7 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
-use chrono::DateTime;
+use chrono::{DateTime, Utc};
 use crtx_chain::token::TokenAccount;
 use crtx_http::{
     ApiError, ApiJson, ApiPath, ApiQuery, AuthState, ErrorBody, ErrorCode, FromQuery, QueryParams, SignedIn,
@@ -27,7 +27,7 @@ use solana_pubkey::Pubkey;
 use utoipa::{IntoParams, ToSchema};
 
 use super::sign_in::unstored;
-use crate::{gateway::Gateway, wall_clock::now_unix_s};
+use crate::gateway::Gateway;
 
 /// Largest body of these endpoints.
 const MAX_BODY_BYTES: usize = 4 * 1024;
@@ -191,7 +191,7 @@ impl KeyAnswer {
 }
 
 /// A later end is none: times with five digits in the year are not ISO 8601's plain form.
-const LAST_TIME: DateTime<chrono::Utc> = match DateTime::from_timestamp(253_402_300_799, 0) {
+const LAST_TIME: DateTime<Utc> = match DateTime::from_timestamp(253_402_300_799, 0) {
     Some(time) => time,
     None => DateTime::UNIX_EPOCH,
 };
@@ -286,7 +286,7 @@ pub async fn register(
     let mut key = shown(&gateway, &owner.wallet, &session_public_key).await?;
     // The mirror may not show the grant yet, or not its newest limits.
     key.limits = Some((&grant).into());
-    Ok((StatusCode::CREATED, unstored(KeyAnswer::new(&gateway, key, now_unix_s()))).into_response())
+    Ok((StatusCode::CREATED, unstored(KeyAnswer::new(&gateway, key, Utc::now().timestamp()))).into_response())
 }
 
 /// The keys of the wallet, and what they need of its token approval.
@@ -312,7 +312,7 @@ pub async fn list(
 ) -> Result<Response, ApiError> {
     admit(&gateway, &owner)?;
     let page = Page { limit: query.limit.unwrap_or(100), offset: query.offset.unwrap_or(0) };
-    let (pool, now) = (gateway.pool(), now_unix_s());
+    let (pool, now) = (gateway.pool(), Utc::now().timestamp());
     let approval = approval(&gateway, &owner.wallet, now).await?;
     let total = api_keys::count(pool, &owner.wallet).await?;
     let keys = api_keys::page(pool, &owner.wallet, page).await?;
@@ -354,7 +354,7 @@ pub async fn rename(
         return Err(ApiError::new(ErrorCode::NotFound, "this wallet has no key with this session public key"));
     }
     let key = shown(&gateway, &owner.wallet, &session_public_key).await?;
-    Ok(unstored(KeyAnswer::new(&gateway, key, now_unix_s())))
+    Ok(unstored(KeyAnswer::new(&gateway, key, Utc::now().timestamp())))
 }
 
 /// Revokes a key permanently, at once in every process. The grant on chain stays: a wallet ends it with `revoke_spending`.

@@ -6,9 +6,10 @@ use agent_marketplace::state::FailureReason;
 use crtx_chain::{ChainError, SignError};
 use crtx_content::ContentError;
 use crtx_http::{ApiError, ErrorCode};
+use crtx_protocol::usdc::UsdcBase;
 use crtx_store::{
     StoreError,
-    executions::{Charged, Delivered, ExecutionsError, Failure, SettledElsewhere},
+    executions::{Charged, Delivered, Execution, ExecutionsError, Failure, SettledElsewhere, State},
 };
 
 use super::work::TimeSpent;
@@ -37,6 +38,33 @@ pub(crate) enum Ended {
 pub(super) type Step = Result<Option<Ended>, EngineError>;
 
 impl Ended {
+    /// How a stored execution ended. `None`: it is not finished.
+    pub fn of(execution: &Execution) -> Option<Self> {
+        let (nothing, amount) = (UsdcBase(0), execution.call.amount);
+        let reserved = Charged { amount, creator_amount: nothing, platform_amount: nothing };
+        let charged = execution.charged.unwrap_or(reserved);
+        match (execution.state, &execution.delivered, &execution.failure) {
+            (State::Completed, Some(delivered), _) => Some(Self::Completed(Box::new(delivered.clone()), charged)),
+            (State::Completed, None, _) => {
+                let (result_hash, reported) = (execution.result_hash?, execution.reported?);
+                Some(Self::SettledElsewhere(SettledElsewhere { charged, result_hash, reported }))
+            }
+            (State::Failed, _, Some(failure)) if execution.opened_at.is_some() => Some(Self::Failed(failure.clone())),
+            (State::Failed, _, Some(failure)) => Some(Self::NotOpened(failure.clone())),
+            _ => None,
+        }
+    }
+
+    /// Whether there was an escrow.
+    pub const fn was_opened(&self) -> bool {
+        !matches!(self, Self::NotOpened(_) | Self::NeverOpened(_) | Self::OpeningUnknown)
+    }
+
+    /// Whether the call counts as refused: it failed, or it was never opened for a reason of its own.
+    pub const fn came_to_nothing(&self) -> bool {
+        matches!(self, Self::Failed(_) | Self::NeverOpened(_))
+    }
+
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Completed(..) => "completed",

@@ -38,7 +38,9 @@ pub(crate) use self::{
     ended::{Ended, EngineError, Stage, failure, interrupted, refunded_elsewhere},
     opening::ToOpen,
     refund::reported_reason,
+    run::payer_of,
     transactions::backoff,
+    view::time_of,
     work::TimeSpent,
 };
 use crate::{
