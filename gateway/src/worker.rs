@@ -21,7 +21,7 @@ use crate::{
     engine::{Engine, EngineError},
     gateway::Gateway,
     held_content,
-    housekeeping::{Housekeeping, sweep::Sweeper},
+    housekeeping::{self, Pauses, sweep::sweep},
     presence::{self, Leadership},
 };
 
@@ -92,7 +92,7 @@ pub async fn run(gateway: Gateway, recovery: Recovery, shutdown: CancellationTok
 
 async fn recover(engine: &Arc<Engine>, leadership: Leadership, shutdown: &CancellationToken) {
     let [before_dispatch, dispatch, settlement, refund] = LANES.map(|lane| lane.run(engine, shutdown));
-    let (sweeper, housekeeping) = (Sweeper::default(), Housekeeping::default());
+    let (sweeps, chores) = (Pauses::default(), Pauses::default());
     let limits = engine.config.limits;
     tokio::join!(
         before_dispatch,
@@ -106,12 +106,12 @@ async fn recover(engine: &Arc<Engine>, leadership: Leadership, shutdown: &Cancel
         every(PURGE_EVERY, shutdown, || purge_sessions(engine)),
         every(limits.sweep_every, shutdown, || async {
             if leadership.is_ours() {
-                sweeper.sweep(engine, shutdown).await;
+                sweep(engine, &sweeps, shutdown).await;
             }
         }),
         every(limits.housekeeping_every, shutdown, || async {
             if leadership.is_ours() {
-                housekeeping.round(engine, shutdown).await;
+                housekeeping::round(engine, &chores, shutdown).await;
             }
         }),
     );
@@ -201,7 +201,7 @@ async fn poll_fee_payer(engine: &Engine, shutdown: &CancellationToken) {
         admission::forget_old_failures(pool).await?;
         let rent = engine.chain.rent_exemption(ExecutionRecord::OPEN_SPACE).await?;
         let address = engine.config.keypair.pubkey();
-        let account = engine.chain.account(&address).await?.value;
+        let [account] = engine.read([address]).await?;
         let payer = engine.fee_payer.note(address, account.map_or(0, |account| account.lamports), rent);
         Ok::<_, EngineError>(fee_payers::store(pool, &payer).await?)
     };
