@@ -72,33 +72,7 @@ pub struct SignInBody {
     message: String,
     /// The wallet's signature over it: `ed25519:` and the base58 form of 64 bytes.
     signature: String,
-    session: SessionKindName,
-}
-
-/// How the session's token is sent: in the header `Authorization`, or in a cookie.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum SessionKindName {
-    Bearer,
-    Cookie,
-}
-
-impl From<SessionKindName> for SessionKind {
-    fn from(kind: SessionKindName) -> Self {
-        match kind {
-            SessionKindName::Bearer => Self::Bearer,
-            SessionKindName::Cookie => Self::Cookie,
-        }
-    }
-}
-
-impl From<SessionKind> for SessionKindName {
-    fn from(kind: SessionKind) -> Self {
-        match kind {
-            SessionKind::Bearer => Self::Bearer,
-            SessionKind::Cookie => Self::Cookie,
-        }
-    }
+    session: SessionKind,
 }
 
 /// A new session.
@@ -186,7 +160,7 @@ pub async fn sign_in(
 ) -> Result<Response, ApiError> {
     let sign_in = &gateway.engine.sign_in;
     sign_in.admit(peer.map(|Extension(Peer(address))| address), SignIn::named_in(&body.message))?;
-    let kind = SessionKind::from(body.session);
+    let kind = body.session;
     if kind == SessionKind::Cookie {
         check_page(&headers, gateway.site())?;
     }
