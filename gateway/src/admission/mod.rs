@@ -1,16 +1,13 @@
 //! Checks that a new call must pass before any money moves: how much this process works on ([`gate`]), the SOL
 //! balance that pays for it ([`fee_payer`]), and, in one SQL statement, the wallet's money and the limits of key,
 //! wallet and agent. [`refused`] slows down callers that repeat refused calls.
-//! [`large`] limits how many long requests arrive at the same time, [`uploads`] how often wallets hand content in, and
-//! [`turns`] what is done for one of them at a time.
+//! [`turns`] limits how much of other work, such as long requests that arrive, one wallet or client has under way.
 
 pub(crate) mod fee_payer;
 pub(crate) mod gate;
-pub(crate) mod large;
 pub(crate) mod places;
 pub(crate) mod refused;
 pub(crate) mod turns;
-pub(crate) mod uploads;
 
 use std::time::{Duration, Instant};
 

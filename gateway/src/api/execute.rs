@@ -28,7 +28,11 @@ use tokio::sync::watch;
 
 use super::answer;
 use crate::{
-    admission::{self, Patience, gate::CallPlace, large::LargePlace},
+    admission::{
+        self, Patience,
+        gate::CallPlace,
+        turns::{Subject, Turn},
+    },
     engine::{Stage, TimeSpent, ToOpen, payer_of},
     gateway::Gateway,
     request::{self, ExecuteBody, ReceivedCall},
@@ -213,11 +217,11 @@ pub(super) async fn receive(
     agent: &Pubkey,
     head: &Parts,
     body: Body,
-) -> Result<(ReceivedCall, Option<LargePlace>), ApiError> {
+) -> Result<(ReceivedCall, Option<Turn>), ApiError> {
     let mut reading = Reading::new(body, gateway.engine.config.limits.max_body_bytes)?;
     let place = if reading.is_longer_than(SMALL_BODY_BYTES).await? {
         let address = head.extensions.get::<Peer>().map(|Peer(address)| *address);
-        Some(gateway.engine.large.enter(wallet, address).await?)
+        Some(gateway.engine.large.take(vec![Subject::Wallet(*wallet), Subject::Address(address)]).await?)
     } else {
         None
     };

@@ -83,7 +83,7 @@ pub async fn create_metadata(
     let client = peer.map(|Extension(Peer(address))| address);
     engine.examinations.admit(signed_in.wallet, client)?;
     let document = crtx_http::body::read(body, metadata::MAX_BYTES).await?;
-    let turn = engine.examinations.begin(signed_in.wallet, client)?;
+    let turn = engine.examinations.begin(signed_in.wallet, client).await?;
     let problems = engine.documents.problems(document.clone(), turn).await?;
     if !problems.is_empty() {
         return Err(ApiError::invalid_request(problems.join("\n")));

@@ -47,9 +47,8 @@ use crate::{
     admission::{
         fee_payer::FeePayerWatch,
         gate::Gate,
-        large::LargeRequests,
         refused::RefusedCalls,
-        uploads::{self, Uploads},
+        turns::{LARGE_REQUESTS, Turns},
     },
     agent_tests::AgentTests,
     agents::AgentDocuments,
@@ -63,6 +62,9 @@ use crate::{
 /// Requests of one wallet about its API keys: each of them reads the chain.
 const KEY_REQUESTS: Rate =
     Rate { policy: "key-requests-per-wallet", burst: 60, quota: 120, window: Duration::from_secs(60) };
+
+/// How often a wallet hands content in to this process.
+const UPLOADS: Rate = Rate { policy: "content-per-wallet", burst: 100, quota: 600, window: Duration::from_secs(60) };
 
 /// Token accounts that this process creates for refunds to wallets that have closed theirs. Strangers decide how many
 /// there are, and keep the rent.
@@ -91,9 +93,10 @@ pub(crate) struct Engine {
     /// Limits the calls that this process works on.
     pub gate: Gate,
     /// Limits the long requests that arrive.
-    pub large: LargeRequests,
+    pub large: Turns,
     pub refused: RefusedCalls,
-    pub uploads: Uploads,
+    /// Pieces of content that each wallet hands in. How much it holds is limited in the database.
+    pub uploads: Allowances<Pubkey>,
     pub fee_payer: FeePayerWatch,
     /// Calls in progress in this process. Shutdown waits for them.
     pub tasks: TaskTracker,
@@ -120,9 +123,9 @@ impl Engine {
             credentials: Credentials::new(executions.pool().clone(), Arc::default()),
             sign_in: SignIn::new(&config.keypair, config.links.site().clone(), config.cluster),
             gate: Gate::new(&config.limits),
-            large: LargeRequests::default(),
+            large: Turns::new(LARGE_REQUESTS),
             refused: RefusedCalls::new(config.limits.refused_calls_per_second),
-            uploads: uploads::allowed(),
+            uploads: Allowances::new(UPLOADS),
             fee_payer: FeePayerWatch::new(&config.limits),
             tasks: TaskTracker::new(),
             executions,
@@ -140,4 +143,18 @@ impl Engine {
 /// The folder is on the disk of the content store, because the system's temporary folder may be in memory.
 fn folder_of_long_answers(content: &ContentLocation) -> PathBuf {
     content.folder().map_or_else(std::env::temp_dir, Path::to_path_buf)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wallet_has_a_burst_of_its_own_and_then_waits() {
+        let uploads = Allowances::new(UPLOADS);
+        let wallet = Pubkey::new_from_array([1; 32]);
+        let taken = (0..200).filter(|_| uploads.take(wallet, "pieces").is_ok()).count();
+        assert!((100..200).contains(&taken), "{taken}");
+        assert_eq!(uploads.take(Pubkey::new_from_array([2; 32]), "pieces"), Ok(()));
+    }
 }
