@@ -19,7 +19,7 @@ use crtx_protocol::{
     metadata,
     result_hash::ResultHash,
 };
-use crtx_store::held_content::Reference;
+use crtx_store::held_content::{Reference, reference};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -121,7 +121,7 @@ pub async fn put(
     let (mut head, body) = request.into_parts();
     refuse_query(&head)?;
     let engine = &gateway.engine;
-    let reference = held_content::reference(engine, &hash).await?;
+    let reference = reference(gateway.pool(), &hash.0).await?;
     let (holder, max_bytes) = match reference {
         Some(Reference::Lasting) => (None, MAX_PIECE_BYTES),
         Some(Reference::Listing { creator }) => (Some(creator), metadata::MAX_BYTES),
@@ -146,7 +146,7 @@ pub async fn put(
     let size = content.len();
     let new = match holder {
         None => held_content::keep(engine, &hash, content).await?,
-        Some(wallet) => held_content::hold_allowed(engine, &wallet, &[content], None).await?,
+        Some(wallet) => held_content::hold(engine, &wallet, &[content], None).await?,
     };
     let status = if new { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Json(StoredContent::new(&hash, size, reference.is_some()))))

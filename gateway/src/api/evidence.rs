@@ -122,6 +122,7 @@ pub async fn create_evidence(
     let hash = ResultHash::of(&document);
     let size = document.len();
     contents.push(document);
+    held_content::allow(&gateway.engine, &signed_in.wallet)?;
     held_content::hold(&gateway.engine, &signed_in.wallet, &contents, Some(hash)).await?;
     let StoredContent { cid, hash, uri, size, .. } = StoredContent::new(&hash, size, false);
     Ok((StatusCode::CREATED, Json(StoredEvidence { cid, hash, uri, size, files })))

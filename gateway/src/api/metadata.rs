@@ -90,6 +90,7 @@ pub async fn create_metadata(
     }
     let hash = ResultHash::of(&document);
     let size = document.len();
+    held_content::allow(engine, &signed_in.wallet)?;
     held_content::hold(engine, &signed_in.wallet, &[document], None).await?;
     Ok((StatusCode::CREATED, Json(StoredContent::new(&hash, size, false))))
 }

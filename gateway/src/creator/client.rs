@@ -18,6 +18,7 @@ use reqwest::{Client, Response, StatusCode, header};
 use uuid::Uuid;
 
 use super::{CreatorError, body::Intake, patience::within};
+use crate::error::GatewayError;
 
 /// Answers that are parsed at the same time. Each takes a few times its length in memory.
 const READING: OffloadConfig = OffloadConfig { threads: 2, places: 1_024, stack_bytes: 4 * 1024 * 1024 };
@@ -33,15 +34,6 @@ pub struct Creators {
     http: Client,
     intake: Intake,
     reading: Offload,
-}
-
-/// Why calls cannot be made.
-#[derive(Debug, thiserror::Error)]
-pub enum CreatorsError {
-    #[error("no HTTP client for creators' services: {0}")]
-    Client(#[from] reqwest::Error),
-    #[error("no threads to read creators' answers: {0}")]
-    Threads(#[from] std::io::Error),
 }
 
 /// An answer that was read but not verified yet.
@@ -70,7 +62,7 @@ impl Answered {
 
 impl Creators {
     /// `outbound` decides which addresses may be called. Long answers are stored in files in `folder`.
-    pub fn new(outbound: Outbound, folder: PathBuf) -> Result<Self, CreatorsError> {
+    pub fn new(outbound: Outbound, folder: PathBuf) -> Result<Self, GatewayError> {
         let http = outbound.client(UNREACHED)?;
         Ok(Self { outbound, http, intake: Intake::new(folder), reading: Offload::start("answers", READING)? })
     }

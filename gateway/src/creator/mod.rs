@@ -12,7 +12,7 @@ use crtx_store::executions::Failure;
 
 use crate::engine::failure;
 
-pub use self::client::{Creators, CreatorsError};
+pub use self::client::Creators;
 
 /// What a creator may report is what the program stores.
 const _: () = assert!(crtx_protocol::creator_answer::MAX_TOKENS_USED == agent_marketplace::state::MAX_TOKENS_USED);

@@ -103,8 +103,7 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// Creates an engine without connecting to anything. `money` is the pool for calls. Mirror rows are written
-    /// through `mirror`, so that calls do not wait for them.
+    /// Creates an engine without connecting to anything. `money` is the pool for calls.
     pub fn new(config: GatewayConfig, money: PgPool) -> Result<Self, GatewayError> {
         let executions = Executions::new(money, config.limits.lease);
         let chain = ChainClient::of_urls(&config.rpc_urls, config.limits.rpc_timeout);

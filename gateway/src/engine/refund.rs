@@ -66,8 +66,12 @@ impl Engine {
             self.note(&transaction.signature.to_string(), &refusal).await?;
             return self.leave_refund(work, pause_after(rejections)).await;
         }
-        match self.send(work, &transaction, self.config.limits.refund_patience).await? {
-            Outcome::Confirmed { .. } => self.refunded(work).await.map(|()| None),
+        let outcome = self.send(work, &transaction, self.config.limits.refund_patience).await?;
+        match outcome {
+            Outcome::Confirmed { .. } => {
+                self.note(&transaction.signature.to_string(), &outcome).await?;
+                self.refunded(work).await.map(|()| None)
+            }
             Outcome::Expired => Ok(None),
             Outcome::Rejected { .. } => self.leave_refund(work, pause_after(rejections)).await,
             Outcome::Unknown => self.leave_refund(work, RESUME_AFTER).await,

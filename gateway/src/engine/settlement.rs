@@ -37,7 +37,7 @@ impl Engine {
                 (None, ended) => return Ok(ended),
             },
         };
-        match self.send_unnoted(work, &transaction, self.config.limits.settle_patience).await? {
+        match self.send(work, &transaction, self.config.limits.settle_patience).await? {
             Outcome::Confirmed { slot } => self.settled(work, Some(&landing(&transaction, slot))).await?,
             Outcome::Expired => {}
             Outcome::Unknown => return self.leave(work, RESUME_AFTER, Ended::StillSettling).await.map(Some),

@@ -26,22 +26,9 @@ impl Engine {
         [compute_unit_limit(units.saturating_add(u32::from(few)))].into_iter().chain(price).collect()
     }
 
-    /// Sends a stored transaction, waits for at most `patience`, and stores the outcome.
+    /// Sends a stored transaction, waits for at most `patience`, and stores the outcome. Success is stored by the caller,
+    /// together with the next state.
     pub(super) async fn send(
-        &self,
-        work: &mut Work,
-        transaction: &SignedTransaction,
-        patience: Duration,
-    ) -> Result<Outcome, EngineError> {
-        let outcome = self.send_unnoted(work, transaction, patience).await?;
-        if let Outcome::Confirmed { .. } = outcome {
-            self.note(&transaction.signature.to_string(), &outcome).await?;
-        }
-        Ok(outcome)
-    }
-
-    /// Like `send`, but does not store success: the caller stores it together with the next state.
-    pub(super) async fn send_unnoted(
         &self,
         work: &mut Work,
         transaction: &SignedTransaction,
