@@ -26,11 +26,10 @@ pub struct ExecuteBody {
     #[schema(min_length = 1)]
     task: String,
     /// Matches the agent's `input_schema`. Default: an empty object.
-    #[serde(default)]
     #[schema(value_type = Option<Object>)]
     parameters: Option<Map<String, Value>>,
     /// If true, the answer is sent when the escrow is confirmed.
-    #[serde(default, rename = "async")]
+    #[serde(rename = "async")]
     is_async: Option<bool>,
 }
 

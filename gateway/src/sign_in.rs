@@ -52,14 +52,6 @@ pub(crate) struct SignIn {
     sessions: Allowances<Pubkey>,
 }
 
-/// What a good challenge proves.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Proven {
-    pub wallet: Pubkey,
-    /// To be used up with the session that it opens.
-    pub challenge: UsedChallenge,
-}
-
 /// A wallet or a person reads it; the MAC covers it.
 fn written(time: DateTime<Utc>) -> String {
     time.to_rfc3339_opts(SecondsFormat::Millis, true)
@@ -125,8 +117,8 @@ impl SignIn {
         Ok(message)
     }
 
-    /// Checks a signed challenge. Whether it was used before is not known yet. Every refusal is 401.
-    pub fn check(&self, text: &str, signature: &str, now: DateTime<Utc>) -> Result<Proven, ApiError> {
+    /// Checks a signed challenge: its wallet has signed in if nobody has used the challenge before. Every refusal is 401.
+    pub fn check(&self, text: &str, signature: &str, now: DateTime<Utc>) -> Result<(Pubkey, UsedChallenge), ApiError> {
         let refused = |problem: String| ApiError::unauthorized(format!("`message` {problem}"));
         let message: SignInMessage = text.parse().map_err(|error| refused(format!("{error}")))?;
         if message.domain != self.site.domain() || message.uri != self.site.url() {
@@ -153,7 +145,7 @@ impl SignIn {
             return Err(ApiError::unauthorized("`signature` is not one of the wallet over `message`"));
         }
         let keep_until = expires.checked_add_signed(MEMORY).unwrap_or(expires);
-        Ok(Proven { wallet: message.address, challenge: UsedChallenge { nonce, keep_until } })
+        Ok((message.address, UsedChallenge { nonce, keep_until }))
     }
 
     /// The random part of the nonce, if the MAC belongs to the message.
@@ -207,7 +199,7 @@ mod tests {
 
     fn check_at(service: &SignIn, text: &str, now: DateTime<Utc>) -> Result<Pubkey, String> {
         let checked = service.check(text, &signed(text), now);
-        checked.map(|proven| proven.wallet).map_err(|error| {
+        checked.map(|(wallet, _)| wallet).map_err(|error| {
             assert_eq!(error.code, crtx_http::ErrorCode::Unauthorized);
             error.message
         })

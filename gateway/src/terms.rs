@@ -121,17 +121,14 @@ fn allow_by_balance(
     spender: &Pubkey,
     price: UsdcBase,
 ) -> Result<(UsdcBase, UsdcBase), ApiError> {
-    let account = account.and_then(|account| TokenAccount::decode(account).ok()).filter(|a| a.owner == *wallet);
-    let holding = UsdcBase(account.map_or(0, |account| account.amount));
+    let (holding, approved, frozen) = holding_and_approval(account, wallet, spender);
     let short = |problem: String| Err(ApiError::new(ErrorCode::InsufficientBalance, problem));
     if holding < price {
         return short(format!("the wallet holds {holding} USDC and {price} USDC is required"));
     }
-    if account.is_some_and(|account| account.frozen) {
+    if frozen {
         return short(format!("the wallet holds {holding} USDC in a frozen account and {price} USDC is required"));
     }
-    let approved = account.and_then(|account| account.delegate).filter(|(delegate, _)| delegate == spender);
-    let approved = UsdcBase(approved.map_or(0, |(_, amount)| amount));
     if approved < price {
         return short(format!(
             "the wallet holds {holding} USDC but lets its API keys move {approved} USDC of it, and {price} USDC is \
@@ -139,6 +136,20 @@ fn allow_by_balance(
         ));
     }
     Ok((holding, approved))
+}
+
+/// What the wallet's account holds, what the wallet lets its keys move of it, and whether it is frozen.
+pub(crate) fn holding_and_approval(
+    account: Option<&FetchedAccount>,
+    wallet: &Pubkey,
+    spender: &Pubkey,
+) -> (UsdcBase, UsdcBase, bool) {
+    let account = account.and_then(|account| TokenAccount::decode(account).ok()).filter(|a| a.owner == *wallet);
+    let Some(TokenAccount { amount, delegate, frozen, .. }) = account else {
+        return (UsdcBase(0), UsdcBase(0), false);
+    };
+    let approved = delegate.filter(|(delegate, _)| delegate == spender).map_or(0, |(_, amount)| amount);
+    (UsdcBase(amount), UsdcBase(approved), frozen)
 }
 
 fn forbidden(problem: &str) -> ApiError {

@@ -10,7 +10,7 @@ use axum::{
 };
 use crtx_http::{ApiError, ErrorCode, Links};
 use crtx_protocol::{creator_answer::MAX_RESULT_BYTES, result_hash::ResultHash, usdc::UsdcBase};
-use crtx_store::executions::{Call, Charged, Delivered, Execution, Failure, REFUNDED, SettledElsewhere};
+use crtx_store::executions::{Call, Charged, Delivered, Execution, Failure, REFUNDED, Reported, SettledElsewhere};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -77,24 +77,6 @@ pub struct StatusAnswer {
     pub status: UnderWayStatus,
 }
 
-impl ExecuteAnswer {
-    pub fn new(call: &Call, delivered: &Delivered, charged: &Charged, links: &Links) -> Self {
-        let hash = ResultHash(delivered.hash);
-        Self {
-            execution_id: call.execution_id,
-            status: DeliveredStatus::Completed,
-            result: delivered.result.clone(),
-            result_hash: hash.to_string(),
-            cost_usdc: charged.amount,
-            tokens_used: delivered.tokens_used,
-            execution_time_ms: delivered.execution_time_ms,
-            on_chain_record: links.account(&call.record),
-            ipfs_url: links.content(&hash),
-            steps: delivered.steps.clone(),
-        }
-    }
-}
-
 /// An asynchronous call whose escrow is confirmed.
 pub fn pending(execution_id: Uuid) -> Response {
     Json(StatusAnswer { execution_id, status: UnderWayStatus::Pending }).into_response()
@@ -108,11 +90,40 @@ fn failure(call: &Call, failure: &Failure, escrow: Option<&str>) -> ApiError {
     if code == ErrorCode::Unavailable { error.with_retry_after(Duration::from_secs(1)) } else { error }
 }
 
+/// The answer to a call whose result is settled.
+fn delivered(
+    call: &Call,
+    links: &Links,
+    result: String,
+    hash: [u8; 32],
+    charged: Charged,
+    reported: Reported,
+    steps: Option<Value>,
+) -> Response {
+    let hash = ResultHash(hash);
+    Json(ExecuteAnswer {
+        execution_id: call.execution_id,
+        status: DeliveredStatus::Completed,
+        result,
+        result_hash: hash.to_string(),
+        cost_usdc: charged.amount,
+        tokens_used: reported.tokens_used,
+        execution_time_ms: reported.execution_time_ms,
+        on_chain_record: links.account(&call.record),
+        ipfs_url: links.content(&hash),
+        steps,
+    })
+    .into_response()
+}
+
 /// The answer to a call that has ended.
 pub fn ended(call: &Call, ended: &Ended, links: &Links) -> Result<Response, ApiError> {
     match ended {
-        Ended::Completed(delivered, charged) => {
-            Ok(Json(ExecuteAnswer::new(call, delivered, charged, links)).into_response())
+        Ended::Completed(result, charged) => {
+            let Delivered { tokens_used, execution_time_ms, hash, .. } = **result;
+            let reported = Reported { tokens_used, execution_time_ms };
+            let (text, steps) = (result.result.clone(), result.steps.clone());
+            Ok(delivered(call, links, text, hash, *charged, reported, steps))
         }
         Ended::SettledElsewhere(settled) => Err(settled_elsewhere(call, settled)),
         Ended::StillSettling => {
@@ -135,20 +146,8 @@ pub async fn recorded(engine: &Engine, execution: &Execution) -> Option<Result<R
     if let Ended::SettledElsewhere(SettledElsewhere { charged, result_hash, reported }) = outcome
         && let Some(result) = published(engine, &ResultHash(result_hash)).await
     {
-        let hash = ResultHash(result_hash);
-        return Some(Ok(Json(ExecuteAnswer {
-            execution_id: call.execution_id,
-            status: DeliveredStatus::Completed,
-            result,
-            result_hash: hash.to_string(),
-            cost_usdc: charged.amount,
-            tokens_used: reported.tokens_used,
-            execution_time_ms: reported.execution_time_ms,
-            on_chain_record: links.account(&call.record),
-            ipfs_url: links.content(&hash),
-            steps: None,
-        })
-        .into_response()));
+        let delivered = delivered(call, links, result, result_hash, charged, reported, None);
+        return Some(Ok(delivered));
     }
     Some(ended(call, &outcome, links))
 }

@@ -39,6 +39,8 @@ use crate::{
     terms::Terms,
 };
 
+/// Largest body of a call.
+const MAX_BODY_BYTES: usize = 1024 * 1024;
 /// As how many short calls a long one counts: reading and checking it takes many times as long.
 const CALLS_IN_A_LONG_BODY: u32 = 16;
 /// What was read before a body is read again after this time, because the body may arrive slowly.
@@ -218,7 +220,7 @@ pub(super) async fn receive(
     head: &Parts,
     body: Body,
 ) -> Result<(ReceivedCall, Option<Turn>), ApiError> {
-    let mut reading = Reading::new(body, gateway.engine.config.limits.max_body_bytes)?;
+    let mut reading = Reading::new(body, MAX_BODY_BYTES)?;
     let place = if reading.is_longer_than(SMALL_BODY_BYTES).await? {
         let address = head.extensions.get::<Peer>().map(|Peer(address)| *address);
         Some(gateway.engine.large.take(vec![Subject::Wallet(*wallet), Subject::Address(address)]).await?)

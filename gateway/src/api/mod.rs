@@ -15,9 +15,7 @@ use axum::Router;
 use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-pub use answer::{ExecuteAnswer, StatusAnswer};
-pub use content::{MAX_PIECE_BYTES, StoredContent};
-pub use evidence::{EvidenceFile, StoredEvidence};
+pub use content::MAX_PIECE_BYTES;
 
 use crate::gateway::Gateway;
 

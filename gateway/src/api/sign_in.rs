@@ -164,11 +164,11 @@ pub async fn sign_in(
     if kind == SessionKind::Cookie {
         check_page(&headers, gateway.site())?;
     }
-    let proven = sign_in.check(&body.message, &body.signature, Utc::now())?;
-    sign_in.admit_session(proven.wallet)?;
+    let (wallet, challenge) = sign_in.check(&body.message, &body.signature, Utc::now())?;
+    sign_in.admit_session(wallet)?;
     let token = SessionToken::generate().map_err(ApiError::internal)?;
-    let new = NewSession { token_hash: token.hash(), wallet: proven.wallet, kind, lifetime: SESSION_LIFETIME };
-    let session = sessions::open(gateway.pool(), &new, &proven.challenge).await?;
+    let new = NewSession { token_hash: token.hash(), wallet, kind, lifetime: SESSION_LIFETIME };
+    let session = sessions::open(gateway.pool(), &new, &challenge).await?;
     let session = session.ok_or_else(|| ApiError::unauthorized("`message` has been used; ask for a new challenge"))?;
     let is_cookie = kind == SessionKind::Cookie;
     let mut response = unstored(SignInAnswer {

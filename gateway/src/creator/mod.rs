@@ -48,6 +48,11 @@ impl From<AnswerError> for CreatorError {
 }
 
 impl CreatorError {
+    /// Whether the agent's service answered.
+    pub const fn is_answer(&self) -> bool {
+        matches!(self, Self::Reported(_) | Self::Invalid(_) | Self::AnswerTooLarge)
+    }
+
     /// The reason that the program gets. Only what the agent did counts as its failure: a call that was not sent, and
     /// an answer that this service could not keep, are not.
     pub const fn reason(&self) -> FailureReason {

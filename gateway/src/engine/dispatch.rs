@@ -43,8 +43,9 @@ impl Engine {
         work.state = State::Running;
         match self.ask_and_check(work, patience).await? {
             Ok(delivered) => self.keep_result(work, delivered).await?,
-            // With less than the promised time, a late answer is not the creator's failure.
-            Err(error) if patience < promised => self.give_up(work, after_interruption(&error)).await?,
+            // With less than the promised time, or after an answer to a process that died, only what the creator
+            // answers now is its failure.
+            Err(error) if patience < promised && !error.is_answer() => self.give_up(work, interrupted()).await?,
             Err(error) => self.give_up(work, error.failure()).await?,
         }
         Ok(None)
@@ -140,16 +141,4 @@ impl Engine {
 fn time_left(view: &ChainView) -> Result<Duration, EngineError> {
     let left = view.terms()?.deadline_unix_s.saturating_sub(view.now_unix_s).saturating_sub(SETTLE_MARGIN_S);
     Ok(Duration::from_secs(u64::try_from(left).unwrap_or(0)))
-}
-
-/// The failure of a call when the creator had less than its promised time, or answered a process that died.
-fn after_interruption(error: &CreatorError) -> Failure {
-    match error {
-        CreatorError::Reported(_) | CreatorError::Invalid(_) | CreatorError::AnswerTooLarge => error.failure(),
-        CreatorError::Timeout(_)
-        | CreatorError::NotCallable(_)
-        | CreatorError::Unreachable
-        | CreatorError::Dropped
-        | CreatorError::NotKept => interrupted(),
-    }
 }

@@ -126,11 +126,6 @@ pub(crate) fn failure(code: ErrorCode, reason: Option<FailureReason>, message: i
     }
 }
 
-/// The result was valid, but could not be settled. The agent did its part, so this is not its failure.
-pub(super) fn not_settled(problem: &str) -> Failure {
-    failure(ErrorCode::ExecutionFailed, Some(FailureReason::Interrupted), problem)
-}
-
 /// This service was interrupted before it asked the agent or while the agent worked. This is not the agent's failure
 /// and does not count as one.
 pub(crate) fn interrupted() -> Failure {

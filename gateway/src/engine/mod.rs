@@ -15,14 +15,10 @@ mod transactions;
 mod view;
 mod work;
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use crtx_chain::{ChainClient, FetchedAccount, Instructions, Layout};
-use crtx_content::{ContentLocation, ContentStore};
+use crtx_content::ContentStore;
 use crtx_http::{
     Credentials,
     allowance::{Allowances, Rate},
@@ -108,6 +104,8 @@ impl Engine {
         let executions = Executions::new(money, config.limits.lease);
         let chain = ChainClient::of_urls(&config.rpc_urls, config.limits.rpc_timeout);
         let outbound = Outbound::new(config.outbound);
+        // On the disk of the content store, because the system's temporary folder may be in memory.
+        let long_answers = config.content.folder().map_or_else(std::env::temp_dir, Path::to_path_buf);
         Ok(Self {
             key_requests: Allowances::new(KEY_REQUESTS),
             created_accounts: Allowances::new(CREATED_ACCOUNTS),
@@ -115,7 +113,7 @@ impl Engine {
             chain,
             instructions: Instructions::new(config.addresses, config.usdc_mint),
             content: ContentStore::create(&config.content)?,
-            creators: Creators::new(outbound.clone(), folder_of_long_answers(&config.content))?,
+            creators: Creators::new(outbound.clone(), long_answers)?,
             documents: AgentDocuments::new(executions.clone(), outbound.clone())?,
             agent_tests: AgentTests::new(outbound),
             examinations: Examinations::default(),
@@ -137,11 +135,6 @@ impl Engine {
         let account = account.filter(|account| account.owner == self.instructions.addresses.program_id())?;
         A::decode(&account.data).ok()
     }
-}
-
-/// The folder is on the disk of the content store, because the system's temporary folder may be in memory.
-fn folder_of_long_answers(content: &ContentLocation) -> PathBuf {
-    content.folder().map_or_else(std::env::temp_dir, Path::to_path_buf)
 }
 
 #[cfg(test)]

@@ -5,17 +5,18 @@
 
 use std::time::Duration;
 
+use agent_marketplace::state::FailureReason;
 use crtx_chain::{SignedTransaction, instructions::Settlement};
+use crtx_http::ErrorCode;
 use crtx_protocol::{result_hash::ResultHash, transaction::Outcome};
 use crtx_store::executions::{State, TransactionKind};
 use solana_signer::Signer;
 
 use super::{
     Engine,
-    ended::{Ended, EngineError, Step, not_settled},
+    ended::{Ended, EngineError, Step, failure},
     run::RESUME_AFTER,
     transactions::{SETTLE_UNITS, backoff, landing, stored},
-    view,
     work::Work,
 };
 
@@ -79,11 +80,13 @@ impl Engine {
         let view = work.view()?;
         let too_late = view.now_unix_s > view.terms()?.deadline_unix_s;
         if too_late || rejections >= MAX_REJECTIONS {
-            let failure = not_settled(if too_late {
+            let problem = if too_late {
                 "the result was good, but it could not be settled before the deadline"
             } else {
                 "the result was good, but the chain refused to settle it"
-            });
+            };
+            // The agent did its part, so this is not its failure.
+            let failure = failure(ErrorCode::ExecutionFailed, Some(FailureReason::Interrupted), problem);
             return self.give_up(work, failure).await.map(|()| (None, None));
         }
         let transaction = self.sign_settlement(work).await?;
@@ -95,7 +98,7 @@ impl Engine {
     pub(super) async fn sign_settlement(&self, work: &mut Work) -> Result<SignedTransaction, EngineError> {
         let view = work.view()?;
         let (record, delivered) = (view.record()?, work.delivered()?);
-        let binding = view::is_bound(record);
+        let binding = record.binding == 1;
         let signature = if binding { delivered.call_signature } else { Some(delivered.signature) };
         let settlement = Settlement {
             agent: work.call.agent,

@@ -50,13 +50,8 @@ impl ChainView {
             Some(terms) => terms.result_key,
             None => self.listing.ok_or(EngineError::Missing("the listing"))?.result_key,
         };
-        Ok(Signatory { result_key, bound_to: is_bound(record).then_some(*address) })
+        Ok(Signatory { result_key, bound_to: (record.binding == 1).then_some(*address) })
     }
-}
-
-/// Whether the result has to be signed for the call.
-pub(super) const fn is_bound(record: &ExecutionRecord) -> bool {
-    record.binding == 1
 }
 
 impl Engine {

@@ -40,15 +40,9 @@ struct Round<'a> {
     shutdown: &'a CancellationToken,
 }
 
-/// Makes one round. Errors are logged, and the next round tries again. `pauses` remembers what the chain refused.
-pub(crate) async fn round(engine: &Engine, pauses: &Pauses, shutdown: &CancellationToken) {
-    let now_unix_s = match engine.chain_now_unix_s().await {
-        Ok(now) => now,
-        Err(error) => {
-            tracing::warn!(%error, "the chain's time could not be read; housekeeping waits");
-            return;
-        }
-    };
+/// Makes one round. An error ends one kind of work; the next round tries again. `pauses` remembers what the chain refused.
+pub(crate) async fn round(engine: &Engine, pauses: &Pauses, shutdown: &CancellationToken) -> Result<(), EngineError> {
+    let now_unix_s = engine.chain_now_unix_s().await?;
     let round = Round { engine, pauses, now_unix_s, shutdown };
     let report = |what: &str, done: Result<(), EngineError>| {
         if let Err(error) = done {
@@ -58,6 +52,7 @@ pub(crate) async fn round(engine: &Engine, pauses: &Pauses, shutdown: &Cancellat
     report("announcements could not be applied", round.apply_announcements().await);
     report("own records could not be closed", round.close_own().await);
     report("work for others could not be done", round.serve_others().await);
+    Ok(())
 }
 
 impl Round<'_> {

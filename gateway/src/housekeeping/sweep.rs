@@ -24,22 +24,14 @@ const MOST_PER_SWEEP: usize = 1_000;
 /// program's configuration names another gateway by now.
 const UNREPORTED_AFTER: u32 = 2;
 
-/// Makes one search of the chain, and refunds what is overdue. Errors are logged, and the next sweep tries again.
-/// `pauses` remembers which refunds the chain refused.
-pub(crate) async fn sweep(engine: &Engine, pauses: &Pauses, shutdown: &CancellationToken) {
-    let overdue = match overdue(engine).await {
-        Ok(overdue) => overdue,
-        Err(error) => {
-            tracing::warn!(%error, "the chain could not be searched for overdue executions");
-            return;
-        }
-    };
+/// Makes one search of the chain, and refunds what is overdue. `pauses` remembers which refunds the chain refused.
+pub(crate) async fn sweep(engine: &Engine, pauses: &Pauses, shutdown: &CancellationToken) -> Result<(), EngineError> {
+    let overdue = overdue(engine).await?;
     pauses.retain(|address| overdue.iter().any(|(overdue, _)| overdue == address));
     let due: Vec<_> = overdue.into_iter().filter(|(address, _)| pauses.allow(address)).take(MOST_PER_SWEEP).collect();
-    if due.is_empty() {
-        return;
+    if !due.is_empty() {
+        tracing::info!(executions = due.len(), "refunding executions that are past their deadline");
     }
-    tracing::info!(executions = due.len(), "refunding executions that are past their deadline");
     let refund = |(address, record): (Pubkey, Execution)| async move {
         match refund(engine, &address, &record, pauses.refusals(&address)).await {
             Ok(outcome) => pauses.note(&[address], &outcome, "refund of an overdue execution"),
@@ -47,6 +39,7 @@ pub(crate) async fn sweep(engine: &Engine, pauses: &Pauses, shutdown: &Cancellat
         }
     };
     futures::stream::iter(due).take_until(shutdown.cancelled()).for_each_concurrent(AT_ONCE, refund).await;
+    Ok(())
 }
 
 /// Open executions whose rent this gateway paid and whose deadline has passed by the chain's clock, oldest first.
