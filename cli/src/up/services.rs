@@ -13,7 +13,7 @@ use crtx_http::{Links, TrustedProxies, outbound::OutboundPolicy};
 use crtx_localnet::{ListedAgent, Marketplace};
 use crtx_mirror::IndexerConfig;
 use crtx_protocol::cluster::Cluster;
-use crtx_server::{Roles, ServiceConfig};
+use crtx_server::{Role, ServiceConfig};
 use crtx_store::{PgPool, metadata};
 use serde_json::Value;
 use url::Url;
@@ -45,7 +45,7 @@ pub fn config(marketplace: &Marketplace, base_url: &str, dashboard: bool) -> any
         ..IndexerConfig::new(rpc_url.parse()?, ws_url, agent_marketplace::ID)
     };
     Ok(ServiceConfig {
-        roles: Roles::all(),
+        roles: Role::ALL.into(),
         deployment: Deployment {
             cluster: Cluster::Localnet,
             addresses: instructions.addresses,

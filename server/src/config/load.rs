@@ -1,10 +1,6 @@
 //! Reads the settings: file, then environment, then flags; what comes later wins. All problems are found in one pass.
 
-use std::{
-    collections::BTreeMap,
-    fmt, fs, io,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, fmt, fs, io, path::Path};
 
 use serde::Deserialize;
 use toml::{Table, Value};
@@ -19,15 +15,6 @@ const MAX_FILE_BYTES: u64 = 256 * 1024;
 
 /// The file that is read if it exists and no other is named.
 pub const DEFAULT_FILE: &str = "crtx.toml";
-
-/// Where settings come from.
-pub struct Sources<'a> {
-    /// `None`: [`DEFAULT_FILE`], if it exists.
-    pub file: Option<PathBuf>,
-    pub environment: &'a dyn Fn(&str) -> Option<String>,
-    /// Flags without their dashes, and what was given for them.
-    pub flags: Vec<(String, String)>,
-}
 
 /// Settings, and where each of them was set.
 #[derive(Clone, Debug)]
@@ -97,12 +84,17 @@ pub(super) fn shown(value: &serde_json::Value) -> String {
     }
 }
 
-/// Reads everything, or says everything that is wrong.
-pub fn load(sources: &Sources<'_>) -> Result<Loaded, Problems> {
+/// Reads everything, or says everything that is wrong. Without `file`, [`DEFAULT_FILE`] is read if it exists. `flags` are
+/// names without their dashes, and what was given for them.
+pub fn load(
+    file: Option<&Path>,
+    environment: &dyn Fn(&str) -> Option<String>,
+    flags: &[(String, String)],
+) -> Result<Loaded, Problems> {
     let mut reading = Reading { settings: catalogue::settings(), given: BTreeMap::new(), problems: Vec::new() };
-    reading.file(sources.file.as_deref());
-    reading.environment(sources.environment);
-    reading.flags(&sources.flags);
+    reading.file(file);
+    reading.environment(environment);
+    reading.flags(flags);
     reading.finish()
 }
 
