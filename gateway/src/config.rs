@@ -22,8 +22,7 @@ pub struct GatewayConfig {
     pub rpc_urls: RpcUrls,
     pub addresses: Addresses,
     pub usdc_mint: Pubkey,
-    /// Pays fees and rent, and settles. It is the `gateway_authority` of the program's configuration. It can only
-    /// submit signed results and refunds.
+    /// The program's `gateway_authority`: pays fees and rent, and can only submit signed results and refunds.
     pub keypair: Arc<Keypair>,
     /// The network. API keys and sign-ins of other ones are refused.
     pub cluster: Cluster,
@@ -60,8 +59,7 @@ pub struct Limits {
     pub compute_unit_price: u64,
     /// Content that nothing on chain refers to yet.
     pub held_content: HoldLimits,
-    /// Limits of calls per key, wallet and agent, over all gateways of one database. The defaults are far above honest
-    /// heavy use.
+    /// Over all gateways of one database. The defaults are far above honest heavy use.
     pub calls: CallLimits,
     /// Calls that this process works on at the same time. One wallet or agent has at most four times as many of them as
     /// are free, so it cannot take the last place.

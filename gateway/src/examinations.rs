@@ -31,17 +31,15 @@ pub(crate) struct Examinations {
     addresses: AddressAllowances,
 }
 
-impl Default for Examinations {
-    fn default() -> Self {
+impl Examinations {
+    pub fn new() -> Self {
         Self {
             turns: Turns::new(ONE_AT_A_TIME),
             wallets: Allowances::new(PER_WALLET),
             addresses: AddressAllowances::new(PER_ADDRESS),
         }
     }
-}
 
-impl Examinations {
     /// Takes one document of the wallet and the client, before it is read, or answers 429.
     pub fn admit(&self, wallet: Pubkey, client: Option<IpAddr>) -> Result<(), ApiError> {
         self.wallets.take(wallet, "documents of this wallet")?;
@@ -64,7 +62,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_wallet_and_an_address_have_one_document_at_a_time_and_few_in_a_minute() {
-        let examinations = Examinations::default();
+        let examinations = Examinations::new();
         let wallet = |number| Pubkey::new_from_array([number; 32]);
         let client = |number: u32| Some(IpAddr::V4(number.into()));
         let first = examinations.begin(wallet(0), client(0)).await.expect("free");

@@ -24,8 +24,7 @@ impl Gateway {
         Ok(Self { engine: Arc::new(Engine::new(config, money)?) })
     }
 
-    /// Compares the gateway's configuration with the program's configuration on chain. If they differ, the gateway
-    /// could open calls but not settle or refund them.
+    /// Compares the gateway's configuration with the program's: otherwise it could open calls and not settle them.
     pub async fn check(&self) -> Result<(), GatewayError> {
         let engine = &self.engine;
         let [account] = engine.read([engine.instructions.addresses.config()]).await?;
@@ -47,8 +46,7 @@ impl Gateway {
         &self.engine.content
     }
 
-    /// Looks once through the content that clients handed in: keeps what something refers to by now, and drops what
-    /// nothing refers to after its time. A worker does this again and again.
+    /// Looks once through the content that clients handed in, as a worker does again and again.
     pub async fn tidy_held_content(&self) {
         held_content::tidy(&self.engine).await;
     }

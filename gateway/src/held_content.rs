@@ -46,8 +46,7 @@ pub(crate) fn allow(engine: &Engine, wallet: &Pubkey) -> Result<(), ApiError> {
     engine.uploads.take(*wallet, "pieces of content")
 }
 
-/// Holds content for a wallet: all pieces or none. `whole` is the piece that names the others. Returns whether the
-/// wallet did not hold one of them before.
+/// Holds all pieces for a wallet or none. `whole` names the others. Returns whether one of them is new to the wallet.
 pub(crate) async fn hold(
     engine: &Engine,
     wallet: &Pubkey,
@@ -104,8 +103,7 @@ fn full() -> ApiError {
     ApiError::new(ErrorCode::Unavailable, message).with_retry_after(FULL_RETRY)
 }
 
-/// Keeps what a record or a dispute refers to by now, notes what a listing refers to, and drops what nothing refers to
-/// after its time.
+/// Keeps what a record or a dispute refers to, notes what a listing refers to, and drops what nothing refers to in time.
 pub(crate) async fn tidy(engine: &Engine) {
     let keep_for = engine.config.limits.held_content.keep_for;
     for (held_for, fate) in [(WRITTEN_AFTER, Fate::Kept), (WRITTEN_AFTER, Fate::Listed), (keep_for, Fate::Dropped)] {

@@ -3,7 +3,7 @@
 use axum::http::HeaderMap;
 use crtx_http::{ApiError, extract::parse_object};
 use crtx_protocol::{
-    execution_id, request_hash,
+    request_hash,
     strict_json::{self, JsonError},
     usdc::UsdcBase,
 };
@@ -113,11 +113,6 @@ pub fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> 
         return Err(ApiError::invalid("Idempotency-Key", "must be sent once, with 1 to 255 visible ASCII characters"));
     }
     Ok(Some(String::from_utf8_lossy(bytes).into_owned()))
-}
-
-/// Derives the execution id from the wallet and its idempotency key, or creates a random one.
-pub fn execution_id(wallet: &Pubkey, idempotency_key: Option<&str>) -> Uuid {
-    idempotency_key.map_or_else(execution_id::random, |key| execution_id::from_idempotency_key(wallet, key))
 }
 
 #[cfg(test)]

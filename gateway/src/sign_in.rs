@@ -43,7 +43,8 @@ const SESSIONS: Rate = Rate { policy: "sessions-per-wallet", burst: 60, quota: 6
 
 /// Writes and checks challenges.
 pub(crate) struct SignIn {
-    mac_key: [u8; 32],
+    /// With the key, before any text.
+    mac: Hmac<Sha256>,
     site: Site,
     cluster: Cluster,
     clients: AddressAllowances,
@@ -58,14 +59,14 @@ fn written(time: DateTime<Utc>) -> String {
 }
 
 impl SignIn {
-    #[expect(clippy::expect_used, reason = "32 bytes are always a valid HKDF-SHA256 output length")]
+    #[expect(clippy::expect_used, reason = "HKDF-SHA256 can give 32 bytes, and HMAC takes keys of any length")]
     pub fn new(keypair: &Keypair, site: Site, cluster: Cluster) -> Self {
         let mut mac_key = [0; 32];
         Hkdf::<Sha256>::new(None, keypair.secret_bytes())
             .expand(MAC_LABEL, &mut mac_key)
             .expect("32 bytes are a valid output length");
         Self {
-            mac_key,
+            mac: Hmac::new_from_slice(&mac_key).expect("a key of any length"),
             site,
             cluster,
             clients: AddressAllowances::new(PER_ADDRESS),
@@ -161,10 +162,8 @@ impl SignIn {
     }
 
     /// Over the text, whose nonce has only the random part.
-    #[expect(clippy::expect_used, reason = "HMAC takes keys of any length")]
     fn mac(&self, message: &SignInMessage) -> Hmac<Sha256> {
-        let text = message.to_string();
-        Hmac::<Sha256>::new_from_slice(&self.mac_key).expect("a key of any length").chain_update(text)
+        self.mac.clone().chain_update(message.to_string())
     }
 }
 

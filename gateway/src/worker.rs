@@ -34,8 +34,7 @@ const CONTENT_EVERY: Duration = Duration::from_secs(2);
 const RESULTS_AT_ONCE: u32 = 16;
 /// How often held content is kept or dropped.
 const TIDY_EVERY: Duration = Duration::from_secs(300);
-/// How often sessions that are over are deleted, and how many rows of each kind at once: more sign-ins than that within
-/// a minute do not happen for long.
+/// How often sessions that are over are deleted, and how many rows of each kind at once.
 const PURGE_EVERY: Duration = Duration::from_secs(60);
 const MOST_SESSIONS: i64 = 10_000;
 
@@ -92,14 +91,10 @@ pub async fn run(gateway: Gateway, recovery: Recovery, shutdown: CancellationTok
 }
 
 async fn recover(engine: &Arc<Engine>, leadership: Leadership, shutdown: &CancellationToken) {
-    let [before_dispatch, dispatch, settlement, refund] = LANES.map(|lane| lane.run(engine, shutdown));
     let (sweeps, chores) = (Pauses::default(), Pauses::default());
     let limits = engine.config.limits;
     tokio::join!(
-        before_dispatch,
-        dispatch,
-        settlement,
-        refund,
+        futures::future::join_all(LANES.map(|lane| lane.run(engine, shutdown))),
         every(CONTENT_EVERY, shutdown, "results could not be copied to the content store", || {
             write_missing_content(engine)
         }),

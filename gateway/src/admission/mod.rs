@@ -30,8 +30,8 @@ pub(crate) fn bounds(terms: &Terms, read_at: ReadAt, limits: CallLimits) -> Boun
     Bounds { funds: Funds { wallet: holding.min(approved), key: grant_left, read_at }, limits }
 }
 
-/// The pauses of a call that lacks only money that other calls have reserved. For a moment, money that was already
-/// taken is missing on chain and is still reserved. So the first pause is zero.
+/// The pauses of a call that lacks only money that other calls have reserved. The first one is zero, because for a moment
+/// money that was taken is missing on chain and still reserved.
 pub(crate) struct Patience {
     until: Instant,
     pause: Option<Duration>,

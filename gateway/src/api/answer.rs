@@ -1,5 +1,4 @@
-//! Answers to a call, made from the stored execution, so that a replay returns the same answer
-//! (`docs/specification.md`, "Execute an agent").
+//! Answers to a call (`docs/specification.md`, "Execute an agent"). A replay gets the same one from the stored execution.
 
 use std::time::Duration;
 
@@ -138,8 +137,7 @@ pub fn ended(call: &Call, ended: &Ended, links: &Links) -> Result<Response, ApiE
     }
 }
 
-/// The answer of a finished execution. `None` if it is not finished. A result that somebody else settled is answered as
-/// soon as its content is there.
+/// The answer of a finished execution. A result that somebody else settled is answered as soon as its content is there.
 pub async fn recorded(engine: &Engine, execution: &Execution) -> Option<Result<Response, ApiError>> {
     let (call, links) = (&execution.call, &engine.config.links);
     let outcome = Ended::of(execution)?;

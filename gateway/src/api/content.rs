@@ -10,7 +10,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use crtx_http::{
-    ApiError, ApiPath, AuthState, ErrorBody, ErrorCode, SignedIn,
+    ApiError, ApiPath, ApiQuery, AuthState, ErrorBody, ErrorCode, SignedIn,
     body::Reading,
     credentials::{bearer, session_cookie},
 };
@@ -23,7 +23,6 @@ use crtx_store::held_content::{Reference, reference};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::execute::refuse_query;
 use crate::{gateway::Gateway, held_content};
 
 /// Largest piece of content that a client hands in, in bytes.
@@ -115,11 +114,11 @@ pub async fn get(
 pub async fn put(
     State(gateway): State<Gateway>,
     ApiPath(cid): ApiPath<String>,
+    ApiQuery(()): ApiQuery<()>,
     request: Request,
 ) -> Result<(StatusCode, Json<StoredContent>), ApiError> {
     let hash = parse_cid(&cid).map_err(|error| ApiError::invalid("cid", format!("is {error}")))?;
     let (mut head, body) = request.into_parts();
-    refuse_query(&head)?;
     let engine = &gateway.engine;
     let reference = reference(gateway.pool(), &hash.0).await?;
     let (holder, max_bytes) = match reference {
@@ -163,8 +162,7 @@ async fn read(body: Reading, hash: ResultHash) -> Result<Bytes, ApiError> {
     crtx_http::body::parsed(content, check).await
 }
 
-/// The session of a request about content that nothing refers to. Without any: 409 `conflict`, because the mirror may
-/// only be behind.
+/// The session of a request about content that nothing refers to. Without one: 409, because the mirror may be behind.
 async fn signed_in(gateway: &Gateway, head: &mut Parts) -> Result<SignedIn, ApiError> {
     if bearer(&head.headers, "SESSION_TOKEN")?.is_none() && session_cookie(&head.headers, gateway.site())?.is_none() {
         let message = "no record, listing or dispute refers to this content, as far as the index has come: try again, \

@@ -7,10 +7,10 @@ use std::{
 
 use axum::{
     extract::{FromRequestParts, Request, State},
-    response::{IntoResponse, Response},
+    response::Response,
 };
 use chrono::{DateTime, Utc};
-use crtx_http::{ApiError, ApiPath, ErrorBody, ErrorCode, SignedIn, extract::check_content_type};
+use crtx_http::{ApiError, ApiPath, ApiQuery, ErrorBody, ErrorCode, SignedIn, extract::check_content_type};
 use crtx_protocol::usdc::UsdcBase;
 use crtx_store::{
     admission::Reservation,
@@ -60,14 +60,13 @@ use crate::{
 pub async fn dispatch_execution(
     State(gateway): State<Gateway>,
     ApiPath(execution_id): ApiPath<Uuid>,
+    ApiQuery(()): ApiQuery<()>,
     request: Request,
 ) -> Response {
     let started = Instant::now();
     let mut spent = TimeSpent::default();
     let answer = answer_dispatch(&gateway, execution_id, request, &mut spent).await;
-    let mut response = answer.unwrap_or_else(IntoResponse::into_response);
-    response.headers_mut().insert(execute::SERVER_TIMING, execute::server_timing(started.elapsed(), spent));
-    response
+    execute::timed(answer, started, spent)
 }
 
 async fn answer_dispatch(
@@ -77,7 +76,6 @@ async fn answer_dispatch(
     spent: &mut TimeSpent,
 ) -> Result<Response, ApiError> {
     let (mut head, body) = request.into_parts();
-    execute::refuse_query(&head)?;
     let wallet = SignedIn::from_request_parts(&mut head, gateway).await?.wallet;
     let engine = &gateway.engine;
     let refused = &engine.refused;

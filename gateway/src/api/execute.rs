@@ -9,16 +9,16 @@ use agent_marketplace::state::AgentListed;
 use axum::{
     body::{Body, HttpBody},
     extract::{Request, State},
-    http::{HeaderMap, HeaderName, HeaderValue, request::Parts},
+    http::{HeaderName, HeaderValue, request::Parts},
     response::{IntoResponse, Response},
 };
 use crtx_http::{
-    ApiError, ApiPath, BodyOwner, Caller, ErrorBody, ErrorCode, Peer,
+    ApiError, ApiPath, ApiQuery, BodyOwner, Caller, ErrorBody, ErrorCode, Peer,
     auth::Presented,
     body::{Reading, SMALL_BODY_BYTES},
     extract::check_content_type,
 };
-use crtx_protocol::text::shortened;
+use crtx_protocol::execution_id;
 use crtx_store::{
     admission::{Bounds, ReadAt, Refusal, Reservation, Retry},
     executions::{Call, Execution, State as ExecutionState},
@@ -45,7 +45,6 @@ const MAX_BODY_BYTES: usize = 1024 * 1024;
 const CALLS_IN_A_LONG_BODY: u32 = 16;
 /// What was read before a body is read again after this time, because the body may arrive slowly.
 const FRESH: Duration = Duration::from_millis(500);
-pub(super) const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
 /// Outcome of one attempt to admit a call.
 pub(super) enum Attempt {
@@ -109,13 +108,16 @@ impl Attempt {
             headers(("Retry-After" = u64, description = "Seconds"))),
     ),
 )]
-pub async fn execute(State(gateway): State<Gateway>, ApiPath(agent_id): ApiPath<String>, request: Request) -> Response {
+pub async fn execute(
+    State(gateway): State<Gateway>,
+    ApiPath(agent_id): ApiPath<String>,
+    ApiQuery(()): ApiQuery<()>,
+    request: Request,
+) -> Response {
     let started = Instant::now();
     let mut spent = TimeSpent::default();
     let answer = answer_call(&gateway, &agent_id, request, &mut spent).await;
-    let mut response = answer.unwrap_or_else(IntoResponse::into_response);
-    response.headers_mut().insert(SERVER_TIMING, server_timing(started.elapsed(), spent));
-    response
+    timed(answer, started, spent)
 }
 
 async fn answer_call(
@@ -125,7 +127,6 @@ async fn answer_call(
     spent: &mut TimeSpent,
 ) -> Result<Response, ApiError> {
     let (head, body) = request.into_parts();
-    refuse_query(&head)?;
     let engine = &gateway.engine;
     let (refused, presented) = (&engine.refused, Presented::read(&head, gateway)?);
     refused.check(presented.session_key())?;
@@ -133,9 +134,15 @@ async fn answer_call(
     let (wallet, key) = (&caller.wallet, &caller.session_key);
     BodyOwner::note(&head.extensions, wallet);
     let agent = agent_id.parse::<Pubkey>().map_err(|_| ApiError::agent_not_found(agent_id));
-    let headers = agent.and_then(|agent| Ok((agent, read_headers(&head.headers)?)));
+    let headers = agent.and_then(|agent| {
+        check_content_type(&head.headers)?;
+        Ok((agent, request::idempotency_key(&head.headers)?))
+    });
     let (agent, idempotency_key) = refused.slow(key, 1, headers).await?;
-    let execution_id = request::execution_id(wallet, idempotency_key.as_deref());
+    let execution_id = match &idempotency_key {
+        Some(key) => execution_id::from_idempotency_key(wallet, key),
+        None => execution_id::random(),
+    };
     let record = engine.instructions.addresses.execution(wallet, execution_id.as_bytes());
     // Only a call with an idempotency key can be a repetition.
     let repeated = idempotency_key.is_some().then_some(&record);
@@ -178,12 +185,6 @@ async fn answer_call(
     attempt.answer(gateway, &call, spent).await
 }
 
-/// Reads what can be refused before the body is read: 400 or 415.
-fn read_headers(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
-    check_content_type(headers)?;
-    request::idempotency_key(headers)
-}
-
 /// What this service knows of an execution before the call.
 pub(super) struct Earlier {
     pub execution: Option<Execution>,
@@ -211,8 +212,7 @@ impl Earlier {
     }
 }
 
-/// Reads the body of a call of this wallet. Returns 400, 408, 413, 429 or 503 if it is not a valid call, or does not
-/// arrive. A long one has a place.
+/// Reads the body of a call of this wallet. A long one has a turn.
 pub(super) async fn receive(
     gateway: &Gateway,
     wallet: &Pubkey,
@@ -232,22 +232,14 @@ pub(super) async fn receive(
     Ok((received, place))
 }
 
-/// As how many short calls a request counts that is refused after its body was read. Without a length it counts as a long
-/// one.
+/// As how many short calls a request counts if it is refused after its body. One without a length counts as a long one.
 pub(super) fn calls_in(body: &Body) -> u32 {
     let is_short =
         body.size_hint().exact().is_some_and(|bytes| usize::try_from(bytes).is_ok_and(|it| it <= SMALL_BODY_BYTES));
     if is_short { 1 } else { CALLS_IN_A_LONG_BODY }
 }
 
-pub(super) fn refuse_query(head: &Parts) -> Result<(), ApiError> {
-    let Some(query) = head.uri.query().filter(|query| !query.is_empty()) else { return Ok(()) };
-    let query = shortened(query, 64);
-    Err(ApiError::invalid_request(format!("this endpoint takes no query parameters, not `{query}`")))
-}
-
-/// The answer of an earlier call with the same idempotency key. `None`: it ended without an escrow and without cost, and the
-/// call is tried again.
+/// The answer of an earlier call with the same idempotency key. `None`: nothing was paid, and the call is tried again.
 async fn recall(gateway: &Gateway, execution: &Execution, body_hash: &[u8; 32]) -> Option<Result<Response, ApiError>> {
     let call = &execution.call;
     if call.body_hash != *body_hash {
@@ -296,8 +288,8 @@ pub(super) async fn check_by_document(
 
 /// Admits and starts the call, or returns the answer of the earlier call with the same idempotency key.
 ///
-/// If the call lacks only money that other calls of its wallet have reserved, the chain is read again for a short
-/// time: money that was taken before the first read is counted twice.
+/// If the call lacks only money that other calls have reserved, the chain is read again for a short time: money that was
+/// taken before the first read is counted twice.
 async fn accept(
     gateway: &Gateway,
     caller: &Caller,
@@ -389,15 +381,13 @@ async fn follow(
     }
 }
 
-/// Formats the milliseconds of `gateway`, `creator` and `chain`; their sum is the time of the call.
-pub(super) fn server_timing(total: Duration, spent: TimeSpent) -> HeaderValue {
-    let gateway = total.saturating_sub(spent.chain).saturating_sub(spent.creator);
-    let ms = |duration: Duration| duration.as_secs_f64() * 1_000.0;
-    let text = format!(
-        "gateway;dur={:.3}, creator;dur={:.3}, chain;dur={:.3}",
-        ms(gateway),
-        ms(spent.creator),
-        ms(spent.chain)
-    );
-    HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static(""))
+/// Adds the milliseconds of `gateway`, `creator` and `chain`; their sum is the time of the call.
+pub(super) fn timed(answer: Result<Response, ApiError>, started: Instant, spent: TimeSpent) -> Response {
+    let mut response = answer.unwrap_or_else(IntoResponse::into_response);
+    let gateway = started.elapsed().saturating_sub(spent.chain).saturating_sub(spent.creator);
+    let [gateway, creator, chain] = [gateway, spent.creator, spent.chain].map(|time| time.as_secs_f64() * 1_000.0);
+    let text = format!("gateway;dur={gateway:.3}, creator;dur={creator:.3}, chain;dur={chain:.3}");
+    let value = HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static(""));
+    response.headers_mut().insert(HeaderName::from_static("server-timing"), value);
+    response
 }

@@ -39,8 +39,7 @@ fn routes() -> OpenApiRouter<Gateway> {
         .routes(routes!(keys::rename, keys::revoke))
 }
 
-/// The gateway's endpoints. Has no fallback, so that it can be merged with other routers; pass the result
-/// through [`crtx_http::finish`].
+/// The gateway's endpoints, without a fallback: others are merged with them, and [`crtx_http::finish`] adds it.
 pub fn router(gateway: Gateway) -> Router {
     routes().split_for_parts().0.with_state(gateway)
 }

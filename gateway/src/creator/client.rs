@@ -23,8 +23,7 @@ use crate::error::GatewayError;
 /// Answers that are parsed at the same time. Each takes a few times its length in memory.
 const READING: OffloadConfig = OffloadConfig { threads: 2, places: 1_024, stack_bytes: 4 * 1024 * 1024 };
 
-/// The HTTP client's own limit for a request. Each call has a shorter limit, which counts only the time in which this
-/// process runs.
+/// The HTTP client's own limit. Each call has a shorter one, which counts only time in which this process runs.
 const UNREACHED: Duration = Duration::from_secs(7 * 24 * 3_600);
 
 /// Calls creators' services. Cheap to clone.

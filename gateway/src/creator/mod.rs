@@ -1,5 +1,4 @@
-//! Calls a creator's service and verifies its answer (`docs/specification.md`, "Creator service protocol"). Each
-//! error says what is wrong with the answer, so that the caller can act on it.
+//! Calls a creator's service and verifies its answer (`docs/specification.md`, "Creator service protocol").
 
 mod body;
 mod client;

@@ -14,8 +14,9 @@ use crtx_store::{
 
 use super::work::TimeSpent;
 
-/// How this worker's part in an execution ended.
-#[derive(Clone, Debug, PartialEq)]
+/// How this worker's part in an execution ended. The log has the names.
+#[derive(Clone, Debug, PartialEq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub(crate) enum Ended {
     Completed(Box<Delivered>, Charged),
     /// The creator or the caller settled it on chain, with a result that this gateway does not have.
@@ -64,19 +65,6 @@ impl Ended {
     pub const fn came_to_nothing(&self) -> bool {
         matches!(self, Self::Failed(_) | Self::NeverOpened(_))
     }
-
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::Completed(..) => "completed",
-            Self::SettledElsewhere(_) => "settled elsewhere",
-            Self::Failed(_) => "refunded",
-            Self::NotOpened(_) => "not opened",
-            Self::NeverOpened(_) => "refused before it was opened",
-            Self::OpeningUnknown => "opening unknown",
-            Self::StillSettling => "still settling",
-            Self::RefundPending(_) => "refund pending",
-        }
-    }
 }
 
 /// What a waiting handler sees.
@@ -91,8 +79,8 @@ pub(crate) enum Stage {
 /// Why a worker stops before an execution ends. The execution is resumed later.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EngineError {
-    #[error("another worker has taken over")]
-    LeaseLost,
+    #[error(transparent)]
+    Step(#[from] ExecutionsError),
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -107,15 +95,6 @@ pub(crate) enum EngineError {
     Incomplete(&'static str),
 }
 
-impl From<ExecutionsError> for EngineError {
-    fn from(error: ExecutionsError) -> Self {
-        match error {
-            ExecutionsError::LeaseLost => Self::LeaseLost,
-            ExecutionsError::Store(error) => Self::Store(error),
-        }
-    }
-}
-
 /// A failure as it is stored. The answer to the caller adds the state of the escrow. `reason`: what the program gets.
 pub(crate) fn failure(code: ErrorCode, reason: Option<FailureReason>, message: impl Into<String>) -> Failure {
     Failure {
@@ -126,8 +105,7 @@ pub(crate) fn failure(code: ErrorCode, reason: Option<FailureReason>, message: i
     }
 }
 
-/// This service was interrupted before it asked the agent or while the agent worked. This is not the agent's failure
-/// and does not count as one.
+/// This service was interrupted before it asked the agent or while the agent worked: no failure of the agent.
 pub(crate) fn interrupted() -> Failure {
     let problem =
         "the service was interrupted while the agent worked, and the time that is left is too short to ask again";

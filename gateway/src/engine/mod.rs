@@ -62,8 +62,7 @@ const KEY_REQUESTS: Rate =
 /// How often a wallet hands content in to this process.
 const UPLOADS: Rate = Rate { policy: "content-per-wallet", burst: 100, quota: 600, window: Duration::from_secs(60) };
 
-/// Token accounts that this process creates for refunds to wallets that have closed theirs. Strangers decide how many
-/// there are, and keep the rent.
+/// Token accounts that refunds create for wallets that closed theirs. Strangers decide how many, and keep the rent.
 const CREATED_ACCOUNTS: Rate =
     Rate { policy: "created-accounts", burst: 20, quota: 50, window: Duration::from_secs(86_400) };
 
@@ -82,7 +81,6 @@ pub(crate) struct Engine {
     pub examinations: Examinations,
     /// Requests of each wallet about its API keys.
     pub key_requests: Allowances<Pubkey>,
-    /// Token accounts that refunds create.
     pub created_accounts: Allowances<()>,
     /// Handing content in: one at a time. All of them wait for one lock, each with a connection that calls need.
     pub holding: Semaphore,
@@ -116,7 +114,7 @@ impl Engine {
             creators: Creators::new(outbound.clone(), long_answers)?,
             documents: AgentDocuments::new(executions.clone(), outbound.clone())?,
             agent_tests: AgentTests::new(outbound),
-            examinations: Examinations::default(),
+            examinations: Examinations::new(),
             credentials: Credentials::new(executions.pool().clone(), Arc::default()),
             sign_in: SignIn::new(&config.keypair, config.links.site().clone(), config.cluster),
             gate: Gate::new(&config.limits),

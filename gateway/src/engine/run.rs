@@ -7,7 +7,7 @@
 use std::{sync::Arc, time::Duration};
 
 use crtx_http::{ApiError, ErrorCode};
-use crtx_store::executions::{Call, Lease, State};
+use crtx_store::executions::{Call, ExecutionsError, Lease, State};
 use solana_pubkey::Pubkey;
 use tokio::sync::watch;
 use tracing::Instrument;
@@ -46,7 +46,8 @@ impl Engine {
             let result = engine.open_and_carry_on(&mut work, opening, &stage).await;
             if let Some(ended) = engine.conclude(lease, result).await {
                 let spent = work.spent;
-                tracing::info!(outcome = ended.name(), creator = ?spent.creator, chain = ?spent.chain, "call ended");
+                let outcome: &str = (&ended).into();
+                tracing::info!(outcome, creator = ?spent.creator, chain = ?spent.chain, "call ended");
                 if ended.came_to_nothing() {
                     engine.refused.count(payer_of(&work.call), 1);
                 }
@@ -129,7 +130,9 @@ impl Engine {
     async fn conclude(&self, lease: Lease, result: Result<Ended, EngineError>) -> Option<Ended> {
         match result {
             Ok(ended) => return Some(ended),
-            Err(EngineError::LeaseLost) => tracing::warn!(record = %lease.record, "the lease is lost"),
+            Err(EngineError::Step(ExecutionsError::LeaseLost)) => {
+                tracing::warn!(record = %lease.record, "the lease is lost")
+            }
             Err(error) => {
                 tracing::error!(record = %lease.record, %error, "the execution is left for a worker to resume");
                 if let Err(error) = self.executions.postpone(lease, RESUME_AFTER).await {

@@ -54,8 +54,7 @@ impl Engine {
         Ok(None)
     }
 
-    /// Signs and stores a settlement once no earlier one can land any more. Without one, the state has changed or the
-    /// work has ended.
+    /// Signs and stores a settlement once no earlier one can land. `None`: the state has changed, or the work has ended.
     async fn next_settlement(
         &self,
         work: &mut Work,

@@ -17,8 +17,8 @@ use super::{Engine, ended::EngineError, work::Work};
 pub(super) const SETTLE_UNITS: u32 = 60_000;
 
 impl Engine {
-    /// Adds a random number of units to the limit. Without it, a transaction that is signed again with the same
-    /// blockhash would be identical to the refused one.
+    /// Adds a random number of units to the limit: otherwise a transaction that is signed again with the same blockhash
+    /// would be identical to the refused one.
     pub(crate) fn budget(&self, units: u32) -> Vec<Instruction> {
         let [few, ..] = Uuid::new_v4().into_bytes();
         let price = self.config.limits.compute_unit_price;
@@ -71,8 +71,7 @@ impl Engine {
         Ok(self.executions.resolve(signature, outcome).await?)
     }
 
-    /// Simulates a transaction after an earlier one of its kind was refused, so that another refusal costs no fee. It
-    /// still counts as a refusal.
+    /// Simulates a transaction after a refused one, so that another refusal, which counts as well, costs no fee.
     pub(crate) async fn predict_refusal(&self, transaction: &SignedTransaction) -> Option<Outcome> {
         match self.chain.simulate(transaction).await {
             Simulation::Refused(refused) => {

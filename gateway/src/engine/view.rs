@@ -73,14 +73,8 @@ impl Engine {
         self.view_with(call, "the record in its confirmed state", |_| true).await
     }
 
-    /// Reads the record, whose settlement was confirmed before.
-    pub(super) async fn view_of_settled(&self, call: &Call) -> Result<Execution, EngineError> {
-        let is_settled = |record: &Execution| record.settled_by().is_some();
-        Ok(*self.view_with(call, "the record in its settled state", is_settled).await?.record()?)
-    }
-
     /// Reads until the chain has such a record.
-    async fn view_with(
+    pub(super) async fn view_with(
         &self,
         call: &Call,
         what: &'static str,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use crtx_chain::{Execution, SignedTransaction};
-use crtx_store::executions::{Call, Charged, Delivered, Failure, Lease, SettledElsewhere, State};
+use crtx_store::executions::{Call, Charged, Delivered, ExecutionsError, Failure, Lease, SettledElsewhere, State};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -114,16 +114,15 @@ pub(super) struct Hold {
 impl Hold {
     /// Returns an error if the lease is known to be lost.
     pub fn check(&self) -> Result<(), EngineError> {
-        if self.lost.is_cancelled() { Err(EngineError::LeaseLost) } else { Ok(()) }
+        if self.lost.is_cancelled() { Err(ExecutionsError::LeaseLost.into()) } else { Ok(()) }
     }
 
-    /// Waits for `others` until the lease is lost. `others` must not do database work, which could be cancelled in
-    /// the middle of a query.
+    /// Waits for `others` until the lease is lost. They must not do database work: a query could be cancelled.
     pub async fn unless_lost<T>(&self, others: impl Future<Output = T>) -> Result<T, EngineError> {
         tokio::select! {
             biased;
             value = others => Ok(value),
-            () = self.lost.cancelled() => Err(EngineError::LeaseLost),
+            () = self.lost.cancelled() => Err(ExecutionsError::LeaseLost.into()),
         }
     }
 }

@@ -56,8 +56,7 @@ pub(crate) async fn round(engine: &Engine, pauses: &Pauses, shutdown: &Cancellat
 }
 
 impl Round<'_> {
-    /// Applies roles and parameters that were announced and are due, so that nobody can choose the moment within the
-    /// week in which an announcement can be applied.
+    /// Applies announced roles and parameters that are due, so that nobody can choose the moment within the week for it.
     async fn apply_announcements(&self) -> Result<(), EngineError> {
         let instructions = &self.engine.instructions;
         let address = instructions.addresses.config();
@@ -78,8 +77,7 @@ impl Round<'_> {
         self.close(&store::closable(pool, time(self.now_unix_s)?, &own, true, OWN_PER_ROUND).await?, true).await
     }
 
-    /// As long as the day's limit lasts. It is checked before each kind of work, so it is exceeded by at most the fees
-    /// of one kind in one round.
+    /// As long as the day's limit lasts. It is exceeded by at most the fees of one kind of work in one round.
     async fn serve_others(&self) -> Result<(), EngineError> {
         let pool = self.engine.executions.pool();
         let own = self.engine.config.keypair.pubkey();
@@ -104,8 +102,7 @@ impl Round<'_> {
         Ok(spent < self.engine.config.limits.lamports_for_others_per_day)
     }
 
-    /// Ends the disputes about those of `records` that the resolver did not decide in time, so that no collateral stays
-    /// locked.
+    /// Ends disputes that the resolver did not decide in time, so that no collateral stays locked.
     async fn expire_disputes(&self, records: &[Pubkey]) -> Result<(), EngineError> {
         for record in records {
             let address = self.engine.instructions.addresses.dispute(record);

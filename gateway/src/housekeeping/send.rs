@@ -96,8 +96,7 @@ impl Pauses {
         self.refused().get(address).map_or(0, |refused| refused.times)
     }
 
-    /// Notes the outcome of one transaction for the addresses that it worked on. An unknown outcome changes nothing: the
-    /// next round reads the chain.
+    /// Notes the outcome of one transaction. An unknown one changes nothing: the next round reads the chain.
     pub fn note(&self, addresses: &[Pubkey], outcome: &Outcome, work: &str) {
         let mut all = self.refused();
         match outcome {

@@ -20,8 +20,8 @@ const AFTER_DEADLINE_S: i64 = 10;
 const AT_ONCE: usize = 8;
 /// Refunds of one sweep. Further ones wait for the next sweep.
 const MOST_PER_SWEEP: usize = 1_000;
-/// From so many refusals on, a refund does not report a failure any more. It is the only one that is accepted if the
-/// program's configuration names another gateway by now.
+/// From so many refusals on, a refund reports no failure: that is accepted from anybody, also if the program's
+/// configuration names another gateway by now.
 const UNREPORTED_AFTER: u32 = 2;
 
 /// Makes one search of the chain, and refunds what is overdue. `pauses` remembers which refunds the chain refused.
