@@ -8,7 +8,7 @@ use std::{future::Future, io, process::ExitCode, thread, time::Duration};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tokio::{
     runtime::{Builder, Runtime},
-    signal::unix::{Signal, SignalKind, signal},
+    signal::unix::{SignalKind, signal},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -52,17 +52,22 @@ where
 fn watch_signals(patience: Duration) -> io::Result<StopSignal> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let guard = runtime.enter();
-    let mut signals =
-        Signals { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? };
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     drop(guard);
     let stop = StopSignal::new();
     let stopped = stop.clone();
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
         runtime.block_on(async {
-            let name = signals.next().await;
+            let mut next = async || {
+                tokio::select! {
+                    _ = interrupt.recv() => "SIGINT",
+                    _ = terminate.recv() => "SIGTERM",
+                }
+            };
+            let name = next().await;
             eprintln!("{name}: stopping");
             stopped.cancel();
-            match tokio::time::timeout(patience, signals.next()).await {
+            match tokio::time::timeout(patience, next()).await {
                 Ok(name) => {
                     eprintln!("{name} again: not waiting any longer");
                     std::process::exit(FORCED);
@@ -75,20 +80,6 @@ fn watch_signals(patience: Duration) -> io::Result<StopSignal> {
         });
     })?;
     Ok(stop)
-}
-
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl Signals {
-    async fn next(&mut self) -> &'static str {
-        tokio::select! {
-            _ = self.interrupt.recv() => "SIGINT",
-            _ = self.terminate.recv() => "SIGTERM",
-        }
-    }
 }
 
 /// Each connection is an open file, and many systems allow 1 024 until a process asks for more.

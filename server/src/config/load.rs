@@ -23,27 +23,9 @@ pub struct Loaded {
     sources: BTreeMap<String, String>,
 }
 
-/// Something that is wrong with one setting.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Problem {
-    pub key: String,
-    /// Where the bad value was set; `None` if it was not set.
-    pub source: Option<String>,
-    pub text: String,
-}
-
-/// Everything that is wrong.
+/// Everything that is wrong, setting by setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problems(pub Vec<Problem>);
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.source {
-            Some(source) => write!(f, "{} ({source}): {}", self.key, self.text),
-            None => write!(f, "{}: {}", self.key, self.text),
-        }
-    }
-}
+pub struct Problems(pub Vec<String>);
 
 impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -57,8 +39,11 @@ impl std::error::Error for Problems {}
 
 impl Loaded {
     /// A problem with a setting, with the place where it was set.
-    pub fn problem(&self, key: &str, text: impl fmt::Display) -> Problem {
-        Problem { key: key.to_owned(), source: self.sources.get(key).cloned(), text: text.to_string() }
+    pub fn problem(&self, key: &str, text: impl fmt::Display) -> String {
+        match self.sources.get(key) {
+            Some(source) => format!("{key} ({source}): {text}"),
+            None => format!("{key}: {text}"),
+        }
     }
 
     /// Every setting with the value that is in force and where it comes from. Secrets are hidden.
@@ -102,7 +87,7 @@ struct Reading {
     settings: Vec<Setting>,
     /// What was set by key, and where. Of several values the last one.
     given: BTreeMap<String, (String, Value)>,
-    problems: Vec<Problem>,
+    problems: Vec<String>,
 }
 
 impl Reading {
@@ -201,7 +186,7 @@ impl Reading {
     }
 
     fn problem(&mut self, key: &str, source: String, text: String) {
-        self.problems.push(Problem { key: key.to_owned(), source: Some(source), text });
+        self.problems.push(format!("{key} ({source}): {text}"));
     }
 
     /// Reads the type. Each value is tried alone, so that an error belongs to it.
@@ -220,13 +205,7 @@ impl Reading {
         match Settings::deserialize(all) {
             Ok(settings) if self.problems.is_empty() => return Ok(Loaded { settings, sources }),
             Ok(_) => {}
-            Err(error) => {
-                self.problems.push(Problem {
-                    key: "config".to_owned(),
-                    source: None,
-                    text: error.message().to_owned(),
-                });
-            }
+            Err(error) => self.problems.push(format!("config: {}", error.message())),
         }
         self.problems.sort();
         Err(Problems(self.problems))

@@ -20,7 +20,7 @@ use solana_keypair::Keypair;
 use solana_pubkey::Pubkey;
 
 use super::{
-    load::{Loaded, Problem, Problems},
+    load::{Loaded, Problems},
     model::Settings,
     secret::Secret,
     values::{DatabaseUrl, Network},
@@ -47,7 +47,7 @@ pub fn resolve(loaded: &Loaded) -> Result<Resolved, Problems> {
 
 struct Check<'a> {
     loaded: &'a Loaded,
-    problems: Vec<Problem>,
+    problems: Vec<String>,
 }
 
 impl Check<'_> {
