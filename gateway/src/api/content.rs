@@ -6,8 +6,8 @@ use axum::{
     Json,
     body::Bytes,
     extract::{FromRequestParts, Request, State},
-    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, request::Parts},
-    response::{IntoResponse, Response},
+    http::{HeaderMap, StatusCode, header, request::Parts},
+    response::{IntoResponse, IntoResponseParts, Response},
 };
 use crtx_http::{
     ApiError, ApiPath, ApiQuery, AuthState, ErrorBody, ErrorCode, SignedIn,
@@ -76,13 +76,13 @@ pub async fn get(
     let content = content.ok_or_else(|| ApiError::new(ErrorCode::NotFound, "this content is not stored here"))?;
     let tag = format!("\"{}\"", cid_of(&hash));
     if headers.get_all(header::IF_NONE_MATCH).iter().any(|sent| sent.as_bytes() == tag.as_bytes()) {
-        return Ok((StatusCode::NOT_MODIFIED, content_headers(&tag)).into_response());
+        return Ok((StatusCode::NOT_MODIFIED, content_headers(tag), ()).into_response());
     }
     let text = std::str::from_utf8(&content).is_ok();
     let (kind, disposition) =
         if text { ("text/plain; charset=utf-8", "inline") } else { ("application/octet-stream", "attachment") };
     let kind = [(header::CONTENT_TYPE, kind), (header::CONTENT_DISPOSITION, disposition)];
-    Ok((content_headers(&tag), kind, content).into_response())
+    Ok((content_headers(tag), kind, content).into_response())
 }
 
 /// Stores content under the CID of its bytes. If the hash is in a record, a listing or a dispute, anybody may hand the
@@ -185,13 +185,12 @@ async fn stored(gateway: &Gateway, hash: &ResultHash) -> Result<Option<Bytes>, A
 }
 
 /// Creators write this content, so a browser must never run it as a page of this origin.
-fn content_headers(tag: &str) -> [(HeaderName, HeaderValue); 5] {
-    let tag = HeaderValue::from_str(tag).unwrap_or(HeaderValue::from_static(""));
-    [
-        (header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=31536000, immutable")),
-        (header::ETAG, tag),
-        (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-        (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'; sandbox")),
-        (header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")),
-    ]
+fn content_headers(tag: String) -> impl IntoResponseParts {
+    let fixed = [
+        (header::CACHE_CONTROL, "public, max-age=31536000, immutable"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox"),
+        (header::ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
+    ];
+    (fixed, [(header::ETAG, tag)])
 }

@@ -14,7 +14,7 @@ use crtx_protocol::{
     creator_request::{ACCEPT, ACCEPT_ENCODING, CreatorRequest},
 };
 use crtx_store::executions::{Call, Delivered};
-use reqwest::{Client, Response, StatusCode, header};
+use reqwest::{Client, Response, header};
 use uuid::Uuid;
 
 use super::{CreatorError, body::Intake, patience::within};
@@ -85,10 +85,10 @@ impl Creators {
         // A service may report a failure with an error status. Any other answer needs a success status.
         let reported = matches!(&content, Ok(answer) if answer.reports_failure());
         if status.is_success() || reported {
-            Ok(Answered { answer: content?, elapsed })
-        } else {
-            Err(bad_status(status))
+            return Ok(Answered { answer: content?, elapsed });
         }
+        let hint = if status.is_redirection() { " (redirects are not followed)" } else { "" };
+        Err(CreatorError::Invalid(format!("it has HTTP status {}{hint}", status.as_u16())))
     }
 
     async fn post(&self, call: &Call) -> Result<Response, CreatorError> {
@@ -124,11 +124,6 @@ fn refuse_encoded(response: &Response) -> Result<(), CreatorError> {
     } else {
         Err(CreatorError::Invalid("it has a content-encoding; answers must be plain".to_owned()))
     }
-}
-
-fn bad_status(status: StatusCode) -> CreatorError {
-    let hint = if status.is_redirection() { " (redirects are not followed)" } else { "" };
-    CreatorError::Invalid(format!("it has HTTP status {}{hint}", status.as_u16()))
 }
 
 #[cfg(test)]

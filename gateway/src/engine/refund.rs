@@ -110,17 +110,16 @@ impl Engine {
         }
         let usual = self.instructions.usdc_of(wallet);
         let candidates = [*paid_from, usual];
-        let read = match self.chain.accounts(&candidates).await {
-            Ok(read) => read.value,
+        let read = match self.read(candidates).await {
+            Ok(read) => read,
             Err(error) => {
                 tracing::warn!(%wallet, %error, "the wallet's accounts could not be read; using the one that paid");
                 return (*paid_from, false);
             }
         };
-        let exists = read.get(1).is_some_and(Option::is_some);
+        let exists = matches!(read, [_, Some(_)]);
         let usable = candidates.into_iter().zip(read).find(|(_, account)| {
-            let account = account.as_ref().and_then(|account| TokenAccount::decode(account).ok());
-            account.is_some_and(|account| {
+            account.as_ref().and_then(|account| TokenAccount::decode(account).ok()).is_some_and(|account| {
                 account.owner == *wallet && account.mint == self.instructions.usdc_mint && !account.frozen
             })
         });
