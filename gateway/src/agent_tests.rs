@@ -36,10 +36,11 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// When to try again while other tests are under way.
 const RETRY_AFTER: Duration = Duration::from_secs(10);
 const ONE_AT_A_TIME: Policies = Policies {
-    what: "a test",
-    wallet: "agent-tests-at-once-per-wallet",
-    address: "agent-tests-at-once-per-address",
-    host: "agent-tests-at-once-per-host",
+    what: "tests",
+    wallet: ("agent-tests-at-once-per-wallet", 1),
+    address: ("agent-tests-at-once-per-address", 1),
+    host: ("agent-tests-at-once-per-host", 1),
+    patience: Duration::ZERO,
     retry_after: RETRY_AFTER,
 };
 
@@ -89,7 +90,7 @@ impl AgentTests {
     /// request and has no host.
     pub async fn admit(&self, wallet: Pubkey, client: Option<IpAddr>, endpoint: &str) -> Result<Admitted, ApiError> {
         let host = self.host(endpoint).map(Subject::Host);
-        let turn = self.turns.take(Subject::of(wallet, client).into_iter().chain(host).collect())?;
+        let turn = self.turns.take(Subject::of(wallet, client).into_iter().chain(host).collect()).await?;
         for subject in &turn.holders {
             let (seconds, whose) = self.seconds.of(subject);
             seconds.check(subject.clone(), whose)?;
@@ -177,11 +178,11 @@ mod tests {
     async fn a_wallet_an_address_and_a_host_have_one_test_at_a_time() {
         let tests = tests();
         let first = tests.admit(wallet(0), client(0), &url(0)).await.expect("free");
-        assert_eq!(refused(tests.admit(wallet(0), client(1), &url(1)).await), ONE_AT_A_TIME.wallet);
+        assert_eq!(refused(tests.admit(wallet(0), client(1), &url(1)).await), ONE_AT_A_TIME.wallet.0);
         for free in 1..5 {
-            assert_eq!(refused(tests.admit(wallet(free), client(0), &url(free)).await), ONE_AT_A_TIME.address);
+            assert_eq!(refused(tests.admit(wallet(free), client(0), &url(free)).await), ONE_AT_A_TIME.address.0);
         }
-        assert_eq!(refused(tests.admit(wallet(1), client(1), "https://A0.example./x").await), ONE_AT_A_TIME.host);
+        assert_eq!(refused(tests.admit(wallet(1), client(1), "https://A0.example./x").await), ONE_AT_A_TIME.host.0);
         assert!(tests.admit(wallet(1), client(1), &url(1)).await.is_ok(), "one address leaves the places to others");
         drop(first);
         assert!(tests.admit(wallet(0), client(0), &url(0)).await.is_ok());

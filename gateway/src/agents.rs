@@ -20,8 +20,7 @@ use solana_pubkey::Pubkey;
 
 use crate::admission::turns::Turn;
 
-/// Approximate memory of the cached documents, in bytes. Documents are named by their hash, so a cached one never
-/// becomes stale.
+/// Approximate memory of the cached documents, in bytes. They are named by their hash, so none becomes stale.
 const CACHED_BYTES: u64 = 64 * 1024 * 1024;
 /// Memory of a document without its schema, and of a document that cannot be used.
 const DOCUMENT_BYTES: u32 = 4 * 1024;
@@ -30,8 +29,7 @@ const SCHEMA_WORK: OffloadConfig = OffloadConfig { threads: 2, places: 64, stack
 /// The same for documents that are examined before they are published: one at a time of each wallet and client
 /// ([`crate::examinations`]), so none of them keeps both threads.
 const EXAMINATION: OffloadConfig = OffloadConfig { threads: 2, places: 32, stack_bytes: limits::STACK_BYTES };
-/// Longest wait for a schema to be compiled or checked. The schema's budget ends the work earlier, unless the machine
-/// is busy.
+/// Longest wait for a schema to be compiled or checked. Its budget ends the work earlier, unless the machine is busy.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A listing's document, compiled and checked.
@@ -80,8 +78,7 @@ impl AgentDocuments {
         known.await.map_err(|error| ApiError::clone(&error))?
     }
 
-    /// Why a listing cannot have this document: every problem. `turn` ends with the work, which goes on when nobody waits
-    /// for it any more.
+    /// Why a listing cannot have this document: every problem. `turn` ends with the work, also if nobody waits for it.
     pub async fn problems(&self, document: Bytes, turn: Turn) -> Result<Vec<String>, ApiError> {
         let policy = self.outbound.policy();
         let read = self.examining.try_run(PATIENCE, move || {
@@ -130,8 +127,7 @@ fn examine(document: &[u8], policy: &OutboundPolicy) -> Vec<String> {
 }
 
 impl AgentDocument {
-    /// Checks `parameters` against the input schema. Returns 400 with the path of the first violation. The map is
-    /// empty during the check and restored if the parameters match.
+    /// 400 with the path of the first violation of the input schema. Parameters that match are put back into the map.
     pub async fn check(&self, parameters: &mut Map<String, Value>) -> Result<(), ApiError> {
         let value = Value::Object(std::mem::take(parameters));
         let (checked, value) = match self.input.check_if_light(&value) {
@@ -152,8 +148,7 @@ impl AgentDocument {
         Ok(())
     }
 
-    /// Checks whether the endpoint can be called. This runs before the escrow is opened, so that no caller pays for a
-    /// call that cannot reach its creator.
+    /// Before the escrow is opened, so that no caller pays for a call that cannot reach its creator.
     pub async fn check_reachable(&self) -> Result<(), ApiError> {
         match self.outbound.check_reachable(&self.endpoint).await {
             Ok(_) => Ok(()),

@@ -22,8 +22,7 @@ pub struct GatewayConfig {
     pub rpc_urls: RpcUrls,
     pub addresses: Addresses,
     pub usdc_mint: Pubkey,
-    /// Pays fees and rent, and settles. It is the `gateway_authority` of the program's configuration. It can only
-    /// submit signed results and refunds.
+    /// The program's `gateway_authority`: pays fees and rent, and can only submit signed results and refunds.
     pub keypair: Arc<Keypair>,
     /// The network. API keys and sign-ins of other ones are refused.
     pub cluster: Cluster,
@@ -38,8 +37,6 @@ pub struct GatewayConfig {
 /// Limits of waits and sizes. The defaults suit every network.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Largest request body of a call.
-    pub max_body_bytes: usize,
     /// How long a caller waits for the escrow to be confirmed before 503.
     pub open_patience: Duration,
     /// How long a caller waits for settlement before 202.
@@ -62,15 +59,13 @@ pub struct Limits {
     pub compute_unit_price: u64,
     /// Content that nothing on chain refers to yet.
     pub held_content: HoldLimits,
-    /// Limits of calls per key, wallet and agent, over all gateways of one database. The defaults are far above honest
-    /// heavy use.
+    /// Over all gateways of one database. The defaults are far above honest heavy use.
     pub calls: CallLimits,
     /// Calls that this process works on at the same time. One wallet or agent has at most four times as many of them as
     /// are free, so it cannot take the last place.
     pub calls_at_once: u32,
-    /// Calls that wait for a place, and how long one waits before 503.
+    /// Calls that wait for a place.
     pub calls_queued: u32,
-    pub queue_patience: Duration,
     /// Answers per second, after a burst, to calls of one key that fail or are refused before any money moves.
     pub refused_calls_per_second: u32,
     /// How long a call waits for money that is reserved by openings in progress, before 402.
@@ -86,7 +81,6 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            max_body_bytes: 1024 * 1024,
             open_patience: Duration::from_secs(20),
             settle_patience: Duration::from_secs(20),
             refund_patience: Duration::from_secs(30),
@@ -109,7 +103,6 @@ impl Default for Limits {
             },
             calls_at_once: 256,
             calls_queued: 64,
-            queue_patience: Duration::from_millis(100),
             refused_calls_per_second: 10,
             funds_patience: Duration::from_secs(2),
             fee_poll_every: Duration::from_secs(10),

@@ -3,15 +3,13 @@
 use crtx_chain::ChainError;
 use crtx_content::ContentError;
 
-use crate::creator::CreatorsError;
-
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayError {
     #[error(transparent)]
     Content(#[from] ContentError),
-    #[error(transparent)]
-    Creators(#[from] CreatorsError),
-    #[error("no threads to check schemas: {0}")]
+    #[error("no HTTP client for creators' services: {0}")]
+    Client(#[from] reqwest::Error),
+    #[error("no threads to check schemas and to read answers: {0}")]
     Threads(#[from] std::io::Error),
     #[error(transparent)]
     Chain(#[from] ChainError),

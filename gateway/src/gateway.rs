@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use agent_marketplace::state::Config;
-use crtx_chain::ChainClient;
 use crtx_content::ContentStore;
 use crtx_http::{AuthState, Credentials, Site};
 use crtx_protocol::api_key::KeyNetwork;
@@ -20,17 +19,15 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Creates a gateway without connecting to anything. `money` is the pool for calls. Mirror rows are written
-    /// through `mirror`, so that calls do not wait for them.
+    /// Creates a gateway without connecting to anything. `money` is the pool for calls.
     pub fn new(config: GatewayConfig, money: PgPool) -> Result<Self, GatewayError> {
         Ok(Self { engine: Arc::new(Engine::new(config, money)?) })
     }
 
-    /// Compares the gateway's configuration with the program's configuration on chain. If they differ, the gateway
-    /// could open calls but not settle or refund them.
+    /// Compares the gateway's configuration with the program's: otherwise it could open calls and not settle them.
     pub async fn check(&self) -> Result<(), GatewayError> {
         let engine = &self.engine;
-        let account = engine.chain.account(&engine.instructions.addresses.config()).await?.value;
+        let [account] = engine.read([engine.instructions.addresses.config()]).await?;
         let wrong = |problem: String| Err(GatewayError::Misconfigured(problem));
         let Some(config) = engine.decode::<Config>(account.as_ref()) else {
             return wrong("is missing: is this the right program and network?".to_owned());
@@ -49,24 +46,13 @@ impl Gateway {
         &self.engine.content
     }
 
-    /// Looks once through the content that clients handed in: keeps what something refers to by now, and drops what
-    /// nothing refers to after its time. A worker does this again and again.
+    /// Looks once through the content that clients handed in, as a worker does again and again.
     pub async fn tidy_held_content(&self) {
         held_content::tidy(&self.engine).await;
     }
 
-    /// The chain that calls are settled on.
-    pub fn chain(&self) -> &ChainClient {
-        &self.engine.chain
-    }
-
     pub(crate) fn pool(&self) -> &PgPool {
         self.engine.executions.pool()
-    }
-
-    /// Address of the program.
-    pub fn program_id(&self) -> Pubkey {
-        self.engine.instructions.addresses.program_id()
     }
 
     /// The gateway's own address: fee payer and settler.

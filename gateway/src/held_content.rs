@@ -10,7 +10,7 @@ use bytes::Bytes;
 use crtx_content::ContentError;
 use crtx_http::{ApiError, ErrorCode, QuotaUnit, RateLimit};
 use crtx_protocol::result_hash::ResultHash;
-use crtx_store::held_content::{self as store, Fate, Held, Piece, Reference, Room};
+use crtx_store::held_content::{self as store, Fate, Held, Piece, Room};
 use solana_pubkey::Pubkey;
 
 use crate::engine::{Engine, EngineError};
@@ -23,11 +23,6 @@ const FULL_RETRY: Duration = Duration::from_secs(60);
 const WRITTEN_AFTER: Duration = Duration::from_secs(60);
 /// Pieces that one statement looks at. Strangers decide how many there are, and each costs several look-ups.
 const PER_SEARCH: u32 = 1_000;
-
-/// What on chain refers to the content, as far as the mirror shows.
-pub(crate) async fn reference(engine: &Engine, hash: &ResultHash) -> Result<Option<Reference>, ApiError> {
-    Ok(store::reference(engine.executions.pool(), &hash.0).await?)
-}
 
 /// Content that is kept or held here.
 pub(crate) async fn stored(engine: &Engine, hash: &ResultHash) -> Result<Option<Bytes>, ApiError> {
@@ -46,25 +41,13 @@ pub(crate) async fn keep(engine: &Engine, hash: &ResultHash, content: Bytes) -> 
     .await
 }
 
-/// Holds content for a wallet: all pieces or none. `whole` is the piece that names the others. Returns whether the
-/// wallet did not hold one of them before.
-pub(crate) async fn hold(
-    engine: &Engine,
-    wallet: &Pubkey,
-    contents: &[Bytes],
-    whole: Option<ResultHash>,
-) -> Result<bool, ApiError> {
-    allow(engine, wallet)?;
-    hold_allowed(engine, wallet, contents, whole).await
-}
-
 /// Counts that the wallet hands content in. 429 if it has done so too often.
 pub(crate) fn allow(engine: &Engine, wallet: &Pubkey) -> Result<(), ApiError> {
     engine.uploads.take(*wallet, "pieces of content")
 }
 
-/// The same as [`hold`] after [`allow`].
-pub(crate) async fn hold_allowed(
+/// Holds all pieces for a wallet or none. `whole` names the others. Returns whether one of them is new to the wallet.
+pub(crate) async fn hold(
     engine: &Engine,
     wallet: &Pubkey,
     contents: &[Bytes],
@@ -120,8 +103,7 @@ fn full() -> ApiError {
     ApiError::new(ErrorCode::Unavailable, message).with_retry_after(FULL_RETRY)
 }
 
-/// Keeps what a record or a dispute refers to by now, notes what a listing refers to, and drops what nothing refers to
-/// after its time.
+/// Keeps what a record or a dispute refers to, notes what a listing refers to, and drops what nothing refers to in time.
 pub(crate) async fn tidy(engine: &Engine) {
     let keep_for = engine.config.limits.held_content.keep_for;
     for (held_for, fate) in [(WRITTEN_AFTER, Fate::Kept), (WRITTEN_AFTER, Fate::Listed), (keep_for, Fate::Dropped)] {

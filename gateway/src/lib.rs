@@ -21,7 +21,6 @@ mod presence;
 mod request;
 mod sign_in;
 mod terms;
-mod wall_clock;
 mod wallet_opening;
 mod worker;
 

@@ -47,10 +47,7 @@ pub(crate) async fn show(
         }
         if let Err(error) = ended {
             tracing::warn!(%error, "this process cannot show that it is alive");
-            tokio::select! {
-                () = shutdown.cancelled() => {}
-                () = tokio::time::sleep(BEAT) => {}
-            }
+            shutdown.run_until_cancelled(tokio::time::sleep(BEAT)).await;
         }
     }
     executions.set_process(None);
@@ -81,9 +78,8 @@ async fn show_on_one_connection(
                 tracing::info!(executions = freed, "taking over the executions of a dead process");
             }
         }
-        tokio::select! {
-            () = shutdown.cancelled() => return presence.end().await,
-            () = tokio::time::sleep(BEAT) => {}
+        if shutdown.run_until_cancelled(tokio::time::sleep(BEAT)).await.is_none() {
+            return presence.end().await;
         }
     }
 }

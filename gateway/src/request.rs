@@ -3,10 +3,11 @@
 use axum::http::HeaderMap;
 use crtx_http::{ApiError, extract::parse_object};
 use crtx_protocol::{
-    execution_id, request_hash,
+    request_hash,
     strict_json::{self, JsonError},
+    usdc::UsdcBase,
 };
-use crtx_store::executions::Request;
+use crtx_store::executions::{Call, Request};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -25,11 +26,10 @@ pub struct ExecuteBody {
     #[schema(min_length = 1)]
     task: String,
     /// Matches the agent's `input_schema`. Default: an empty object.
-    #[serde(default)]
     #[schema(value_type = Option<Object>)]
     parameters: Option<Map<String, Value>>,
     /// If true, the answer is sent when the escrow is confirmed.
-    #[serde(default, rename = "async")]
+    #[serde(rename = "async")]
     is_async: Option<bool>,
 }
 
@@ -54,46 +54,48 @@ struct Bound<'a> {
 impl ReceivedCall {
     /// Parses a body. Every error is 400 and names the problem.
     pub fn parse(agent: &Pubkey, bytes: &[u8]) -> Result<Self, ApiError> {
-        ReceivedRequest::parse(bytes)?.to(agent)
-    }
-}
-
-/// A well-formed request to an agent that is not known yet.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ReceivedRequest {
-    pub request: Request,
-    pub is_async: bool,
-    pub request_hash: [u8; 32],
-}
-
-impl ReceivedRequest {
-    /// Parses a body. Every error is 400 and names the problem.
-    pub fn parse(bytes: &[u8]) -> Result<Self, ApiError> {
         // Before the parser, which refuses some of these numbers without saying where they are.
         if let Err(JsonError::Inexact { path }) = strict_json::check_numbers(bytes) {
             return Err(ApiError::invalid(&path, strict_json::INEXACT));
         }
-        let body: ExecuteBody = parse_object(bytes)?;
-        if body.task.is_empty() {
+        let ExecuteBody { task, parameters, is_async } = parse_object(bytes)?;
+        if task.is_empty() {
             return Err(ApiError::invalid("task", "must not be empty"));
         }
-        let request = Request { task: body.task, parameters: body.parameters.unwrap_or_default() };
-        let is_async = body.is_async.unwrap_or(false);
-        let request_hash = request_hash::of(&request.task, &request.parameters).map_err(bad_number)?;
-        Ok(Self { request, is_async, request_hash })
+        let (parameters, is_async) = (parameters.unwrap_or_default(), is_async.unwrap_or(false));
+        let request_hash = request_hash::of(&task, &parameters).map_err(bad_number)?;
+        let bound = Bound { agent_id: agent.to_string(), r#async: is_async, parameters: &parameters, task: &task };
+        let body_hash = Sha256::digest(serde_json_canonicalizer::to_vec(&bound).map_err(bad_number)?).into();
+        Ok(Self { request: Request { task, parameters }, is_async, request_hash, body_hash })
     }
 
-    /// The same request as a call of that agent.
-    pub fn to(self, agent: &Pubkey) -> Result<ReceivedCall, ApiError> {
-        let Self { request, is_async, request_hash } = self;
-        let bound = Bound {
-            agent_id: agent.to_string(),
-            r#async: is_async,
-            parameters: &request.parameters,
-            task: &request.task,
-        };
-        let body_hash = Sha256::digest(serde_json_canonicalizer::to_vec(&bound).map_err(bad_number)?).into();
-        Ok(ReceivedCall { request, is_async, request_hash, body_hash })
+    /// The request as a call whose escrow the wallet itself opens, and whose endpoint is not known yet.
+    pub fn into_call(
+        self,
+        record: Pubkey,
+        execution_id: Uuid,
+        caller: Pubkey,
+        agent: Pubkey,
+        amount: UsdcBase,
+        timeout_seconds: u32,
+    ) -> Call {
+        let Self { request, is_async, request_hash, body_hash } = self;
+        let (session_key, idempotency_key, endpoint) = (None, None, String::new());
+        Call {
+            record,
+            execution_id,
+            caller,
+            agent,
+            session_key,
+            idempotency_key,
+            body_hash,
+            is_async,
+            request,
+            request_hash,
+            amount,
+            timeout_seconds,
+            endpoint,
+        }
     }
 }
 
@@ -111,11 +113,6 @@ pub fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> 
         return Err(ApiError::invalid("Idempotency-Key", "must be sent once, with 1 to 255 visible ASCII characters"));
     }
     Ok(Some(String::from_utf8_lossy(bytes).into_owned()))
-}
-
-/// Derives the execution id from the wallet and its idempotency key, or creates a random one.
-pub fn execution_id(wallet: &Pubkey, idempotency_key: Option<&str>) -> Uuid {
-    idempotency_key.map_or_else(execution_id::random, |key| execution_id::from_idempotency_key(wallet, key))
 }
 
 #[cfg(test)]

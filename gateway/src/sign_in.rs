@@ -40,7 +40,8 @@ const SESSIONS: Rate = Rate { policy: "sessions-per-wallet", burst: 60, quota: 6
 
 /// Writes and checks challenges.
 pub(crate) struct SignIn {
-    mac_key: [u8; 32],
+    /// With the key, before any text.
+    mac: Hmac<Sha256>,
     site: Site,
     cluster: Cluster,
     clients: AddressAllowances,
@@ -49,28 +50,20 @@ pub(crate) struct SignIn {
     sessions: Allowances<Pubkey>,
 }
 
-/// What a good challenge proves.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Proven {
-    pub wallet: Pubkey,
-    /// The random part of the challenge. It opens one session.
-    pub challenge: [u8; 16],
-}
-
 /// A wallet or a person reads it; the MAC covers it.
 fn written(time: DateTime<Utc>) -> String {
     time.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
 impl SignIn {
-    #[expect(clippy::expect_used, reason = "32 bytes are always a valid HKDF-SHA256 output length")]
+    #[expect(clippy::expect_used, reason = "HKDF-SHA256 can give 32 bytes, and HMAC takes keys of any length")]
     pub fn new(keypair: &Keypair, site: Site, cluster: Cluster) -> Self {
         let mut mac_key = [0; 32];
         Hkdf::<Sha256>::new(None, keypair.secret_bytes())
             .expand(MAC_LABEL, &mut mac_key)
             .expect("32 bytes are a valid output length");
         Self {
-            mac_key,
+            mac: Hmac::new_from_slice(&mac_key).expect("a key of any length"),
             site,
             cluster,
             clients: AddressAllowances::new(PER_ADDRESS),
@@ -122,8 +115,8 @@ impl SignIn {
         Ok(message)
     }
 
-    /// Checks a signed challenge. Whether it was used before is not known yet. Every refusal is 401.
-    pub fn check(&self, text: &str, signature: &str, now: DateTime<Utc>) -> Result<Proven, ApiError> {
+    /// Checks a signed challenge: its wallet has signed in if nobody has used the challenge before. Every refusal is 401.
+    pub fn check(&self, text: &str, signature: &str, now: DateTime<Utc>) -> Result<(Pubkey, [u8; 16]), ApiError> {
         let refused = |problem: String| ApiError::unauthorized(format!("`message` {problem}"));
         let message: SignInMessage = text.parse().map_err(|error| refused(format!("{error}")))?;
         if message.domain != self.site.domain() || message.uri != self.site.url() {
@@ -149,7 +142,7 @@ impl SignIn {
         if !is_signed_by(&message.address.to_bytes(), text.as_bytes(), &signature) {
             return Err(ApiError::unauthorized("`signature` is not one of the wallet over `message`"));
         }
-        Ok(Proven { wallet: message.address, challenge: nonce })
+        Ok((message.address, nonce))
     }
 
     /// The random part of the nonce, if the MAC belongs to the message.
@@ -165,10 +158,8 @@ impl SignIn {
     }
 
     /// Over the text, whose nonce has only the random part.
-    #[expect(clippy::expect_used, reason = "HMAC takes keys of any length")]
     fn mac(&self, message: &SignInMessage) -> Hmac<Sha256> {
-        let text = message.to_string();
-        Hmac::<Sha256>::new_from_slice(&self.mac_key).expect("a key of any length").chain_update(text)
+        self.mac.clone().chain_update(message.to_string())
     }
 }
 
@@ -203,7 +194,7 @@ mod tests {
 
     fn check_at(service: &SignIn, text: &str, now: DateTime<Utc>) -> Result<Pubkey, String> {
         let checked = service.check(text, &signed(text), now);
-        checked.map(|proven| proven.wallet).map_err(|error| {
+        checked.map(|(wallet, _)| wallet).map_err(|error| {
             assert_eq!(error.code, crtx_http::ErrorCode::Unauthorized);
             error.message
         })

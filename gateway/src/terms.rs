@@ -4,13 +4,14 @@
 use std::time::Instant;
 
 use agent_marketplace::state::{AgentListed, AgentStatus, Config, SpendingGrant};
+use chrono::Utc;
 use crtx_chain::{FetchedAccount, token::TokenAccount};
 use crtx_http::{ApiError, ErrorCode};
 use crtx_protocol::usdc::UsdcBase;
 use solana_pubkey::Pubkey;
 use solana_signer::Signer;
 
-use crate::{engine::Engine, wall_clock::now_unix_s};
+use crate::engine::Engine;
 
 /// The agent's terms at the time of the call, and the money that the call may use.
 #[derive(Clone, Copy, Debug)]
@@ -32,70 +33,40 @@ pub struct Spendable {
     pub grant_left: UsdcBase,
 }
 
-/// The accounts of all parties of a call.
-struct Accounts {
-    config: Option<FetchedAccount>,
-    agent: Option<FetchedAccount>,
-    grant: Option<FetchedAccount>,
-    usdc: Option<FetchedAccount>,
-    fee_payer: Option<FetchedAccount>,
-}
-
 impl Engine {
     /// Reads all accounts that decide about the call in one request, and checks them.
     pub(crate) async fn terms(&self, wallet: &Pubkey, key: &Pubkey, agent: &Pubkey) -> Result<Terms, ApiError> {
         let read_at = Instant::now();
-        let accounts = self.accounts_of(wallet, key, agent).await?;
-        let listing = self.decode::<AgentListed>(accounts.agent.as_ref());
+        let known = &self.instructions.addresses;
+        let usdc = self.instructions.usdc_of(wallet);
+        let payer = self.config.keypair.pubkey();
+        let addresses = [known.config(), *agent, known.grant(wallet, key), usdc, payer];
+        let [config, listing, grant, usdc, payer] = self.read(addresses).await.map_err(ApiError::unavailable)?;
+        let listing = self.decode::<AgentListed>(listing.as_ref());
         let listing = listing.ok_or_else(|| ApiError::agent_not_found(&agent.to_string()))?;
-        let funds = accounts.allow(self, wallet, agent, &listing)?;
-        self.fee_payer.allow(accounts.fee_payer.as_ref().map_or(0, |account| account.lamports))?;
-        Ok(Terms { price: UsdcBase(listing.price), listing, funds, read_at })
-    }
-
-    async fn accounts_of(&self, wallet: &Pubkey, key: &Pubkey, agent: &Pubkey) -> Result<Accounts, ApiError> {
-        let addresses = [
-            self.instructions.addresses.config(),
-            *agent,
-            self.instructions.addresses.grant(wallet, key),
-            self.instructions.usdc_of(wallet),
-            self.config.keypair.pubkey(),
-        ];
-        let read = self.chain.accounts(&addresses).await.map_err(ApiError::unavailable)?;
-        let mut accounts = read.value.into_iter();
-        let mut next = || accounts.next().flatten();
-        Ok(Accounts { config: next(), agent: next(), grant: next(), usdc: next(), fee_payer: next() })
-    }
-}
-
-impl Accounts {
-    fn allow(
-        &self,
-        engine: &Engine,
-        wallet: &Pubkey,
-        agent: &Pubkey,
-        listing: &AgentListed,
-    ) -> Result<Spendable, ApiError> {
-        match listing.status() {
-            Some(AgentStatus::Active) => {}
-            Some(AgentStatus::Paused) => {
-                return Err(ApiError::new(ErrorCode::AgentPaused, "the agent is paused by its creator"));
-            }
-            Some(AgentStatus::Delisted) | None => return Err(ApiError::agent_not_found(&agent.to_string())),
-        }
-        let config = engine.decode::<Config>(self.config.as_ref());
+        allow_by_status(&listing, agent)?;
+        let config = self.decode::<Config>(config.as_ref());
         let config = config.ok_or_else(|| ApiError::unavailable("the program is not configured"))?;
         if config.paused != 0 {
             return Err(ApiError::new(ErrorCode::Unavailable, "the marketplace is paused and accepts no new calls"));
         }
-        allow_by_listing(listing, wallet, config.parameters.min_price)?;
-        let grant = engine.decode::<SpendingGrant>(self.grant.as_ref());
+        allow_by_listing(&listing, wallet, config.parameters.min_price)?;
+        let grant = self.decode::<SpendingGrant>(grant.as_ref());
         let grant = grant.ok_or_else(|| forbidden("the key's wallet has not granted it any spending on chain"))?;
-        allow_by_grant(&grant, agent, listing.price, now_unix_s())?;
-        let spender = engine.instructions.addresses.spender(wallet);
-        let (holding, approved) = allow_by_balance(self.usdc.as_ref(), wallet, &spender, UsdcBase(listing.price))?;
+        allow_by_grant(&grant, agent, listing.price, Utc::now().timestamp())?;
+        let price = UsdcBase(listing.price);
+        let (holding, approved) = allow_by_balance(usdc.as_ref(), wallet, &known.spender(wallet), price)?;
+        self.fee_payer.allow(payer.map_or(0, |account| account.lamports))?;
         let grant_left = UsdcBase(grant.total_cap.saturating_sub(grant.spent));
-        Ok(Spendable { holding, approved, grant_left })
+        Ok(Terms { price, listing, funds: Spendable { holding, approved, grant_left }, read_at })
+    }
+}
+
+fn allow_by_status(listing: &AgentListed, agent: &Pubkey) -> Result<(), ApiError> {
+    match listing.status() {
+        Some(AgentStatus::Active) => Ok(()),
+        Some(AgentStatus::Paused) => Err(ApiError::new(ErrorCode::AgentPaused, "the agent is paused by its creator")),
+        Some(AgentStatus::Delisted) | None => Err(ApiError::agent_not_found(&agent.to_string())),
     }
 }
 
@@ -149,17 +120,14 @@ fn allow_by_balance(
     spender: &Pubkey,
     price: UsdcBase,
 ) -> Result<(UsdcBase, UsdcBase), ApiError> {
-    let account = account.and_then(|account| TokenAccount::decode(account).ok()).filter(|a| a.owner == *wallet);
-    let holding = UsdcBase(account.map_or(0, |account| account.amount));
+    let (holding, approved, frozen) = holding_and_approval(account, wallet, spender);
     let short = |problem: String| Err(ApiError::new(ErrorCode::InsufficientBalance, problem));
     if holding < price {
         return short(format!("the wallet holds {holding} USDC and {price} USDC is required"));
     }
-    if account.is_some_and(|account| account.frozen) {
+    if frozen {
         return short(format!("the wallet holds {holding} USDC in a frozen account and {price} USDC is required"));
     }
-    let approved = account.and_then(|account| account.delegate).filter(|(delegate, _)| delegate == spender);
-    let approved = UsdcBase(approved.map_or(0, |(_, amount)| amount));
     if approved < price {
         return short(format!(
             "the wallet holds {holding} USDC but lets its API keys move {approved} USDC of it, and {price} USDC is \
@@ -167,6 +135,20 @@ fn allow_by_balance(
         ));
     }
     Ok((holding, approved))
+}
+
+/// What the wallet's account holds, what the wallet lets its keys move of it, and whether it is frozen.
+pub(crate) fn holding_and_approval(
+    account: Option<&FetchedAccount>,
+    wallet: &Pubkey,
+    spender: &Pubkey,
+) -> (UsdcBase, UsdcBase, bool) {
+    let account = account.and_then(|account| TokenAccount::decode(account).ok()).filter(|a| a.owner == *wallet);
+    let Some(TokenAccount { amount, delegate, frozen, .. }) = account else {
+        return (UsdcBase(0), UsdcBase(0), false);
+    };
+    let approved = delegate.filter(|(delegate, _)| delegate == spender).map_or(0, |(_, amount)| amount);
+    (UsdcBase(amount), UsdcBase(approved), frozen)
 }
 
 fn forbidden(problem: &str) -> ApiError {

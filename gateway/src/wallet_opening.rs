@@ -4,19 +4,14 @@
 use std::time::Duration;
 
 use agent_marketplace::state::{AgentListed, Config, ExecutionStatus, OpenTerms};
-use chrono::{DateTime, Utc};
-use crtx_chain::{Execution, FetchedAccount, clock::unix_timestamp};
+use crtx_chain::Execution;
 use crtx_http::{ApiError, ErrorCode};
-use crtx_protocol::usdc::UsdcBase;
 use solana_pubkey::Pubkey;
 use solana_sdk_ids::sysvar;
 use solana_signer::Signer;
 use uuid::Uuid;
 
-use crate::{
-    engine::{Engine, SETTLE_MARGIN_S},
-    wall_clock::now_unix_s,
-};
+use crate::engine::{Engine, SETTLE_MARGIN_S, time_of};
 
 /// The creator gets its whole time, although some of it passes between this check and the call.
 const SLACK_S: i64 = 2;
@@ -26,20 +21,9 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// An open execution without a grant, and its listing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WalletOpening {
-    pub agent: Pubkey,
+    pub record: Execution,
+    pub terms: OpenTerms,
     pub listing: AgentListed,
-    pub amount: UsdcBase,
-    pub timeout_seconds: u32,
-    /// By the chain's clock.
-    pub opened_at: DateTime<Utc>,
-    request_hash: [u8; 32],
-}
-
-impl WalletOpening {
-    /// 409 `conflict` if the wallet paid for another request.
-    pub fn check_request(&self, sent: &[u8; 32]) -> Result<(), ApiError> {
-        if self.request_hash == *sent { Ok(()) } else { Err(other_request(&self.request_hash, sent)) }
-    }
 }
 
 impl Engine {
@@ -48,40 +32,31 @@ impl Engine {
         let gateway = self.config.keypair.pubkey();
         let record = self.instructions.addresses.execution(wallet, id.as_bytes());
         let addresses = [record, self.instructions.addresses.config(), sysvar::clock::ID, gateway];
-        let read = self.chain.accounts(&addresses).await.map_err(ApiError::unavailable)?;
-        let mut accounts = read.value.into_iter();
-        let mut next = || accounts.next().flatten();
-        let (record, config, clock, fee_payer) = (next(), next(), next(), next());
+        let read = self.read(addresses).await.map_err(ApiError::unavailable)?;
+        let [record, config, clock, fee_payer] = read;
         let record = self.decode::<Execution>(record.as_ref()).ok_or_else(|| not_there(id))?;
         let terms = open_terms(&record)?;
         check_authority(self.decode::<Config>(config.as_ref()), &gateway)?;
-        check_time(&terms, chain_time(clock.as_ref()))?;
+        check_time(&terms, time_of(clock.as_ref()))?;
         self.fee_payer.allow(fee_payer.map_or(0, |account| account.lamports))?;
-        let listing = self.chain.account(&record.agent).await.map_err(ApiError::unavailable)?.value;
+        let [listing] = self.read([record.agent]).await.map_err(ApiError::unavailable)?;
         let listing = self.decode::<AgentListed>(listing.as_ref());
-        Ok(WalletOpening {
-            agent: record.agent,
-            listing: listing.ok_or_else(|| ApiError::agent_not_found(&record.agent.to_string()))?,
-            amount: UsdcBase(record.amount),
-            timeout_seconds: terms.timeout_seconds,
-            opened_at: DateTime::from_timestamp(record.opened_at_unix_s, 0).unwrap_or_default(),
-            request_hash: terms.request_hash,
-        })
+        let listing = listing.ok_or_else(|| ApiError::agent_not_found(&record.agent.to_string()))?;
+        Ok(WalletOpening { record, terms, listing })
     }
 }
 
-/// 409 `conflict`: the request is not the one that the wallet paid for.
-pub(crate) fn other_request(paid_for: &[u8; 32], sent: &[u8; 32]) -> ApiError {
+/// 409 `conflict` if the request is not the one that the wallet paid for.
+pub(crate) fn check_request(paid_for: &[u8; 32], sent: &[u8; 32]) -> Result<(), ApiError> {
+    if paid_for == sent {
+        return Ok(());
+    }
     let message = format!(
         "`task` and `parameters` are not what the execution was opened for: their hash is {}, and the record has {}",
         hex::encode(sent),
         hex::encode(paid_for)
     );
-    ApiError::new(ErrorCode::Conflict, message)
-}
-
-fn chain_time(clock: Option<&FetchedAccount>) -> i64 {
-    clock.and_then(|clock| unix_timestamp(&clock.data)).unwrap_or_else(now_unix_s)
+    Err(ApiError::new(ErrorCode::Conflict, message))
 }
 
 fn not_there(id: &Uuid) -> ApiError {
@@ -150,16 +125,8 @@ mod tests {
 
     #[test]
     fn another_request_is_refused_with_both_hashes() {
-        let opening = WalletOpening {
-            agent: Pubkey::default(),
-            listing: AgentListed::zeroed(),
-            amount: UsdcBase(0),
-            timeout_seconds: 60,
-            opened_at: DateTime::default(),
-            request_hash: [0xab; 32],
-        };
-        assert_eq!(opening.check_request(&[0xab; 32]), Ok(()));
-        let error = opening.check_request(&[0xcd; 32]).expect_err("another");
+        assert_eq!(check_request(&[0xab; 32], &[0xab; 32]), Ok(()));
+        let error = check_request(&[0xab; 32], &[0xcd; 32]).expect_err("another");
         assert_eq!(error.code, ErrorCode::Conflict);
         for hash in ["ab", "cd"] {
             assert!(error.message.contains(&hash.repeat(32)), "{}", error.message);

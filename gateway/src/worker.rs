@@ -21,7 +21,7 @@ use crate::{
     engine::{Engine, EngineError},
     gateway::Gateway,
     held_content,
-    housekeeping::{Housekeeping, sweep::Sweeper},
+    housekeeping::{self, Pauses, sweep::sweep},
     presence::{self, Leadership},
 };
 
@@ -34,8 +34,7 @@ const CONTENT_EVERY: Duration = Duration::from_secs(2);
 const RESULTS_AT_ONCE: u32 = 16;
 /// How often held content is kept or dropped.
 const TIDY_EVERY: Duration = Duration::from_secs(300);
-/// How often sessions that are over are deleted, and how many rows of each kind at once: more sign-ins than that within
-/// a minute do not happen for long.
+/// How often sessions that are over are deleted, and how many rows of each kind at once.
 const PURGE_EVERY: Duration = Duration::from_secs(60);
 const MOST_SESSIONS: i64 = 10_000;
 
@@ -78,7 +77,8 @@ pub async fn run(gateway: Gateway, recovery: Recovery, shutdown: CancellationTok
         }
     };
     let poll_every = engine.config.limits.fee_poll_every;
-    tokio::join!(recovering, every(poll_every, &shutdown, || poll_fee_payer(engine, &shutdown)));
+    let unread = "the fee payer's balance could not be read";
+    tokio::join!(recovering, every(poll_every, &shutdown, unread, || poll_fee_payer(engine, &shutdown)));
     let tasks = &engine.tasks;
     tasks.close();
     if tokio::time::timeout(STOP_PATIENCE, tasks.wait()).await.is_err() {
@@ -91,36 +91,38 @@ pub async fn run(gateway: Gateway, recovery: Recovery, shutdown: CancellationTok
 }
 
 async fn recover(engine: &Arc<Engine>, leadership: Leadership, shutdown: &CancellationToken) {
-    let [before_dispatch, dispatch, settlement, refund] = LANES.map(|lane| lane.run(engine, shutdown));
-    let (sweeper, housekeeping) = (Sweeper::default(), Housekeeping::default());
+    let (sweeps, chores) = (Pauses::default(), Pauses::default());
     let limits = engine.config.limits;
     tokio::join!(
-        before_dispatch,
-        dispatch,
-        settlement,
-        refund,
-        every(CONTENT_EVERY, shutdown, || write_missing_content(engine)),
-        every(TIDY_EVERY, shutdown, || async {
+        futures::future::join_all(LANES.map(|lane| lane.run(engine, shutdown))),
+        every(CONTENT_EVERY, shutdown, "results could not be copied to the content store", || {
+            write_missing_content(engine)
+        }),
+        every(TIDY_EVERY, shutdown, "held content could not be looked through", || async {
             shutdown.run_until_cancelled(held_content::tidy(engine)).await;
+            Ok(())
         }),
-        every(PURGE_EVERY, shutdown, || purge_sessions(engine)),
-        every(limits.sweep_every, shutdown, || async {
-            if leadership.is_ours() {
-                sweeper.sweep(engine, shutdown).await;
-            }
+        every(PURGE_EVERY, shutdown, "sessions that are over could not be deleted", || purge_sessions(engine)),
+        every(limits.sweep_every, shutdown, "the chain could not be searched for overdue executions", || async {
+            if leadership.is_ours() { sweep(engine, &sweeps, shutdown).await } else { Ok(()) }
         }),
-        every(limits.housekeeping_every, shutdown, || async {
-            if leadership.is_ours() {
-                housekeeping.round(engine, shutdown).await;
-            }
+        every(limits.housekeeping_every, shutdown, "housekeeping could not be done", || async {
+            if leadership.is_ours() { housekeeping::round(engine, &chores, shutdown).await } else { Ok(()) }
         }),
     );
 }
 
-/// Works now, and again after each pause until the process stops.
-async fn every<F: Future<Output = ()>>(pause: Duration, shutdown: &CancellationToken, work: impl Fn() -> F) {
+/// Works now, and again after each pause until the process stops. An error is logged with `problem`.
+async fn every<F: Future<Output = Result<(), EngineError>>>(
+    pause: Duration,
+    shutdown: &CancellationToken,
+    problem: &str,
+    work: impl Fn() -> F,
+) {
     loop {
-        work().await;
+        if let Err(error) = work().await {
+            tracing::warn!(%error, "{problem}");
+        }
         if shutdown.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
             return;
         }
@@ -132,22 +134,22 @@ impl Lane {
         let slots = Arc::new(Semaphore::new(usize::try_from(self.slots).unwrap_or(1)));
         let busy = Places::default();
         let resume_every = engine.config.limits.resume_every;
-        every(resume_every, shutdown, || self.resume_some(engine, &slots, &busy)).await;
+        let unclaimed = "no executions could be claimed";
+        every(resume_every, shutdown, unclaimed, || self.resume_some(engine, &slots, &busy)).await;
     }
 
-    async fn resume_some(&self, engine: &Arc<Engine>, slots: &Arc<Semaphore>, busy: &Places<Pubkey>) {
+    async fn resume_some(
+        &self,
+        engine: &Arc<Engine>,
+        slots: &Arc<Semaphore>,
+        busy: &Places<Pubkey>,
+    ) -> Result<(), EngineError> {
         let free = u32::try_from(slots.available_permits()).unwrap_or(self.slots);
         if free == 0 {
-            return;
+            return Ok(());
         }
         let executions = &engine.executions;
-        let claimed = match executions.claim(self.states, free).await {
-            Ok(claimed) => claimed,
-            Err(error) => {
-                tracing::warn!(%error, "no executions could be claimed");
-                return;
-            }
-        };
+        let claimed = executions.claim(self.states, free).await?;
         for Claimed { lease, agent } in claimed {
             let Ok(place) = busy.take(vec![agent], |_, _| self.slots_per_agent) else {
                 if let Err(error) = executions.postpone(lease, AGENT_PAUSE).await {
@@ -155,57 +157,46 @@ impl Lane {
                 }
                 continue;
             };
-            let Ok(slot) = Arc::clone(slots).try_acquire_owned() else { return };
+            let Ok(slot) = Arc::clone(slots).try_acquire_owned() else { break };
             let worker = Arc::clone(engine);
             engine.tasks.spawn(async move {
                 worker.resume(lease).await;
                 drop((slot, place));
             });
         }
+        Ok(())
     }
 }
 
 /// Copies results that only the database has to the content store.
-async fn write_missing_content(engine: &Engine) {
-    let missing = match engine.executions.without_content(RESULTS_AT_ONCE).await {
-        Ok(missing) => missing,
-        Err(error) => {
-            tracing::debug!(%error, "the results that the content store lacks could not be read");
-            return;
-        }
-    };
-    for (record, result) in missing {
+async fn write_missing_content(engine: &Engine) -> Result<(), EngineError> {
+    for (record, result) in engine.executions.without_content(RESULTS_AT_ONCE).await? {
         if !engine.content.try_put(result).await {
-            return;
+            break;
         }
-        if let Err(error) = engine.executions.content_stored(&record).await {
-            tracing::debug!(%record, %error, "the content is stored, but its row could not be updated");
-        }
+        engine.executions.content_stored(&record).await?;
     }
+    Ok(())
 }
 
 /// Deletes sessions that are over, and challenges that no clock accepts any more.
-async fn purge_sessions(engine: &Engine) {
-    match sessions::purge(engine.executions.pool(), MOST_SESSIONS).await {
-        Ok(0) => {}
-        Ok(rows) => tracing::debug!(rows, "sessions and challenges that are over were deleted"),
-        Err(error) => tracing::warn!(%error, "sessions that are over could not be deleted"),
-    }
+async fn purge_sessions(engine: &Engine) -> Result<(), EngineError> {
+    let rows = sessions::purge(engine.executions.pool(), MOST_SESSIONS).await?;
+    tracing::debug!(rows, "sessions and challenges that are over were deleted");
+    Ok(())
 }
 
 /// Reads the balance of the fee payer, for `/v1/status` and the log.
-async fn poll_fee_payer(engine: &Engine, shutdown: &CancellationToken) {
+async fn poll_fee_payer(engine: &Engine, shutdown: &CancellationToken) -> Result<(), EngineError> {
     let poll = async {
         let pool = engine.executions.pool();
         // Old counts of failures are deleted here, because this task runs in every process.
         admission::forget_old_failures(pool).await?;
         let rent = engine.chain.rent_exemption(ExecutionRecord::OPEN_SPACE).await?;
         let address = engine.config.keypair.pubkey();
-        let account = engine.chain.account(&address).await?.value;
+        let [account] = engine.read([address]).await?;
         let payer = engine.fee_payer.note(address, account.map_or(0, |account| account.lamports), rent);
-        Ok::<_, EngineError>(fee_payers::store(pool, &payer).await?)
+        Ok(fee_payers::store(pool, &payer).await?)
     };
-    if let Some(Err(error)) = shutdown.run_until_cancelled(poll).await {
-        tracing::warn!(%error, "the fee payer's balance could not be read");
-    }
+    shutdown.run_until_cancelled(poll).await.unwrap_or(Ok(()))
 }

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, path::PathBuf};
 
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgAction, Command, value_parser};
 
 use crate::config::{Kind, Setting, settings};
 
@@ -40,13 +40,12 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments,
         _ => (Action::Serve, &matches),
     };
     let names = settings().into_iter().map(|setting| setting.flag());
-    let flags = names.filter_map(|name| given(innermost, &name).map(|text| (name, text))).collect();
+    let flags = names.filter_map(|name| {
+        let values: Vec<&str> = innermost.get_many::<String>(&name)?.map(String::as_str).collect();
+        Some((name, values.join(",")))
+    });
+    let flags = flags.collect();
     Ok(Arguments { action, file: innermost.get_one::<PathBuf>("config-file").cloned(), flags })
-}
-
-fn given(matches: &ArgMatches, name: &str) -> Option<String> {
-    let values: Vec<&str> = matches.get_many::<String>(name)?.map(String::as_str).collect();
-    Some(values.join(","))
 }
 
 /// The command line, for parsing and for `--help`.

@@ -18,5 +18,5 @@ mod service;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-pub use role::{Role, Roles};
-pub use service::{Running, Service, ServiceConfig, ServiceError, StopLimits};
+pub use role::Role;
+pub use service::{Running, Service, ServiceConfig, StopLimits};

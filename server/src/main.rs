@@ -7,10 +7,10 @@ use crtx_http::log::OneLine;
 use crtx_server::{
     Running, Service, StopLimits,
     command_line::{self, Action, Arguments},
-    config::{self, Loaded, Resolved, Sources},
+    config::{self, Loaded, Resolved},
     process::{self, StopSignal},
 };
-use crtx_store::Pools;
+use crtx_store::{Pools, pools::PoolSizes};
 use tokio::{net::TcpListener, sync::mpsc};
 use tracing_subscriber::EnvFilter;
 
@@ -65,7 +65,7 @@ fn main() -> ExitCode {
 
 fn load(arguments: &Arguments) -> Result<Loaded, config::Problems> {
     let environment = |name: &str| std::env::var(name).ok();
-    config::load(&Sources { file: arguments.file.clone(), environment: &environment, flags: arguments.flags.clone() })
+    config::load(arguments.file.as_deref(), &environment, &arguments.flags)
 }
 
 /// One line for each setting: key, value, source.
@@ -83,11 +83,11 @@ async fn run(resolved: Resolved, stop: StopSignal) -> Result<()> {
     let (roles, listen) = (resolved.service.roles.clone(), resolved.listen);
     let (running, pools) = tokio::select! {
         started = start(resolved, &failures) => started?,
-        _ = stop.wait() => return Ok(()),
+        () = stop.cancelled() => return Ok(()),
     };
-    tracing::info!(address = %listen, %roles, "ready");
+    tracing::info!(address = %listen, ?roles, "ready");
     let outcome = tokio::select! {
-        _ = stop.wait() => Ok(()),
+        () = stop.cancelled() => Ok(()),
         failure = failed.recv() => failure.map_or(Ok(()), Err),
     };
     running.stop(STOP_LIMITS).await;
@@ -95,15 +95,20 @@ async fn run(resolved: Resolved, stop: StopSignal) -> Result<()> {
     outcome
 }
 
+/// Connects to the database, and brings its schema up to date.
+async fn connect(url: &str, sizes: PoolSizes) -> Result<Pools> {
+    let pools = Pools::connect(url, sizes).await.context("cannot reach the database")?;
+    crtx_store::migrate(&pools.indexer).await.context("cannot bring the database's schema up to date")?;
+    Ok(pools)
+}
+
 /// What is done is stored, so a signal may end it at any time.
 async fn rebuild(resolved: Resolved, stop: StopSignal) -> Result<()> {
     let indexer = resolved.service.indexer.context("`rebuild` needs the settings of the role `indexer`")?;
-    let url = resolved.database_url.reveal().as_str();
-    let pools = Pools::connect(url, resolved.pool_sizes).await.context("cannot reach the database")?;
-    crtx_store::migrate(&pools.indexer).await.context("cannot bring the database's schema up to date")?;
+    let pools = connect(&resolved.database_url.reveal().0, resolved.pool_sizes).await?;
     let outcome = tokio::select! {
         rebuilt = crtx_server::rebuild::run(&indexer, &pools.indexer) => rebuilt,
-        _ = stop.wait() => {
+        () = stop.cancelled() => {
             eprintln!("crtx-server: stopped; `rebuild` goes on from here the next time");
             Ok(())
         }
@@ -116,13 +121,8 @@ async fn rebuild(resolved: Resolved, stop: StopSignal) -> Result<()> {
 async fn start(resolved: Resolved, failures: &mpsc::UnboundedSender<Error>) -> Result<(Running, Pools)> {
     let Resolved { listen, database_url, pool_sizes, service } = resolved;
     let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
-    let pools =
-        Pools::connect(database_url.reveal().as_str(), pool_sizes).await.context("cannot reach the database")?;
-    crtx_store::migrate(&pools.indexer).await.context("cannot bring the database's schema up to date")?;
+    let pools = connect(&database_url.reveal().0, pool_sizes).await?;
     let service = Service::new(service, pools.clone())?;
     service.check().await?;
-    if let Some(gateway) = service.gateway() {
-        tracing::info!(authority = %gateway.authority(), "the gateway's key pair matches the program's configuration");
-    }
     Ok((service.start(listener, failures), pools))
 }

@@ -75,18 +75,6 @@ impl Metrics {
         router.layer(middleware::from_fn_with_state(self.clone(), count))
     }
 
-    fn note(&self, route: &str, method: &str, status: u16, took: Duration) {
-        let class = match status {
-            200..300 => "2xx",
-            300..400 => "3xx",
-            400..500 => "4xx",
-            _ => "5xx",
-        };
-        let labels = [("route", route.to_owned()), ("method", method.to_owned()), ("status", class.to_owned())];
-        self.0.requests.get_or_create(&labels).inc();
-        self.0.durations.get_or_create(&[("route", route.to_owned())]).observe(took.as_secs_f64());
-    }
-
     /// Serves `/metrics` until shut down.
     pub async fn serve(self, listen: SocketAddr, shutdown: CancellationToken) -> Result<()> {
         let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
@@ -155,8 +143,16 @@ async fn count(State(metrics): State<Metrics>, request: Request, next: Next) -> 
         _ => OTHER.to_owned(),
     };
     let response = next.run(request).await;
-    let route = route.as_ref().map_or(OTHER, MatchedPath::as_str);
-    metrics.note(route, &method, response.status().as_u16(), started.elapsed());
+    let route = [("route", route.as_ref().map_or(OTHER, MatchedPath::as_str).to_owned())];
+    let class = match response.status().as_u16() {
+        200..300 => "2xx",
+        300..400 => "3xx",
+        400..500 => "4xx",
+        _ => "5xx",
+    };
+    metrics.0.durations.get_or_create(&route).observe(started.elapsed().as_secs_f64());
+    let [route] = route;
+    metrics.0.requests.get_or_create(&[route, ("method", method), ("status", class.to_owned())]).inc();
     response
 }
 

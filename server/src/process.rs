@@ -8,9 +8,9 @@ use std::{future::Future, io, process::ExitCode, thread, time::Duration};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tokio::{
     runtime::{Builder, Runtime},
-    signal::unix::{Signal, SignalKind, signal},
-    sync::watch,
+    signal::unix::{SignalKind, signal},
 };
+use tokio_util::sync::CancellationToken;
 
 /// Exit status after a second signal, as shells count them.
 const FORCED: i32 = 130;
@@ -21,28 +21,11 @@ const BLOCKED_LIMIT: Duration = Duration::from_secs(1);
 /// Open files that a service requests, as far as the system permits.
 const OPEN_FILES: u64 = 65_536;
 
-/// Whether the process was asked to stop. Cheap to clone.
-#[derive(Clone, Debug)]
-pub struct StopSignal {
-    /// Name of the first signal.
-    signalled: watch::Receiver<Option<&'static str>>,
-}
+/// Is cancelled by the first signal.
+pub type StopSignal = CancellationToken;
 
-impl StopSignal {
-    /// Waits for the first signal and names it.
-    pub async fn wait(&self) -> &'static str {
-        let mut signalled = self.signalled.clone();
-        let name = signalled.wait_for(Option::is_some).await.ok().and_then(|name| *name);
-        match name {
-            Some(name) => name,
-            // Nobody listens for signals any more, and none has come.
-            None => std::future::pending().await,
-        }
-    }
-}
-
-/// Runs a service to its end on a runtime of its own. `patience`: from the first signal to the end of the
-/// process, whatever is still going on then.
+/// Runs a service to its end on a runtime of its own. `patience`: from the first
+/// signal to the end of the process, whatever is still going on then.
 pub fn run<F>(patience: Duration, service: impl FnOnce(StopSignal) -> F) -> ExitCode
 where
     F: Future<Output = ExitCode>,
@@ -69,16 +52,22 @@ where
 fn watch_signals(patience: Duration) -> io::Result<StopSignal> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let guard = runtime.enter();
-    let mut signals =
-        Signals { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? };
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     drop(guard);
-    let (sender, signalled) = watch::channel(None);
+    let stop = StopSignal::new();
+    let stopped = stop.clone();
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
         runtime.block_on(async {
-            let name = signals.next().await;
+            let mut next = async || {
+                tokio::select! {
+                    _ = interrupt.recv() => "SIGINT",
+                    _ = terminate.recv() => "SIGTERM",
+                }
+            };
+            let name = next().await;
             eprintln!("{name}: stopping");
-            sender.send_replace(Some(name));
-            match tokio::time::timeout(patience, signals.next()).await {
+            stopped.cancel();
+            match tokio::time::timeout(patience, next()).await {
                 Ok(name) => {
                     eprintln!("{name} again: not waiting any longer");
                     std::process::exit(FORCED);
@@ -90,21 +79,7 @@ fn watch_signals(patience: Duration) -> io::Result<StopSignal> {
             }
         });
     })?;
-    Ok(StopSignal { signalled })
-}
-
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl Signals {
-    async fn next(&mut self) -> &'static str {
-        tokio::select! {
-            _ = self.interrupt.recv() => "SIGINT",
-            _ = self.terminate.recv() => "SIGTERM",
-        }
-    }
+    Ok(stop)
 }
 
 /// Each connection is an open file, and many systems allow 1 024 until a process asks for more.

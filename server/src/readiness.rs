@@ -14,10 +14,8 @@ use crtx_store::{PgPool, StoreError, indexer_status, mirror};
 use serde::Serialize;
 use tokio::{sync::watch, time::timeout};
 use tokio_util::sync::CancellationToken;
-use utoipa::{OpenApi, ToSchema};
+use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
-
-use crate::role::{Role, Roles};
 
 const EVERY: Duration = Duration::from_secs(1);
 /// A check that takes longer has failed.
@@ -29,23 +27,21 @@ const STANDSTILL: Duration = Duration::from_secs(10);
 /// An indexer that has not reported for this long is taken to be down.
 const MAX_MIRROR_AGE_S: i64 = 30;
 
-/// The last result of every check. Cheap to clone.
-#[derive(Clone)]
-pub(crate) struct Readiness {
-    checks: watch::Receiver<Vec<Check>>,
-}
+/// The last result of every check.
+type Checks = watch::Receiver<Vec<Check>>;
 
 /// What is asked.
 pub(crate) struct Dependencies {
     pub database: PgPool,
     pub chain: ChainClient,
-    pub roles: Roles,
+    /// Whether this process needs the mirror.
+    pub mirror: bool,
     /// The list that this process answers from.
     pub agents: Option<Arc<AgentList>>,
 }
 
 #[derive(Clone, Debug)]
-struct Check {
+pub(crate) struct Check {
     name: &'static str,
     failing_since: Option<Instant>,
     /// Why it failed last; `None` after a success.
@@ -54,13 +50,13 @@ struct Check {
 }
 
 impl Check {
-    const fn new(name: &'static str) -> Self {
-        Self { name, failing_since: None, problem: None, succeeded: false }
+    fn new(name: &'static str) -> Self {
+        Self { name, failing_since: None, problem: Some("it was not checked yet".to_owned()), succeeded: false }
     }
 
     fn note(&mut self, result: Result<(), String>) {
         match result {
-            Ok(()) => *self = Self { succeeded: true, ..Self::new(self.name) },
+            Ok(()) => *self = Self { name: self.name, failing_since: None, problem: None, succeeded: true },
             Err(problem) => {
                 self.failing_since = self.failing_since.or_else(|| Some(Instant::now()));
                 self.problem = Some(problem);
@@ -75,68 +71,46 @@ impl Check {
 }
 
 /// The newest slot that was seen, and when.
-#[derive(Clone, Copy, Debug)]
-struct ChainProgress {
-    slot: u64,
-    at: Instant,
+type Progress = (u64, Instant);
+
+/// Notes the confirmed slot of a node. Another node may be behind, which is no standstill.
+fn note_slot(progress: &mut Progress, slot: u64, now: Instant) -> Result<(), String> {
+    if slot > progress.0 {
+        *progress = (slot, now);
+    }
+    let still = now.saturating_duration_since(progress.1);
+    if still < STANDSTILL {
+        return Ok(());
+    }
+    Err(format!("the chain has confirmed no new slot for {} s", still.as_secs()))
 }
 
-impl ChainProgress {
-    fn new(now: Instant) -> Self {
-        Self { slot: 0, at: now }
-    }
-
-    /// Notes the confirmed slot of a node. Another node may be behind, which is no standstill.
-    fn note(&mut self, slot: u64, now: Instant) -> Result<(), String> {
-        if slot > self.slot {
-            *self = Self { slot, at: now };
-        }
-        let still = now.saturating_duration_since(self.at);
-        if still < STANDSTILL {
-            return Ok(());
-        }
-        Err(format!("the chain has confirmed no new slot for {} s", still.as_secs()))
-    }
-}
-
-impl Readiness {
+impl Dependencies {
     /// Begins to check, until `shutdown`.
-    pub fn watch(dependencies: Dependencies, shutdown: CancellationToken) -> Self {
+    pub fn watch(self, shutdown: CancellationToken) -> Checks {
         let mut checks = vec![Check::new("database"), Check::new("rpc")];
-        // A worker reads the chain itself.
-        if dependencies.roles.has(Role::Api) || dependencies.roles.has(Role::Indexer) {
+        if self.mirror {
             checks.push(Check::new("mirror"));
         }
-        if let Some(agents) = &dependencies.agents {
+        if let Some(agents) = &self.agents {
             agents.start();
             checks.push(Check::new("agents"));
         }
         let (sender, receiver) = watch::channel(checks);
-        tokio::spawn(async move {
-            tokio::select! {
-                () = shutdown.cancelled() => {}
-                () = check_again_and_again(&dependencies, &sender) => {}
-            }
-        });
-        Self { checks: receiver }
-    }
-
-    fn report(&self) -> ReadinessReport {
-        let checks: Vec<DependencyReport> = self.checks.borrow().iter().map(DependencyReport::of).collect();
-        let ready = checks.iter().all(|check| check.ready);
-        ReadinessReport { status: if ready { "ready" } else { "not_ready" }, checks }
+        tokio::spawn(async move { shutdown.run_until_cancelled(check_again_and_again(&self, &sender)).await });
+        receiver
     }
 }
 
 async fn check_again_and_again(dependencies: &Dependencies, checks: &watch::Sender<Vec<Check>>) {
     let Dependencies { database, chain, agents, .. } = dependencies;
-    let mut progress = ChainProgress::new(Instant::now());
+    let mut progress: Progress = (0, Instant::now());
     loop {
         let (mirror, rpc) = tokio::join!(
             within(mirror_state(database)),
             within(async { chain.slot(CommitmentConfig::confirmed()).await.map_err(|error| error.to_string()) }),
         );
-        let rpc = rpc.and_then(|slot| progress.note(slot, Instant::now()));
+        let rpc = rpc.and_then(|slot| note_slot(&mut progress, slot, Instant::now()));
         // What the database says about the mirror shows as well that the database answers.
         let (database, mirror) = match mirror {
             Ok(mirror) => (Ok(()), mirror),
@@ -209,8 +183,7 @@ struct DependencyReport {
 
 impl DependencyReport {
     fn of(check: &Check) -> Self {
-        let unknown = || (!check.succeeded).then(|| "it was not checked yet".to_owned());
-        Self { name: check.name, ready: check.is_ready(), problem: check.problem.clone().or_else(unknown) }
+        Self { name: check.name, ready: check.is_ready(), problem: check.problem.clone() }
     }
 }
 
@@ -231,22 +204,23 @@ async fn health() -> Json<HealthResponse> {
         (status = 503, description = "A dependency does not answer", body = ReadinessReport)
     )
 )]
-async fn readiness(State(readiness): State<Readiness>) -> (StatusCode, Json<ReadinessReport>) {
-    let report = readiness.report();
-    let ready = report.checks.iter().all(|check| check.ready);
-    (if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, Json(report))
+async fn readiness(State(checks): State<Checks>) -> (StatusCode, Json<ReadinessReport>) {
+    let checks: Vec<DependencyReport> = checks.borrow().iter().map(DependencyReport::of).collect();
+    let (code, status) = if checks.iter().all(|check| check.ready) {
+        (StatusCode::OK, "ready")
+    } else {
+        (StatusCode::SERVICE_UNAVAILABLE, "not_ready")
+    };
+    (code, Json(ReadinessReport { status, checks }))
 }
 
-#[derive(OpenApi)]
-struct Description;
-
-fn routes() -> OpenApiRouter<Readiness> {
-    OpenApiRouter::with_openapi(Description::openapi()).routes(routes!(health)).routes(routes!(readiness))
+fn routes() -> OpenApiRouter<Checks> {
+    OpenApiRouter::new().routes(routes!(health)).routes(routes!(readiness))
 }
 
 /// The two endpoints, without a fallback.
-pub(crate) fn router(readiness: Readiness) -> axum::Router {
-    routes().split_for_parts().0.with_state(readiness)
+pub(crate) fn router(checks: Checks) -> axum::Router {
+    routes().split_for_parts().0.with_state(checks)
 }
 
 pub(crate) fn openapi() -> utoipa::openapi::OpenApi {
@@ -270,13 +244,14 @@ mod tests {
     fn a_chain_that_stands_still_is_not_ready_and_a_node_that_is_behind_is_no_standstill() {
         let start = Instant::now();
         let after = |seconds| start.checked_add(Duration::from_secs(seconds)).expect("a time");
-        let mut progress = ChainProgress::new(start);
-        assert_eq!(progress.note(100, start), Ok(()));
-        assert_eq!(progress.note(101, after(8)), Ok(()));
-        assert_eq!(progress.note(90, after(12)), Ok(()), "another node is behind");
-        let problem = progress.note(101, after(18)).expect_err("nothing moved for 10 s");
+        let mut progress = (0, start);
+        let mut note = |slot, now| note_slot(&mut progress, slot, now);
+        assert_eq!(note(100, start), Ok(()));
+        assert_eq!(note(101, after(8)), Ok(()));
+        assert_eq!(note(90, after(12)), Ok(()), "another node is behind");
+        let problem = note(101, after(18)).expect_err("nothing moved for 10 s");
         assert!(problem.contains("no new slot for 10 s"), "{problem}");
-        assert_eq!(progress.note(102, after(19)), Ok(()));
+        assert_eq!(note(102, after(19)), Ok(()));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The wiring: which parts a process has, in which order they start and stop.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::{Context, Error, anyhow};
 use axum::Router;
@@ -16,8 +16,8 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     metrics::Metrics,
     openapi,
-    readiness::{self, Dependencies, Readiness},
-    role::{Role, Roles},
+    readiness::{self, Dependencies},
+    role::Role,
 };
 
 /// Reads of the readiness checks.
@@ -25,11 +25,11 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What the parts of one process are configured with.
 pub struct ServiceConfig {
-    pub roles: Roles,
+    pub roles: BTreeSet<Role>,
     pub deployment: Deployment,
-    /// Needed for the roles `api` and `worker`.
+    /// Of the roles `api` and `worker`.
     pub gateway: Option<GatewayConfig>,
-    /// Needed for the role `indexer`.
+    /// Of the role `indexer`.
     pub indexer: Option<IndexerConfig>,
     /// Who may name the clients of requests.
     pub trusted_proxies: TrustedProxies,
@@ -41,14 +41,6 @@ pub struct ServiceConfig {
     pub local: Option<Router>,
     /// Reads of the mirror are refused once its newest proven state is older. `None`: never.
     pub max_lag: Option<Duration>,
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum ServiceError {
-    #[error(transparent)]
-    Gateway(#[from] GatewayError),
-    #[error("the role `{0}` has no configuration")]
-    Unconfigured(&'static str),
 }
 
 /// The parts of a process. Nothing runs yet.
@@ -69,35 +61,23 @@ pub struct StopLimits {
 
 impl Service {
     /// Puts the parts together. The database's schema must be up to date ([`crtx_store::migrate`]).
-    pub fn new(config: ServiceConfig, pools: Pools) -> Result<Self, ServiceError> {
-        let gateway = match (&config.gateway, config.roles.need_gateway()) {
-            (Some(gateway), true) => Some(Gateway::new(gateway.clone(), pools.money.clone())?),
-            (None, true) => return Err(ServiceError::Unconfigured("api` or `worker")),
-            (_, false) => None,
-        };
-        if config.roles.has(Role::Indexer) && config.indexer.is_none() {
-            return Err(ServiceError::Unconfigured(Role::Indexer.name()));
-        }
+    pub fn new(config: ServiceConfig, pools: Pools) -> Result<Self, GatewayError> {
+        let gateway = config.gateway.clone().map(|gateway| Gateway::new(gateway, pools.money.clone())).transpose()?;
         Ok(Self { config, gateway, pools })
     }
 
-    /// The part that works on executions; `None` if no role needs it.
-    pub const fn gateway(&self) -> Option<&Gateway> {
-        self.gateway.as_ref()
-    }
-
     /// Compares the configuration with the program's on the chain.
-    pub async fn check(&self) -> Result<(), ServiceError> {
-        if let Some(gateway) = &self.gateway {
-            gateway.check().await?;
-        }
+    pub async fn check(&self) -> Result<(), GatewayError> {
+        let Some(gateway) = &self.gateway else { return Ok(()) };
+        gateway.check().await?;
+        tracing::info!(authority = %gateway.authority(), "the gateway's key pair matches the program's configuration");
         Ok(())
     }
 
     /// Starts what the roles name. A part that fails reports to `failures`.
     pub fn start(self, listener: TcpListener, failures: &UnboundedSender<Error>) -> Running {
-        let mut running = Running::new();
-        let indexed = self.config.roles.has(Role::Indexer).then(Arc::<Figures>::default);
+        let mut running = Running::default();
+        let indexed = self.config.indexer.as_ref().map(|_| Arc::<Figures>::default());
         let metrics = self.config.metrics_listen.map(|_| Metrics::new(self.pools.clone(), indexed.clone()));
         let router = self.router(&running.work, metrics.as_ref());
         let Self { config, gateway, pools } = self;
@@ -110,11 +90,10 @@ impl Service {
             });
         }
         if let Some(gateway) = gateway {
-            let recovery = if config.roles.has(Role::Worker) { Recovery::Here } else { Recovery::Elsewhere };
+            let recovery = if config.roles.contains(&Role::Worker) { Recovery::Here } else { Recovery::Elsewhere };
             running.work_tasks.spawn(crtx_gateway::run(gateway, recovery, running.work.clone()));
         }
-        if let Some(indexer) = config.indexer.filter(|_| config.roles.has(Role::Indexer)) {
-            let figures = indexed.unwrap_or_default();
+        if let (Some(indexer), Some(figures)) = (config.indexer, indexed) {
             let indexing = crtx_mirror::run(indexer, pools.indexer, figures, running.work.clone());
             let failures = failures.clone();
             running.work_tasks.spawn(async move {
@@ -135,7 +114,7 @@ impl Service {
     }
 
     fn router(&self, shutdown: &CancellationToken, metrics: Option<&Metrics>) -> Router {
-        let gateway = self.gateway.as_ref().filter(|_| self.config.roles.has(Role::Api));
+        let gateway = self.gateway.as_ref().filter(|_| self.config.roles.contains(&Role::Api));
         let api = gateway.map(|gateway| {
             let mut reads = ApiState::new(self.pools.reads.clone(), self.config.deployment.clone())
                 .with_strangers(Arc::clone(gateway.credentials().strangers()));
@@ -145,10 +124,11 @@ impl Service {
         let dependencies = Dependencies {
             database: self.pools.reads.health.clone(),
             chain: ChainClient::of_urls(&self.config.deployment.rpc_urls, CHECK_TIMEOUT),
-            roles: self.config.roles.clone(),
+            // A worker reads the chain itself.
+            mirror: api.is_some() || self.config.indexer.is_some(),
             agents: api.as_ref().map(|(_, reads)| Arc::clone(reads.agent_list())),
         };
-        let mut router = readiness::router(Readiness::watch(dependencies, shutdown.clone()));
+        let mut router = readiness::router(dependencies.watch(shutdown.clone()));
         if let Some((gateway, reads)) = api {
             router = router
                 .merge(crtx_api::router(reads))
@@ -164,7 +144,7 @@ impl Service {
             None => router,
         };
         let Deployment { links, public_rpc_url, .. } = &self.config.deployment;
-        let router = if self.config.dashboard && self.config.roles.has(Role::Api) {
+        let router = if self.config.dashboard && self.config.roles.contains(&Role::Api) {
             let pages = crtx_dashboard::pages(links.site().clone(), public_rpc_url.as_deref());
             crtx_http::finish_with(router, pages)
         } else {
@@ -175,6 +155,7 @@ impl Service {
 }
 
 /// A service that runs.
+#[derive(Default)]
 pub struct Running {
     /// Ends the HTTP server.
     requests: CancellationToken,
@@ -185,15 +166,6 @@ pub struct Running {
 }
 
 impl Running {
-    fn new() -> Self {
-        Self {
-            requests: CancellationToken::new(),
-            work: CancellationToken::new(),
-            request_tasks: JoinSet::new(),
-            work_tasks: JoinSet::new(),
-        }
-    }
-
     /// Ends the requests first, then the work behind them. What does not end within the limits is cut off; calls that
     /// are cut off are resumed by another process or after the next start.
     pub async fn stop(mut self, limits: StopLimits) {

@@ -5,7 +5,7 @@ use std::{collections::HashMap, fs, path::PathBuf};
 
 use crtx_server::{
     Role,
-    config::{self, Loaded, Problems, Sources, load, resolve},
+    config::{self, Loaded, Problems, load, resolve},
 };
 use solana_keypair::Keypair;
 
@@ -66,7 +66,7 @@ impl Case {
 
     fn load(&self) -> Result<Loaded, Problems> {
         let environment = |name: &str| self.environment.get(name).cloned();
-        load(&Sources { file: self.file.clone(), environment: &environment, flags: self.flags.clone() })
+        load(self.file.as_deref(), &environment, &self.flags)
     }
 
     fn resolve(&self) -> Result<config::Resolved, Problems> {
@@ -137,9 +137,10 @@ fn what_a_role_needs_and_nobody_set_is_a_problem_of_its_own() {
         .without("CRTX_CONTENT_DIR")
         .flag("role", "indexer");
     let resolved = indexer.resolve().expect("an indexer needs no key pair");
-    assert!(resolved.service.roles.has(Role::Indexer) && !resolved.service.roles.has(Role::Api));
+    assert!(resolved.service.roles.contains(&Role::Indexer) && !resolved.service.roles.contains(&Role::Api));
     let worker = Case::complete().without("CRTX_RPC_WS_URL").flag("role", "worker");
     assert!(worker.resolve().is_ok(), "a worker needs no stream of changes");
+    assert!(Case::complete().file("role = []").problems()[0].contains("no role is named"));
 }
 
 #[test]
@@ -173,7 +174,7 @@ fn secrets_are_read_from_files_and_never_printed() {
     assert!(source.contains("CRTX_DATABASE_URL_FILE"), "{source}");
     assert!(!format!("{loaded:?}").contains(PASSWORD));
     let resolved = case.resolve().unwrap();
-    assert!(resolved.database_url.reveal().as_str().contains(PASSWORD), "the service itself reads it");
+    assert!(resolved.database_url.reveal().0.contains(PASSWORD), "the service itself reads it");
 }
 
 #[test]
@@ -209,10 +210,10 @@ fn a_secret_that_is_set_twice_in_one_place_is_refused() {
 fn variables_of_other_tools_count_if_ours_are_not_set() {
     let case = Case::complete().variable("DATABASE_URL", "postgres://other/db").variable("RUST_LOG", "trace");
     let resolved = case.resolve().unwrap();
-    assert!(resolved.database_url.reveal().as_str().contains("crtx"), "ours wins");
+    assert!(resolved.database_url.reveal().0.contains("crtx"), "ours wins");
     assert_eq!(in_force(&case.load().unwrap(), "log"), ("trace".to_owned(), "environment: RUST_LOG".to_owned()));
     let resolved = case.without("CRTX_DATABASE_URL").resolve().unwrap();
-    assert_eq!(resolved.database_url.reveal().as_str(), "postgres://other/db");
+    assert_eq!(resolved.database_url.reveal().0, "postgres://other/db");
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn the_process_under_test() {
         if mode == "overdue" || mode == "patient" {
             thread::sleep(Duration::from_secs(600));
         }
-        stop.wait().await;
+        stop.cancelled().await;
         ExitCode::SUCCESS
     });
     std::process::exit(if code == ExitCode::SUCCESS { 0 } else { 99 });

@@ -85,7 +85,7 @@ pub async fn run(arguments: UpArgs, stop: StopSignal) -> anyhow::Result<()> {
     let mut running = None;
     let outcome = tokio::select! {
         outcome = serve(&arguments, listener, &mut network, &mut running, started) => outcome,
-        _ = stop.wait() => Ok(()),
+        () = stop.cancelled() => Ok(()),
     };
     if let Some(running) = running {
         // Without the database no call can end: what is under way goes on after the next start.

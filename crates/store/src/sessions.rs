@@ -2,8 +2,10 @@
 //! request, so the end of a session holds at once in every process.
 
 use chrono::{DateTime, TimeDelta, Utc};
+use serde::{Deserialize, Serialize};
 use solana_pubkey::Pubkey;
 use sqlx::{PgExecutor, PgPool};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::{columns::Base58, error::StoreError, transaction};
@@ -11,14 +13,16 @@ use crate::{columns::Base58, error::StoreError, transaction};
 /// A wallet that signs in once more ends its oldest session.
 pub const MOST_PER_WALLET: i64 = 20;
 
-/// How the token of a session is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr, sqlx::Type)]
+/// How the session's token is sent: in the header `Authorization`, or in a cookie.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize, ToSchema, strum::IntoStaticStr, sqlx::Type,
+)]
+#[schema(as = SessionKindName)]
+#[serde(rename_all = "snake_case")]
 #[strum(const_into_str, serialize_all = "snake_case")]
 #[sqlx(rename_all = "snake_case")]
 pub enum SessionKind {
-    /// In the header `Authorization`.
     Bearer,
-    /// In a cookie.
     Cookie,
 }
 

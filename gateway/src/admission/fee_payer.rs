@@ -16,8 +16,7 @@ use solana_pubkey::Pubkey;
 
 use crate::config::Limits;
 
-/// Signatures of an opening (gateway and session key) and a settlement (gateway, and the creator's in the
-/// precompile).
+/// Two of an opening (gateway, session key), and two of a settlement (gateway, and the creator in the precompile).
 const SIGNATURES_PER_CALL: u64 = 4;
 const LAMPORTS_PER_SIGNATURE: u64 = 5_000;
 /// Compute units of an opening and a settlement.

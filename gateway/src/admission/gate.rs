@@ -14,6 +14,8 @@ use super::places::{Place, Places};
 use crate::config::Limits;
 
 const SHARE: u32 = 4;
+/// How long a call waits in the queue before 503.
+const PATIENCE: Duration = Duration::from_millis(100);
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Who has calls under way.
@@ -38,8 +40,7 @@ pub(crate) struct Gate {
 
 impl Gate {
     pub fn new(limits: &Limits) -> Self {
-        let Limits { calls_at_once: calls, calls_queued: queue, queue_patience: patience, .. } = *limits;
-        Self { calls, queue, patience, places: Places::default() }
+        Self { calls: limits.calls_at_once, queue: limits.calls_queued, patience: PATIENCE, places: Places::default() }
     }
 
     /// Waits for a place for a call of `wallet` to `agent`. Returns 503 `unavailable` if none is free in time.

@@ -1,16 +1,13 @@
 //! Checks that a new call must pass before any money moves: how much this process works on ([`gate`]), the SOL
 //! balance that pays for it ([`fee_payer`]), and, in one SQL statement, the wallet's money and the limits of key,
 //! wallet and agent. [`refused`] slows down callers that repeat refused calls.
-//! [`large`] limits how many long requests arrive at the same time, [`uploads`] how often wallets hand content in, and
-//! [`turns`] what is done for one of them at a time.
+//! [`turns`] limits how much of other work, such as long requests that arrive, one wallet or client has under way.
 
 pub(crate) mod fee_payer;
 pub(crate) mod gate;
-pub(crate) mod large;
 pub(crate) mod places;
 pub(crate) mod refused;
 pub(crate) mod turns;
-pub(crate) mod uploads;
 
 use std::time::{Duration, Instant};
 
@@ -33,8 +30,8 @@ pub(crate) fn bounds(terms: &Terms, read_at: ReadAt, limits: CallLimits) -> Boun
     Bounds { funds: Funds { wallet: holding.min(approved), key: grant_left, read_at }, limits }
 }
 
-/// The pauses of a call that lacks only money that other calls have reserved. For a moment, money that was already
-/// taken is missing on chain and is still reserved. So the first pause is zero.
+/// The pauses of a call that lacks only money that other calls have reserved. The first one is zero, because for a moment
+/// money that was taken is missing on chain and still reserved.
 pub(crate) struct Patience {
     until: Instant,
     pause: Option<Duration>,

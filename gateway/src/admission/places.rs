@@ -13,7 +13,7 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-/// The places of all holders. Cheap to clone.
+/// The places of all holders.
 pub(crate) struct Places<K>(Arc<PlaceCounts<K>>);
 
 struct PlaceCounts<K> {
@@ -26,12 +26,6 @@ struct PlaceCounts<K> {
 pub(crate) struct Place<K: Eq + Hash> {
     counts: Arc<PlaceCounts<K>>,
     pub holders: Vec<K>,
-}
-
-impl<K> Clone for Places<K> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
 }
 
 impl<K> Default for Places<K> {

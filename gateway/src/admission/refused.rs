@@ -47,14 +47,18 @@ impl RefusedCalls {
         Err(ApiError::rate_limited(message, limit, pause.saturating_sub(longest).max(SECOND)))
     }
 
-    /// Counts a call that was refused or failed.
-    pub fn count(&self, session_key: &Pubkey) {
-        self.count_as(session_key, 1);
+    /// Counts a refused call as so many short ones, and delays its answer.
+    pub async fn slow<T>(&self, session_key: &Pubkey, calls: u32, checked: Result<T, ApiError>) -> Result<T, ApiError> {
+        if checked.is_err() {
+            self.count(session_key, calls);
+            tokio::time::sleep(self.pause(session_key)).await;
+        }
+        checked
     }
 
-    /// Counts a refused call as so many short ones. Every key is counted: where there is no room, the key that has to wait
-    /// least is forgotten.
-    pub fn count_as(&self, session_key: &Pubkey, calls: u32) {
+    /// Counts a call that was refused or failed as so many short ones. Every key is counted: where there is no room, the
+    /// key that has to wait least is forgotten.
+    pub fn count(&self, session_key: &Pubkey, calls: u32) {
         let now = Instant::now();
         let mut keys = self.keys();
         if keys.len() >= MAX_KEYS && !keys.contains_key(session_key) {
@@ -100,7 +104,7 @@ mod tests {
         let refused = refused(1, 3, 100);
         let pauses: Vec<_> = (0..5)
             .map(|_| {
-                refused.count(&KEY);
+                refused.count(&KEY, 1);
                 refused.pause(&KEY).as_secs_f64().round()
             })
             .collect();
@@ -111,20 +115,20 @@ mod tests {
     #[test]
     fn a_call_that_is_dear_to_refuse_counts_as_several() {
         let refused = refused(1, 16, 100);
-        refused.count_as(&KEY, 16);
+        refused.count(&KEY, 16);
         assert!(refused.pause(&KEY).is_zero());
-        refused.count_as(&KEY, 16);
+        refused.count(&KEY, 16);
         assert_eq!(refused.pause(&KEY).as_secs_f64().round(), 16.0);
     }
 
     #[test]
     fn a_key_whose_answers_would_wait_too_long_is_refused_with_a_retry_after() {
         let refused = refused(1, 1, 2);
-        refused.count(&KEY);
-        refused.count(&KEY);
+        refused.count(&KEY, 1);
+        refused.count(&KEY, 1);
         assert_eq!(refused.check(&KEY), Ok(()));
         for _ in 0..4 {
-            refused.count(&KEY);
+            refused.count(&KEY, 1);
         }
         let error = refused.check(&KEY).expect_err("five answers wait");
         assert_eq!(error.code, crtx_http::ErrorCode::RateLimited);
@@ -139,14 +143,14 @@ mod tests {
         for number in 0..u32::try_from(MAX_KEYS).expect("small") + 100 {
             let mut key = [0; 32];
             key[..4].copy_from_slice(&number.to_le_bytes());
-            refused.count(&Pubkey::new_from_array(key));
+            refused.count(&Pubkey::new_from_array(key), 1);
         }
         assert_eq!(refused.keys().len(), MAX_KEYS);
         // Where everybody is remembered, a further key is counted too, and those with the most calls stay.
         let (greedy, late) = (Pubkey::new_from_array([200; 32]), Pubkey::new_from_array([201; 32]));
         for key in [greedy, late] {
             for _ in 0..3 {
-                refused.count(&key);
+                refused.count(&key, 1);
             }
         }
         for key in [greedy, late] {

@@ -24,7 +24,6 @@ pub struct AgentTestBody {
     /// The Ed25519 public key of result signatures, in base58.
     result_key: String,
     /// Whether results are signed for the call. Default: false.
-    #[serde(default)]
     binding: Option<bool>,
     /// JSON Schema of `parameters`.
     #[schema(value_type = Object)]
@@ -36,15 +35,12 @@ pub struct AgentTestBody {
     #[schema(min_length = 1)]
     task: String,
     /// Default: an empty object.
-    #[serde(default)]
     #[schema(value_type = Option<Object>)]
     parameters: Option<Map<String, Value>>,
     /// The listing's time-out. Default: 60.
-    #[serde(default)]
     #[schema(minimum = 1, maximum = 900)]
     timeout_seconds: Option<u32>,
     /// A request that the agent must answer with `failed`.
-    #[serde(default)]
     failing: Option<FailingExample>,
 }
 
@@ -55,7 +51,6 @@ pub struct FailingExample {
     #[schema(min_length = 1)]
     task: String,
     /// Default: an empty object.
-    #[serde(default)]
     #[schema(value_type = Option<Object>)]
     parameters: Option<Map<String, Value>>,
 }

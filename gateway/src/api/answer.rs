@@ -1,5 +1,4 @@
-//! Answers to a call, made from the stored execution, so that a replay returns the same answer
-//! (`docs/specification.md`, "Execute an agent").
+//! Answers to a call (`docs/specification.md`, "Execute an agent"). A replay gets the same one from the stored execution.
 
 use std::time::Duration;
 
@@ -10,7 +9,7 @@ use axum::{
 };
 use crtx_http::{ApiError, ErrorCode, Links};
 use crtx_protocol::{creator_answer::MAX_RESULT_BYTES, result_hash::ResultHash, usdc::UsdcBase};
-use crtx_store::executions::{Call, Charged, Delivered, Execution, Failure, REFUNDED, State};
+use crtx_store::executions::{Call, Charged, Delivered, Execution, Failure, REFUNDED, Reported, SettledElsewhere};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -77,24 +76,6 @@ pub struct StatusAnswer {
     pub status: UnderWayStatus,
 }
 
-impl ExecuteAnswer {
-    pub fn new(call: &Call, delivered: &Delivered, charged: &Charged, links: &Links) -> Self {
-        let hash = ResultHash(delivered.hash);
-        Self {
-            execution_id: call.execution_id,
-            status: DeliveredStatus::Completed,
-            result: delivered.result.clone(),
-            result_hash: hash.to_string(),
-            cost_usdc: charged.amount,
-            tokens_used: delivered.tokens_used,
-            execution_time_ms: delivered.execution_time_ms,
-            on_chain_record: links.account(&call.record),
-            ipfs_url: links.content(&hash),
-            steps: delivered.steps.clone(),
-        }
-    }
-}
-
 /// An asynchronous call whose escrow is confirmed.
 pub fn pending(execution_id: Uuid) -> Response {
     Json(StatusAnswer { execution_id, status: UnderWayStatus::Pending }).into_response()
@@ -108,15 +89,42 @@ fn failure(call: &Call, failure: &Failure, escrow: Option<&str>) -> ApiError {
     if code == ErrorCode::Unavailable { error.with_retry_after(Duration::from_secs(1)) } else { error }
 }
 
-/// The answer to a synchronous call.
+/// The answer to a call whose result is settled.
+fn delivered(
+    call: &Call,
+    links: &Links,
+    result: String,
+    hash: [u8; 32],
+    charged: Charged,
+    reported: Reported,
+    steps: Option<Value>,
+) -> Response {
+    let hash = ResultHash(hash);
+    Json(ExecuteAnswer {
+        execution_id: call.execution_id,
+        status: DeliveredStatus::Completed,
+        result,
+        result_hash: hash.to_string(),
+        cost_usdc: charged.amount,
+        tokens_used: reported.tokens_used,
+        execution_time_ms: reported.execution_time_ms,
+        on_chain_record: links.account(&call.record),
+        ipfs_url: links.content(&hash),
+        steps,
+    })
+    .into_response()
+}
+
+/// The answer to a call that has ended.
 pub fn ended(call: &Call, ended: &Ended, links: &Links) -> Result<Response, ApiError> {
     match ended {
-        Ended::Completed(delivered, charged) => {
-            Ok(Json(ExecuteAnswer::new(call, delivered, charged, links)).into_response())
+        Ended::Completed(result, charged) => {
+            let Delivered { tokens_used, execution_time_ms, hash, .. } = **result;
+            let reported = Reported { tokens_used, execution_time_ms };
+            let (text, steps) = (result.result.clone(), result.steps.clone());
+            Ok(delivered(call, links, text, hash, *charged, reported, steps))
         }
-        Ended::SettledElsewhere(settled) => {
-            Err(settled_elsewhere(call, Some(settled.charged), Some(settled.result_hash)))
-        }
+        Ended::SettledElsewhere(settled) => Err(settled_elsewhere(call, settled)),
         Ended::StillSettling => {
             let answer = StatusAnswer { execution_id: call.execution_id, status: UnderWayStatus::Running };
             Ok((StatusCode::ACCEPTED, Json(answer)).into_response())
@@ -129,32 +137,17 @@ pub fn ended(call: &Call, ended: &Ended, links: &Links) -> Result<Response, ApiE
     }
 }
 
-/// The answer of a finished execution. `None` if it is not finished. A result that somebody else settled is answered as
-/// soon as its content is there.
+/// The answer of a finished execution. A result that somebody else settled is answered as soon as its content is there.
 pub async fn recorded(engine: &Engine, execution: &Execution) -> Option<Result<Response, ApiError>> {
-    let links = &engine.config.links;
-    if execution.state == State::Completed
-        && execution.delivered.is_none()
-        && let (Some(hash), Some(charged), Some(reported)) =
-            (execution.result_hash, execution.charged, execution.reported)
-        && let Some(result) = published(engine, &ResultHash(hash)).await
+    let (call, links) = (&execution.call, &engine.config.links);
+    let outcome = Ended::of(execution)?;
+    if let Ended::SettledElsewhere(SettledElsewhere { charged, result_hash, reported }) = outcome
+        && let Some(result) = published(engine, &ResultHash(result_hash)).await
     {
-        let call = &execution.call;
-        return Some(Ok(Json(ExecuteAnswer {
-            execution_id: call.execution_id,
-            status: DeliveredStatus::Completed,
-            result,
-            result_hash: ResultHash(hash).to_string(),
-            cost_usdc: charged.amount,
-            tokens_used: reported.tokens_used,
-            execution_time_ms: reported.execution_time_ms,
-            on_chain_record: links.account(&call.record),
-            ipfs_url: links.content(&ResultHash(hash)),
-            steps: None,
-        })
-        .into_response()));
+        let delivered = delivered(call, links, result, result_hash, charged, reported, None);
+        return Some(Ok(delivered));
     }
-    stored(execution, links)
+    Some(ended(call, &outcome, links))
 }
 
 /// The text of a result in the content store. Content that is no result counts as missing, like a store that fails.
@@ -163,30 +156,9 @@ async fn published(engine: &Engine, hash: &ResultHash) -> Option<String> {
     String::from_utf8(content.into()).ok()
 }
 
-/// The stored answer of a finished execution. `None` if it is not finished.
-fn stored(execution: &Execution, links: &Links) -> Option<Result<Response, ApiError>> {
-    let call = &execution.call;
-    match (execution.state, &execution.delivered, &execution.failure) {
-        (State::Completed, Some(delivered), _) => {
-            // Rows that were completed before amounts were read from the record have no charged amount; they cost the
-            // reserved price.
-            let nothing = UsdcBase(0);
-            let reserved = Charged { amount: call.amount, creator_amount: nothing, platform_amount: nothing };
-            let charged = execution.charged.unwrap_or(reserved);
-            Some(Ok(Json(ExecuteAnswer::new(call, delivered, &charged, links)).into_response()))
-        }
-        (State::Completed, None, _) => Some(Err(settled_elsewhere(call, execution.charged, execution.result_hash))),
-        (State::Failed, _, Some(stored)) => {
-            Some(Err(failure(call, stored, execution.opened_at.is_some().then_some(REFUNDED))))
-        }
-        _ => None,
-    }
-}
-
 /// The result was paid for, but this service does not have it.
-fn settled_elsewhere(call: &Call, charged: Option<Charged>, result_hash: Option<[u8; 32]>) -> ApiError {
-    let cost = charged.map_or(call.amount, |charged| charged.amount);
-    let hash = result_hash.map(|hash| ResultHash(hash).to_string()).unwrap_or_default();
+fn settled_elsewhere(call: &Call, settled: &SettledElsewhere) -> ApiError {
+    let (cost, hash) = (settled.charged.amount, ResultHash(settled.result_hash));
     let message = format!(
         "the execution was settled on chain without this service: {cost} USDC was paid for the result {hash}, which \
          this service does not have; ask the creator for it, or raise a dispute"

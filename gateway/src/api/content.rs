@@ -6,11 +6,11 @@ use axum::{
     Json,
     body::Bytes,
     extract::{FromRequestParts, Request, State},
-    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, request::Parts},
-    response::{IntoResponse, Response},
+    http::{HeaderMap, StatusCode, header, request::Parts},
+    response::{IntoResponse, IntoResponseParts, Response},
 };
 use crtx_http::{
-    ApiError, ApiPath, AuthState, ErrorBody, ErrorCode, SignedIn,
+    ApiError, ApiPath, ApiQuery, AuthState, ErrorBody, ErrorCode, SignedIn,
     body::Reading,
     credentials::{bearer, session_cookie},
 };
@@ -19,11 +19,10 @@ use crtx_protocol::{
     metadata,
     result_hash::ResultHash,
 };
-use crtx_store::held_content::Reference;
+use crtx_store::held_content::{Reference, reference};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::execute::refuse_query;
 use crate::{gateway::Gateway, held_content};
 
 /// Largest piece of content that a client hands in, in bytes.
@@ -77,13 +76,13 @@ pub async fn get(
     let content = content.ok_or_else(|| ApiError::new(ErrorCode::NotFound, "this content is not stored here"))?;
     let tag = format!("\"{}\"", cid_of(&hash));
     if headers.get_all(header::IF_NONE_MATCH).iter().any(|sent| sent.as_bytes() == tag.as_bytes()) {
-        return Ok((StatusCode::NOT_MODIFIED, content_headers(&tag)).into_response());
+        return Ok((StatusCode::NOT_MODIFIED, content_headers(tag), ()).into_response());
     }
     let text = std::str::from_utf8(&content).is_ok();
     let (kind, disposition) =
         if text { ("text/plain; charset=utf-8", "inline") } else { ("application/octet-stream", "attachment") };
     let kind = [(header::CONTENT_TYPE, kind), (header::CONTENT_DISPOSITION, disposition)];
-    Ok((content_headers(&tag), kind, content).into_response())
+    Ok((content_headers(tag), kind, content).into_response())
 }
 
 /// Stores content under the CID of its bytes. If the hash is in a record, a listing or a dispute, anybody may hand the
@@ -115,13 +114,13 @@ pub async fn get(
 pub async fn put(
     State(gateway): State<Gateway>,
     ApiPath(cid): ApiPath<String>,
+    ApiQuery(()): ApiQuery<()>,
     request: Request,
 ) -> Result<(StatusCode, Json<StoredContent>), ApiError> {
     let hash = parse_cid(&cid).map_err(|error| ApiError::invalid("cid", format!("is {error}")))?;
     let (mut head, body) = request.into_parts();
-    refuse_query(&head)?;
     let engine = &gateway.engine;
-    let reference = held_content::reference(engine, &hash).await?;
+    let reference = reference(gateway.pool(), &hash.0).await?;
     let (holder, max_bytes) = match reference {
         Some(Reference::Lasting) => (None, MAX_PIECE_BYTES),
         Some(Reference::Listing { creator }) => (Some(creator), metadata::MAX_BYTES),
@@ -146,7 +145,7 @@ pub async fn put(
     let size = content.len();
     let new = match holder {
         None => held_content::keep(engine, &hash, content).await?,
-        Some(wallet) => held_content::hold_allowed(engine, &wallet, &[content], None).await?,
+        Some(wallet) => held_content::hold(engine, &wallet, &[content], None).await?,
     };
     let status = if new { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Json(StoredContent::new(&hash, size, reference.is_some()))))
@@ -163,8 +162,7 @@ async fn read(body: Reading, hash: ResultHash) -> Result<Bytes, ApiError> {
     crtx_http::body::parsed(content, check).await
 }
 
-/// The session of a request about content that nothing refers to. Without any: 409 `conflict`, because the mirror may
-/// only be behind.
+/// The session of a request about content that nothing refers to. Without one: 409, because the mirror may be behind.
 async fn signed_in(gateway: &Gateway, head: &mut Parts) -> Result<SignedIn, ApiError> {
     if bearer(&head.headers, "SESSION_TOKEN")?.is_none() && session_cookie(&head.headers, gateway.site())?.is_none() {
         let message = "no record, listing or dispute refers to this content, as far as the index has come: try again, \
@@ -187,13 +185,12 @@ async fn stored(gateway: &Gateway, hash: &ResultHash) -> Result<Option<Bytes>, A
 }
 
 /// Creators write this content, so a browser must never run it as a page of this origin.
-fn content_headers(tag: &str) -> [(HeaderName, HeaderValue); 5] {
-    let tag = HeaderValue::from_str(tag).unwrap_or(HeaderValue::from_static(""));
-    [
-        (header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=31536000, immutable")),
-        (header::ETAG, tag),
-        (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-        (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'; sandbox")),
-        (header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")),
-    ]
+fn content_headers(tag: String) -> impl IntoResponseParts {
+    let fixed = [
+        (header::CACHE_CONTROL, "public, max-age=31536000, immutable"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox"),
+        (header::ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
+    ];
+    (fixed, [(header::ETAG, tag)])
 }

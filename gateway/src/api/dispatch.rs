@@ -6,35 +6,26 @@ use std::{
 };
 
 use axum::{
-    body::Body,
     extract::{FromRequestParts, Request, State},
-    http::request::Parts,
-    response::{IntoResponse, Response},
+    response::Response,
 };
-use crtx_http::{ApiError, ApiPath, ErrorBody, ErrorCode, SignedIn, extract::check_content_type};
+use chrono::{DateTime, Utc};
+use crtx_http::{ApiError, ApiPath, ApiQuery, ErrorBody, ErrorCode, SignedIn, extract::check_content_type};
+use crtx_protocol::usdc::UsdcBase;
 use crtx_store::{
     admission::Reservation,
     executions::{Call, Execution},
 };
-use solana_pubkey::Pubkey;
-use tokio::sync::watch;
 use uuid::Uuid;
 
-use super::{answer, execute};
-use crate::{
-    admission::{self, gate::CallPlace, large::LargePlace},
-    engine::{Stage, TimeSpent},
-    gateway::Gateway,
-    request::{ExecuteBody, ReceivedRequest},
-    wallet_opening::{WalletOpening, other_request},
+use super::{
+    answer,
+    execute::{self, Attempt, Earlier},
 };
-
-/// What became of the execution.
-enum TakenOver {
-    Running(watch::Receiver<Stage>),
-    /// It was handed over before.
-    Before(Box<Execution>),
-}
+use crate::{
+    admission::gate::CallPlace, engine::TimeSpent, gateway::Gateway, request::ExecuteBody,
+    wallet_opening::check_request,
+};
 
 /// Hands over task and parameters of an execution that the wallet opened itself, and returns the verified result. From
 /// here it is an execution like any other: the agent is called, and the escrow is settled or refunded. It is handed over
@@ -69,14 +60,13 @@ enum TakenOver {
 pub async fn dispatch_execution(
     State(gateway): State<Gateway>,
     ApiPath(execution_id): ApiPath<Uuid>,
+    ApiQuery(()): ApiQuery<()>,
     request: Request,
 ) -> Response {
     let started = Instant::now();
     let mut spent = TimeSpent::default();
     let answer = answer_dispatch(&gateway, execution_id, request, &mut spent).await;
-    let mut response = answer.unwrap_or_else(IntoResponse::into_response);
-    response.headers_mut().insert(execute::SERVER_TIMING, execute::server_timing(started.elapsed(), spent));
-    response
+    execute::timed(answer, started, spent)
 }
 
 async fn answer_dispatch(
@@ -86,57 +76,48 @@ async fn answer_dispatch(
     spent: &mut TimeSpent,
 ) -> Result<Response, ApiError> {
     let (mut head, body) = request.into_parts();
-    execute::refuse_query(&head)?;
     let wallet = SignedIn::from_request_parts(&mut head, gateway).await?.wallet;
     let engine = &gateway.engine;
-    engine.refused.check(&wallet)?;
-    execute::slow_if_refused(gateway, &wallet, check_content_type(&head.headers)).await?;
+    let refused = &engine.refused;
+    refused.check(&wallet)?;
+    refused.slow(&wallet, 1, check_content_type(&head.headers)).await?;
     let record = engine.instructions.addresses.execution(&wallet, execution_id.as_bytes());
-    let looked_at = Instant::now();
-    let mut known = engine.executions.get(&record).await?;
-    let mut opening = match &known {
-        Some(_) => None,
+    let mut known = Earlier::find(gateway, Some(&record)).await?;
+    let (agent, mut opening) = match &known.execution {
+        Some(execution) => (execution.call.agent, None),
         None => {
             let opening = spent.on_chain(engine.wallet_opening(&wallet, &execution_id)).await;
-            Some(execute::slow_if_refused(gateway, &wallet, opening).await?)
+            let opening = refused.slow(&wallet, 1, opening).await?;
+            (opening.record.agent, Some(opening))
         }
     };
     let dear = execute::calls_in(&body);
-    let received = receive(gateway, &wallet, &head, body).await;
-    let (received, large_place) = execute::slow_if_refused_as(dear, gateway, &wallet, received).await?;
-    if looked_at.elapsed() > execute::FRESH {
-        known = engine.executions.get(&record).await?;
+    let received = execute::receive(gateway, &wallet, &agent, &head, body).await;
+    let (received, large_place) = refused.slow(&wallet, dear, received).await?;
+    if !known.is_fresh() {
+        known = Earlier::find(gateway, Some(&record)).await?;
         opening = None;
     }
-    if let Some(execution) = known {
+    if let Some(execution) = known.execution {
         return recall(gateway, &execution, &received.request_hash, received.is_async).await;
     }
     let opening = match opening {
         Some(opening) => Ok(opening),
         None => spent.on_chain(engine.wallet_opening(&wallet, &execution_id)).await,
     };
-    let opening = opening.and_then(|opening| opening.check_request(&received.request_hash).map(|()| opening));
-    let opening = execute::slow_if_refused(gateway, &wallet, opening).await?;
-    let place = Arc::new(engine.gate.enter(&wallet, &opening.agent).await?);
-    let call = prepare(gateway, &wallet, execution_id, &opening, received).await;
+    let opening = opening.and_then(|opening| {
+        check_request(&opening.terms.request_hash, &received.request_hash)?;
+        Ok(opening)
+    });
+    let opening = refused.slow(&wallet, 1, opening).await?;
+    let place = Arc::new(engine.gate.enter(&wallet, &opening.record.agent).await?);
+    let (agent, amount) = (opening.record.agent, UsdcBase(opening.record.amount));
+    let mut call = received.into_call(record, execution_id, wallet, agent, amount, opening.terms.timeout_seconds);
+    let checked = execute::check_by_document(gateway, &mut call, &opening.listing).await;
     drop(large_place);
-    let call = execute::slow_if_refused_as(dear, gateway, &wallet, call).await?;
-    match take_over(gateway, call.clone(), opening, place).await? {
-        TakenOver::Before(execution) => recall(gateway, &execution, &call.request_hash, call.is_async).await,
-        TakenOver::Running(_) if call.is_async => Ok(answer::pending(execution_id)),
-        TakenOver::Running(stages) => execute::follow(gateway, &call, stages, spent).await,
-    }
-}
-
-/// Reads the body.
-async fn receive(
-    gateway: &Gateway,
-    wallet: &Pubkey,
-    head: &Parts,
-    body: Body,
-) -> Result<(ReceivedRequest, Option<LargePlace>), ApiError> {
-    let (bytes, place) = execute::read(gateway, wallet, head, body).await?;
-    Ok((crtx_http::body::parsed(bytes, |bytes| ReceivedRequest::parse(bytes)).await?, place))
+    refused.slow(&wallet, dear, checked).await?;
+    let opened_at = DateTime::from_timestamp(opening.record.opened_at_unix_s, 0).unwrap_or_default();
+    take_over(gateway, call.clone(), opened_at, place).await?.answer(gateway, &call, spent).await
 }
 
 /// The answer for an execution that this service knows already.
@@ -151,9 +132,7 @@ async fn recall(
     if call.session_key.is_some() {
         return Err(conflict("the execution was opened with an API key, and is worked on without being handed over"));
     }
-    if call.request_hash != *request_hash {
-        return Err(other_request(&call.request_hash, request_hash).with_execution(call.execution_id));
-    }
+    check_request(&call.request_hash, request_hash).map_err(|error| error.with_execution(call.execution_id))?;
     if is_async {
         return Ok(answer::pending(call.execution_id));
     }
@@ -161,57 +140,24 @@ async fn recall(
     answer::recorded(&gateway.engine, execution).await.unwrap_or_else(|| Err(under_way()))
 }
 
-/// Makes the checks that need the agent's document.
-async fn prepare(
-    gateway: &Gateway,
-    wallet: &Pubkey,
-    execution_id: Uuid,
-    opening: &WalletOpening,
-    received: ReceivedRequest,
-) -> Result<Call, ApiError> {
-    let engine = &gateway.engine;
-    let document = engine.documents.get(&opening.agent, &opening.listing.metadata_hash).await?;
-    let mut received = received.to(&opening.agent)?;
-    document.check(&mut received.request.parameters).await?;
-    document.check_reachable().await?;
-    Ok(Call {
-        record: engine.instructions.addresses.execution(wallet, execution_id.as_bytes()),
-        execution_id,
-        caller: *wallet,
-        agent: opening.agent,
-        session_key: None,
-        idempotency_key: None,
-        body_hash: received.body_hash,
-        is_async: received.is_async,
-        request: received.request,
-        request_hash: received.request_hash,
-        amount: opening.amount,
-        timeout_seconds: opening.timeout_seconds,
-        endpoint: document.endpoint.clone(),
-    })
-}
-
 /// Takes the execution over, in a task of its own: if the caller disconnects, it either runs or has no row.
 async fn take_over(
     gateway: &Gateway,
     call: Call,
-    opening: WalletOpening,
+    opened_at: DateTime<Utc>,
     place: Arc<CallPlace>,
-) -> Result<TakenOver, ApiError> {
+) -> Result<Attempt, ApiError> {
     let gateway = gateway.clone();
     let tasks = gateway.engine.tasks.clone();
     let task = tasks.spawn(async move {
         let engine = &gateway.engine;
-        let limits = engine.config.limits.calls;
-        let lease = match engine.executions.take_over(&call, opening.opened_at, limits).await? {
-            Reservation::New(lease) => lease,
-            Reservation::Existing(execution) => return Ok(TakenOver::Before(execution)),
-            Reservation::Refused(refusal) => return Err(admission::over_limit(&limits, &refusal)),
-        };
-        let wallet = call.caller;
-        let stages = engine.start(lease, call, None);
-        execute::keep_place(&gateway, wallet, place, stages.clone());
-        Ok(TakenOver::Running(stages))
+        Ok(match engine.executions.take_over(&call, opened_at, engine.config.limits.calls).await? {
+            Reservation::New(lease) => Attempt::Running(engine.start(lease, call, None, place)),
+            Reservation::Existing(execution) => {
+                Attempt::Answered(recall(&gateway, &execution, &call.request_hash, call.is_async).await)
+            }
+            Reservation::Refused(refusal) => Attempt::Refused(refusal),
+        })
     });
     task.await.map_err(ApiError::internal)?
 }

@@ -54,14 +54,6 @@ pub struct EvidenceFileBody {
     content: String,
 }
 
-/// The evidence document: what its hash on chain is the hash of, in the form of RFC 8785.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-struct Manifest<'a> {
-    version: u32,
-    text: &'a str,
-    files: &'a [EvidenceFile],
-}
-
 /// A file as the evidence document names it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct EvidenceFile {
@@ -122,6 +114,7 @@ pub async fn create_evidence(
     let hash = ResultHash::of(&document);
     let size = document.len();
     contents.push(document);
+    held_content::allow(&gateway.engine, &signed_in.wallet)?;
     held_content::hold(&gateway.engine, &signed_in.wallet, &contents, Some(hash)).await?;
     let StoredContent { cid, hash, uri, size, .. } = StoredContent::new(&hash, size, false);
     Ok((StatusCode::CREATED, Json(StoredEvidence { cid, hash, uri, size, files })))
@@ -135,7 +128,8 @@ fn manifest(text: &str, files: &[EvidenceFile]) -> Result<Bytes, ApiError> {
     if text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t' | '\r')) {
         return Err(ApiError::invalid("text", "must not hold control characters"));
     }
-    let manifest = Manifest { version: VERSION, text, files };
+    // What the hash on chain is the hash of, in the form of RFC 8785.
+    let manifest = serde_json::json!({ "version": VERSION, "text": text, "files": files });
     Ok(serde_json_canonicalizer::to_vec(&manifest).map_err(ApiError::internal)?.into())
 }
 

@@ -5,19 +5,20 @@ use std::{
     time::{Duration, Instant},
 };
 
+use agent_marketplace::state::AgentListed;
 use axum::{
-    body::{Bytes, HttpBody},
+    body::{Body, HttpBody},
     extract::{Request, State},
-    http::{HeaderMap, HeaderName, HeaderValue, request::Parts},
+    http::{HeaderName, HeaderValue, request::Parts},
     response::{IntoResponse, Response},
 };
 use crtx_http::{
-    ApiError, ApiPath, BodyOwner, Caller, ErrorBody, ErrorCode, Peer,
+    ApiError, ApiPath, ApiQuery, BodyOwner, Caller, ErrorBody, ErrorCode, Peer,
     auth::Presented,
     body::{Reading, SMALL_BODY_BYTES},
     extract::check_content_type,
 };
-use crtx_protocol::text::shortened;
+use crtx_protocol::execution_id;
 use crtx_store::{
     admission::{Bounds, ReadAt, Refusal, Reservation, Retry},
     executions::{Call, Execution, State as ExecutionState},
@@ -28,26 +29,42 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::answer;
 use crate::{
-    admission::{self, Patience, gate::CallPlace, large::LargePlace},
-    engine::{Ended, Stage, TimeSpent, ToOpen},
+    admission::{
+        self, Patience,
+        gate::CallPlace,
+        turns::{Subject, Turn},
+    },
+    engine::{Stage, TimeSpent, ToOpen, payer_of},
     gateway::Gateway,
     request::{self, ExecuteBody, ReceivedCall},
     terms::Terms,
 };
 
+/// Largest body of a call.
+const MAX_BODY_BYTES: usize = 1024 * 1024;
 /// As how many short calls a long one counts: reading and checking it takes many times as long.
 const CALLS_IN_A_LONG_BODY: u32 = 16;
 /// What was read before a body is read again after this time, because the body may arrive slowly.
-pub(super) const FRESH: Duration = Duration::from_millis(500);
-pub(super) const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
+const FRESH: Duration = Duration::from_millis(500);
 
 /// Outcome of one attempt to admit a call.
-enum Attempt {
+pub(super) enum Attempt {
     /// The call runs; the receiver shows its progress.
     Running(watch::Receiver<Stage>),
-    /// An earlier call with the same idempotency key has this answer.
+    /// An earlier call with the same record has this answer.
     Answered(Result<Response, ApiError>),
     Refused(Refusal),
+}
+
+impl Attempt {
+    /// The answer to the call: of a running one when it has ended, or with `async` when its escrow is confirmed.
+    pub async fn answer(self, gateway: &Gateway, call: &Call, spent: &mut TimeSpent) -> Result<Response, ApiError> {
+        match self {
+            Self::Running(stages) => follow(gateway, call, stages, spent).await,
+            Self::Answered(answer) => answer,
+            Self::Refused(refusal) => Err(admission::over_limit(&gateway.engine.config.limits.calls, &refusal)),
+        }
+    }
 }
 
 /// Pays an agent for one call and returns its verified result.
@@ -92,13 +109,16 @@ enum Attempt {
             headers(("Retry-After" = u64, description = "Seconds"))),
     ),
 )]
-pub async fn execute(State(gateway): State<Gateway>, ApiPath(agent_id): ApiPath<String>, request: Request) -> Response {
+pub async fn execute(
+    State(gateway): State<Gateway>,
+    ApiPath(agent_id): ApiPath<String>,
+    ApiQuery(()): ApiQuery<()>,
+    request: Request,
+) -> Response {
     let started = Instant::now();
     let mut spent = TimeSpent::default();
     let answer = answer_call(&gateway, &agent_id, request, &mut spent).await;
-    let mut response = answer.unwrap_or_else(IntoResponse::into_response);
-    response.headers_mut().insert(SERVER_TIMING, server_timing(started.elapsed(), spent));
-    response
+    timed(answer, started, spent)
 }
 
 async fn answer_call(
@@ -108,86 +128,85 @@ async fn answer_call(
     spent: &mut TimeSpent,
 ) -> Result<Response, ApiError> {
     let (head, body) = request.into_parts();
-    refuse_query(&head)?;
-    let presented = Presented::read(&head, gateway)?;
-    gateway.engine.refused.check(presented.session_key())?;
-    let agent = agent_id.parse::<Pubkey>().map_err(|_| ApiError::agent_not_found(agent_id));
+    let engine = &gateway.engine;
+    let (refused, presented) = (&engine.refused, Presented::read(&head, gateway)?);
     let key = *presented.session_key();
-    let ahead = match (&agent, gateway.engine.wallets.get(&key)) {
+    refused.check(&key)?;
+    let agent = agent_id.parse::<Pubkey>().map_err(|_| ApiError::agent_not_found(agent_id));
+    let ahead = match (&agent, engine.wallets.get(&key)) {
         (Ok(agent), Some(wallet)) => Some((wallet, read_ahead(gateway, wallet, key, *agent))),
         _ => None,
     };
     let caller = presented.authenticate(gateway).await?;
-    gateway.engine.wallets.insert(key, caller.wallet);
-    BodyOwner::note(&head.extensions, &caller.wallet);
-    let headers = agent.and_then(|agent| Ok((agent, read_headers(&head.headers)?)));
-    let (agent, idempotency_key) = slow_if_refused(gateway, &caller.session_key, headers).await?;
-    let ahead = ahead.filter(|(wallet, _)| *wallet == caller.wallet).map(|(_, reading)| reading);
-    let ahead = ahead.unwrap_or_else(|| read_ahead(gateway, caller.wallet, key, agent));
-    let mut earlier = Earlier::find(gateway, &caller, idempotency_key.as_deref()).await?;
+    let (wallet, key) = (&caller.wallet, &caller.session_key);
+    engine.wallets.insert(*key, *wallet);
+    BodyOwner::note(&head.extensions, wallet);
+    let headers = agent.and_then(|agent| {
+        check_content_type(&head.headers)?;
+        Ok((agent, request::idempotency_key(&head.headers)?))
+    });
+    let (agent, idempotency_key) = refused.slow(key, 1, headers).await?;
+    let ahead = ahead.filter(|(known, _)| known == wallet).map(|(_, reading)| reading);
+    let ahead = ahead.unwrap_or_else(|| read_ahead(gateway, *wallet, *key, agent));
+    let execution_id = match &idempotency_key {
+        Some(key) => execution_id::from_idempotency_key(wallet, key),
+        None => execution_id::random(),
+    };
+    let record = engine.instructions.addresses.execution(wallet, execution_id.as_bytes());
+    // Only a call with an idempotency key can be a repetition.
+    let repeated = idempotency_key.is_some().then_some(&record);
+    let mut earlier = Earlier::find(gateway, repeated).await?;
     let terms_before = if earlier.has_an_answer() {
         None
     } else {
         let allowed = spent.on_chain(ahead).await.map_err(ApiError::internal)?;
-        Some(slow_if_refused(gateway, &caller.session_key, allowed).await?)
+        Some(refused.slow(key, 1, allowed).await?)
     };
     let dear = calls_in(&body);
-    let received = receive(gateway, &caller.wallet, &agent, &head, body).await;
-    let (received, large_place) = slow_if_refused_as(dear, gateway, &caller.session_key, received).await?;
+    let received = receive(gateway, wallet, &agent, &head, body).await;
+    let (received, large_place) = refused.slow(key, dear, received).await?;
     if !earlier.is_fresh() {
-        earlier = Earlier::find(gateway, &caller, idempotency_key.as_deref()).await?;
+        earlier = Earlier::find(gateway, repeated).await?;
     }
     if let Some(execution) = &earlier.execution
         && let Some(answer) = recall(gateway, execution, &received.body_hash).await
     {
         return answer;
     }
-    let place = Arc::new(gateway.engine.gate.enter(&caller.wallet, &agent).await?);
+    let place = Arc::new(engine.gate.enter(wallet, &agent).await?);
     let prepared = async {
         let terms = match terms_before.filter(|terms| terms.read_at.elapsed() <= FRESH) {
             Some(terms) => terms,
-            None => spent.on_chain(allow(gateway, &caller.wallet, &caller.session_key, &agent)).await?,
+            None => spent.on_chain(allow(gateway, wallet, key, &agent)).await?,
         };
-        let call = prepare(gateway, &caller, &agent, &terms, received, idempotency_key).await?;
-        Ok((terms, call, place))
+        let (amount, timeout_seconds) = (terms.price, terms.listing.timeout_seconds);
+        let call = received.into_call(record, execution_id, *wallet, agent, amount, timeout_seconds);
+        let mut call = Call { session_key: Some(*key), idempotency_key, ..call };
+        check_by_document(gateway, &mut call, &terms.listing).await?;
+        Ok((terms, call))
     };
     let prepared = prepared.await;
     drop(large_place);
-    let (terms, mut call, place) = slow_if_refused_as(dear, gateway, &caller.session_key, prepared).await?;
-    let stages = match accept(gateway, &caller, &mut call, terms, &place, spent).await? {
-        Attempt::Running(stages) => stages,
-        Attempt::Answered(answer) => return answer,
-        Attempt::Refused(refusal) => {
-            return Err(admission::over_limit(&gateway.engine.config.limits.calls, &refusal));
-        }
-    };
-    if call.is_async {
-        follow_to_opening(gateway, &call, stages, spent).await
-    } else {
-        follow(gateway, &call, stages, spent).await
-    }
+    let (terms, mut call) = refused.slow(key, dear, prepared).await?;
+    let attempt = accept(gateway, &caller, &mut call, terms, &place, spent).await?;
+    attempt.answer(gateway, &call, spent).await
 }
 
-/// Reads what can be refused before the body is read: 400 or 415.
-fn read_headers(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
-    check_content_type(headers)?;
-    request::idempotency_key(headers)
-}
-
-/// The earlier use of a call's idempotency key.
-struct Earlier {
-    execution: Option<Execution>,
-    /// `None`: the call has no such key.
-    read_at: Option<Instant>,
+/// What this service knows of an execution before the call.
+pub(super) struct Earlier {
+    pub execution: Option<Execution>,
+    read_at: Instant,
 }
 
 impl Earlier {
-    async fn find(gateway: &Gateway, caller: &Caller, key: Option<&str>) -> Result<Self, ApiError> {
-        let Some(key) = key else { return Ok(Self { execution: None, read_at: None }) };
-        let read_at = Some(Instant::now());
-        let id = request::execution_id(&caller.wallet, Some(key));
-        let record = gateway.engine.instructions.addresses.execution(&caller.wallet, id.as_bytes());
-        Ok(Self { execution: gateway.engine.executions.get(&record).await?, read_at })
+    /// `None`: there cannot be one.
+    pub async fn find(gateway: &Gateway, record: Option<&Pubkey>) -> Result<Self, ApiError> {
+        let read_at = Instant::now();
+        let execution = match record {
+            Some(record) => gateway.engine.executions.get(record).await?,
+            None => None,
+        };
+        Ok(Self { execution, read_at })
     }
 
     /// Whether the call gets the answer of the earlier one, whatever its wallet holds by now.
@@ -195,87 +214,39 @@ impl Earlier {
         self.execution.as_ref().is_some_and(|execution| !may_be_tried_again(execution))
     }
 
-    fn is_fresh(&self) -> bool {
-        self.read_at.is_none_or(|read_at| read_at.elapsed() <= FRESH)
+    pub fn is_fresh(&self) -> bool {
+        self.read_at.elapsed() <= FRESH
     }
 }
 
-/// Reads the body. Returns 400, 408, 413, 429 or 503 if it is not a valid call, or does not arrive.
-async fn receive(
+/// Reads the body of a call of this wallet. A long one has a turn.
+pub(super) async fn receive(
     gateway: &Gateway,
     wallet: &Pubkey,
     agent: &Pubkey,
     head: &Parts,
-    body: axum::body::Body,
-) -> Result<(ReceivedCall, Option<LargePlace>), ApiError> {
-    let (bytes, place) = read(gateway, wallet, head, body).await?;
-    let agent = *agent;
+    body: Body,
+) -> Result<(ReceivedCall, Option<Turn>), ApiError> {
+    let mut reading = Reading::new(body, MAX_BODY_BYTES)?;
+    let place = if reading.is_longer_than(SMALL_BODY_BYTES).await? {
+        let address = head.extensions.get::<Peer>().map(|Peer(address)| *address);
+        Some(gateway.engine.large.take(vec![Subject::Wallet(*wallet), Subject::Address(address)]).await?)
+    } else {
+        None
+    };
+    let (bytes, agent) = (reading.rest().await?, *agent);
     let received = crtx_http::body::parsed(bytes, move |bytes| ReceivedCall::parse(&agent, bytes)).await?;
     Ok((received, place))
 }
 
-/// Delays the answers of a key, or of a wallet that signed in, that repeats refused calls.
-pub(super) async fn slow_if_refused<T>(
-    gateway: &Gateway,
-    key: &Pubkey,
-    checked: Result<T, ApiError>,
-) -> Result<T, ApiError> {
-    slow_if_refused_as(1, gateway, key, checked).await
-}
-
-/// The same of a request that counts as so many short ones.
-pub(super) async fn slow_if_refused_as<T>(
-    calls: u32,
-    gateway: &Gateway,
-    key: &Pubkey,
-    checked: Result<T, ApiError>,
-) -> Result<T, ApiError> {
-    if checked.is_err() {
-        let refused = &gateway.engine.refused;
-        refused.count_as(key, calls);
-        tokio::time::sleep(refused.pause(key)).await;
-    }
-    checked
-}
-
-/// As how many short calls a request counts that is refused after its body was read. Without a length it counts as a long
-/// one.
-pub(super) fn calls_in(body: &axum::body::Body) -> u32 {
+/// As how many short calls a request counts if it is refused after its body. One without a length counts as a long one.
+pub(super) fn calls_in(body: &Body) -> u32 {
     let is_short =
         body.size_hint().exact().is_some_and(|bytes| usize::try_from(bytes).is_ok_and(|it| it <= SMALL_BODY_BYTES));
     if is_short { 1 } else { CALLS_IN_A_LONG_BODY }
 }
 
-/// What the refused calls of this call's payer are counted under.
-fn payer_of(call: &Call) -> &Pubkey {
-    call.session_key.as_ref().unwrap_or(&call.caller)
-}
-
-pub(super) fn refuse_query(head: &Parts) -> Result<(), ApiError> {
-    let Some(query) = head.uri.query().filter(|query| !query.is_empty()) else { return Ok(()) };
-    let query = shortened(query, 64);
-    Err(ApiError::invalid_request(format!("this endpoint takes no query parameters, not `{query}`")))
-}
-
-/// Reads the body of a call of this wallet. A long one has a place.
-pub(super) async fn read(
-    gateway: &Gateway,
-    wallet: &Pubkey,
-    head: &Parts,
-    body: axum::body::Body,
-) -> Result<(Bytes, Option<LargePlace>), ApiError> {
-    let mut reading = Reading::new(body, gateway.engine.config.limits.max_body_bytes)?;
-    let place = if reading.is_longer_than(SMALL_BODY_BYTES).await? {
-        let address = head.extensions.get::<Peer>().map(|Peer(address)| *address);
-        Some(gateway.engine.large.enter(wallet, address).await?)
-    } else {
-        None
-    };
-    Ok((reading.rest().await?, place))
-}
-
-/// The answer of an earlier call with the same idempotency key. `None`: it ended without an escrow and without cost, and the
-/// call is tried again.
+/// The answer of an earlier call with the same idempotency key. `None`: nothing was paid, and the call is tried again.
 async fn recall(gateway: &Gateway, execution: &Execution, body_hash: &[u8; 32]) -> Option<Result<Response, ApiError>> {
     let call = &execution.call;
     if call.body_hash != *body_hash {
@@ -324,41 +295,23 @@ async fn allow(gateway: &Gateway, wallet: &Pubkey, key: &Pubkey, agent: &Pubkey)
     Ok(terms)
 }
 
-/// Makes every other check that can refuse the call before money moves.
-async fn prepare(
+/// Checks the call against the agent's document, and takes the endpoint from it.
+pub(super) async fn check_by_document(
     gateway: &Gateway,
-    caller: &Caller,
-    agent: &Pubkey,
-    terms: &Terms,
-    mut received: ReceivedCall,
-    idempotency_key: Option<String>,
-) -> Result<Call, ApiError> {
-    let engine = &gateway.engine;
-    let document = engine.documents.get(agent, &terms.listing.metadata_hash).await?;
-    document.check(&mut received.request.parameters).await?;
+    call: &mut Call,
+    listing: &AgentListed,
+) -> Result<(), ApiError> {
+    let document = gateway.engine.documents.get(&call.agent, &listing.metadata_hash).await?;
+    document.check(&mut call.request.parameters).await?;
     document.check_reachable().await?;
-    let execution_id = request::execution_id(&caller.wallet, idempotency_key.as_deref());
-    Ok(Call {
-        record: engine.instructions.addresses.execution(&caller.wallet, execution_id.as_bytes()),
-        execution_id,
-        caller: caller.wallet,
-        agent: *agent,
-        session_key: Some(caller.session_key),
-        idempotency_key,
-        body_hash: received.body_hash,
-        is_async: received.is_async,
-        request: received.request,
-        request_hash: received.request_hash,
-        amount: terms.price,
-        timeout_seconds: terms.listing.timeout_seconds,
-        endpoint: document.endpoint.clone(),
-    })
+    call.endpoint.clone_from(&document.endpoint);
+    Ok(())
 }
 
 /// Admits and starts the call, or returns the answer of the earlier call with the same idempotency key.
 ///
-/// If the call lacks only money that other calls of its wallet have reserved, the chain is read again for a short
-/// time: money that was taken before the first read is counted twice.
+/// If the call lacks only money that other calls have reserved, the chain is read again for a short time: money that was
+/// taken before the first read is counted twice.
 async fn accept(
     gateway: &Gateway,
     caller: &Caller,
@@ -417,85 +370,46 @@ async fn attempt(
                 },
             },
         };
-        let session_key = opening.caller.session_key;
-        let stages = gateway.engine.start(lease, call, Some(opening));
-        keep_place(&gateway, session_key, place, stages.clone());
-        Ok(Attempt::Running(stages))
+        Ok(Attempt::Running(gateway.engine.start(lease, call, Some(opening), place)))
     });
     task.await.map_err(ApiError::internal)?
 }
 
-/// Keeps the place of a call until it ends. A call that came to nothing counts as refused for `key`.
-pub(super) fn keep_place(gateway: &Gateway, key: Pubkey, place: Arc<CallPlace>, mut watched: watch::Receiver<Stage>) {
-    let gateway = gateway.clone();
-    tokio::spawn(async move {
-        // After an error the task has ended, so the place is free.
-        let ended = watched.wait_for(|stage| matches!(stage, Stage::Ended(..))).await.map(|stage| stage.clone());
-        if let Ok(Stage::Ended(ended, _)) = ended
-            && came_to_nothing(&ended)
-        {
-            gateway.engine.refused.count(&key);
-        }
-        drop(place);
-    });
-}
-
-/// Answers an asynchronous call when its escrow is confirmed.
-async fn follow_to_opening(
+/// Answers a call when it has ended, and an asynchronous one when its escrow is confirmed.
+async fn follow(
     gateway: &Gateway,
     call: &Call,
     mut stages: watch::Receiver<Stage>,
     spent: &mut TimeSpent,
 ) -> Result<Response, ApiError> {
-    let stage = stages.wait_for(|stage| !matches!(stage, Stage::Opening)).await.map(|stage| stage.clone());
+    let has_an_answer = |stage: &Stage| match stage {
+        Stage::Opening => false,
+        Stage::Open(_) => call.is_async,
+        Stage::Ended(..) => true,
+    };
+    let stage = stages.wait_for(has_an_answer).await.map(|stage| stage.clone());
+    let Ok(Stage::Open(of_call) | Stage::Ended(_, of_call)) = stage else {
+        return Err(answer::interrupted(call.execution_id));
+    };
+    spent.add(of_call);
     match stage {
-        Ok(Stage::Ended(ended, of_call))
-            if matches!(*ended, Ended::NotOpened(_) | Ended::NeverOpened(_) | Ended::OpeningUnknown) =>
-        {
-            spent.add(of_call);
-            answer::ended(call, &ended, &gateway.engine.config.links)
-        }
-        Ok(Stage::Open(of_call) | Stage::Ended(_, of_call)) => {
-            spent.add(of_call);
-            Ok(answer::pending(call.execution_id))
-        }
-        Ok(Stage::Opening) | Err(_) => Err(answer::interrupted(call.execution_id)),
-    }
-}
-
-pub(super) async fn follow(
-    gateway: &Gateway,
-    call: &Call,
-    mut stages: watch::Receiver<Stage>,
-    spent: &mut TimeSpent,
-) -> Result<Response, ApiError> {
-    let stage = stages.wait_for(|stage| matches!(stage, Stage::Ended(..))).await.map(|stage| stage.clone());
-    match stage {
-        Ok(Stage::Ended(ended, of_call)) => {
-            spent.add(of_call);
-            if came_to_nothing(&ended) {
+        Ok(Stage::Ended(ended, _)) if !call.is_async || !ended.was_opened() => {
+            if ended.came_to_nothing() {
                 tokio::time::sleep(gateway.engine.refused.pause(payer_of(call))).await;
             }
             answer::ended(call, &ended, &gateway.engine.config.links)
         }
-        _ => Err(answer::interrupted(call.execution_id)),
+        _ => Ok(answer::pending(call.execution_id)),
     }
 }
 
-/// Returns whether the call counts as refused: it failed, or it was never opened for a reason of its own.
-const fn came_to_nothing(ended: &Ended) -> bool {
-    matches!(ended, Ended::Failed(_) | Ended::NeverOpened(_))
-}
-
-/// Formats the milliseconds of `gateway`, `creator` and `chain`; their sum is the time of the call.
-pub(super) fn server_timing(total: Duration, spent: TimeSpent) -> HeaderValue {
-    let gateway = total.saturating_sub(spent.chain).saturating_sub(spent.creator);
-    let ms = |duration: Duration| duration.as_secs_f64() * 1_000.0;
-    let text = format!(
-        "gateway;dur={:.3}, creator;dur={:.3}, chain;dur={:.3}",
-        ms(gateway),
-        ms(spent.creator),
-        ms(spent.chain)
-    );
-    HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static(""))
+/// Adds the milliseconds of `gateway`, `creator` and `chain`; their sum is the time of the call.
+pub(super) fn timed(answer: Result<Response, ApiError>, started: Instant, spent: TimeSpent) -> Response {
+    let mut response = answer.unwrap_or_else(IntoResponse::into_response);
+    let gateway = started.elapsed().saturating_sub(spent.chain).saturating_sub(spent.creator);
+    let [gateway, creator, chain] = [gateway, spent.creator, spent.chain].map(|time| time.as_secs_f64() * 1_000.0);
+    let text = format!("gateway;dur={gateway:.3}, creator;dur={creator:.3}, chain;dur={chain:.3}");
+    let value = HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static(""));
+    response.headers_mut().insert(HeaderName::from_static("server-timing"), value);
+    response
 }

@@ -7,8 +7,7 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
-use chrono::DateTime;
-use crtx_chain::token::TokenAccount;
+use chrono::{DateTime, Datelike, Utc};
 use crtx_http::{
     ApiError, ApiJson, ApiPath, ApiQuery, AuthState, ErrorBody, ErrorCode, FromQuery, QueryParams, SignedIn,
     strangers::CredentialName,
@@ -27,7 +26,7 @@ use solana_pubkey::Pubkey;
 use utoipa::{IntoParams, ToSchema};
 
 use super::sign_in::unstored;
-use crate::{gateway::Gateway, wall_clock::now_unix_s};
+use crate::{gateway::Gateway, terms::holding_and_approval};
 
 /// Largest body of these endpoints.
 const MAX_BODY_BYTES: usize = 4 * 1024;
@@ -181,20 +180,18 @@ impl KeyAnswer {
             per_call_cap_usdc: limits.and_then(|limits| limits.per_call_cap),
             total_cap_usdc: limits.and_then(|limits| limits.total_cap),
             spent_of_cap_usdc: limits.map(|limits| limits.spent),
-            left_usdc: state.left_of(limits),
-            expires_at: expires_at.filter(|time| *time <= LAST_TIME).map(Timestamp),
+            left_usdc: match state {
+                KeyState::Revoked | KeyState::Expired => Some(UsdcBase(0)),
+                _ => limits.and_then(GrantLimits::left),
+            },
+            // Times with five digits in the year are not ISO 8601's plain form.
+            expires_at: expires_at.filter(|time| time.year() < 10_000).map(Timestamp),
             allowed_agents: limits.map_or_else(Vec::new, |l| l.allowed_agents.iter().map(Pubkey::to_string).collect()),
             name: key.name,
             last_four: key.last_four,
         }
     }
 }
-
-/// A later end is none: times with five digits in the year are not ISO 8601's plain form.
-const LAST_TIME: DateTime<chrono::Utc> = match DateTime::from_timestamp(253_402_300_799, 0) {
-    Some(time) => time,
-    None => DateTime::UNIX_EPOCH,
-};
 
 impl KeyState {
     fn of(key: &ShownKey, now_unix_s: i64) -> Self {
@@ -206,14 +203,6 @@ impl KeyState {
             Some(limits) if limits.left() == Some(UsdcBase(0)) => Self::Exhausted,
             Some(_) if !key.proven => Self::Unregistered,
             Some(_) => Self::Active,
-        }
-    }
-
-    /// What a key in this state may still spend.
-    fn left_of(self, limits: Option<&GrantLimits>) -> Option<UsdcBase> {
-        match self {
-            Self::Revoked | Self::Expired => Some(UsdcBase(0)),
-            Self::Active | Self::Pending | Self::Unregistered | Self::Exhausted => limits.and_then(GrantLimits::left),
         }
     }
 }
@@ -246,9 +235,7 @@ pub async fn register(
 ) -> Result<Response, ApiError> {
     admit(&gateway, &owner)?;
     check_name(&body.name)?;
-    let session_public_key = body.session_public_key.parse::<Pubkey>();
-    let session_public_key =
-        session_public_key.map_err(|_| ApiError::invalid("session_public_key", "must be a public key in Base58"))?;
+    let session_public_key = public_key(&body.session_public_key, "must be a public key in Base58")?;
     if !is_last_four(&body.last_four) {
         return Err(ApiError::invalid("last_four", "must be the last four characters of the key's text"));
     }
@@ -285,7 +272,7 @@ pub async fn register(
     let mut key = shown(&gateway, &owner.wallet, &session_public_key).await?;
     // The mirror may not show the grant yet, or not its newest limits.
     key.limits = Some((&grant).into());
-    Ok((StatusCode::CREATED, unstored(KeyAnswer::new(&gateway, key, now_unix_s()))).into_response())
+    Ok((StatusCode::CREATED, unstored(KeyAnswer::new(&gateway, key, Utc::now().timestamp()))).into_response())
 }
 
 /// The keys of the wallet, and what they need of its token approval.
@@ -311,7 +298,7 @@ pub async fn list(
 ) -> Result<Response, ApiError> {
     admit(&gateway, &owner)?;
     let (limit, offset) = (query.limit.unwrap_or(100), query.offset.unwrap_or(0));
-    let (pool, now) = (gateway.pool(), now_unix_s());
+    let (pool, now) = (gateway.pool(), Utc::now().timestamp());
     let approval = approval(&gateway, &owner.wallet, now).await?;
     let total = api_keys::count(pool, &owner.wallet).await?;
     let keys = api_keys::page(pool, &owner.wallet, limit, offset).await?;
@@ -347,13 +334,13 @@ pub async fn rename(
     ApiJson(body): ApiJson<RenameKeyBody, MAX_BODY_BYTES>,
 ) -> Result<Response, ApiError> {
     admit(&gateway, &owner)?;
-    let session_public_key = in_path(&session_public_key)?;
+    let session_public_key = public_key(&session_public_key, IN_PATH)?;
     check_name(&body.name)?;
     if !api_keys::rename(gateway.pool(), &owner.wallet, &session_public_key, &body.name).await? {
         return Err(ApiError::new(ErrorCode::NotFound, "this wallet has no key with this session public key"));
     }
     let key = shown(&gateway, &owner.wallet, &session_public_key).await?;
-    Ok(unstored(KeyAnswer::new(&gateway, key, now_unix_s())))
+    Ok(unstored(KeyAnswer::new(&gateway, key, Utc::now().timestamp())))
 }
 
 /// Revokes a key permanently, at once in every process. The grant on chain stays: a wallet ends it with `revoke_spending`.
@@ -381,7 +368,7 @@ pub async fn revoke(
     ApiQuery(()): ApiQuery<()>,
 ) -> Result<StatusCode, ApiError> {
     admit(&gateway, &owner)?;
-    let session_public_key = in_path(&session_public_key)?;
+    let session_public_key = public_key(&session_public_key, IN_PATH)?;
     let pool = gateway.pool();
     if !api_keys::revoke(pool, &owner.wallet, &session_public_key).await? {
         let address = gateway.engine.config.addresses.grant(&owner.wallet, &session_public_key);
@@ -404,8 +391,9 @@ fn check_name(name: &str) -> Result<(), ApiError> {
     if is_name(name) { Ok(()) } else { Err(ApiError::invalid("name", expected)) }
 }
 
-fn in_path(session_public_key: &str) -> Result<Pubkey, ApiError> {
-    let expected = "in the path must be a public key in Base58";
+const IN_PATH: &str = "in the path must be a public key in Base58";
+
+fn public_key(session_public_key: &str, expected: &str) -> Result<Pubkey, ApiError> {
     session_public_key.parse().map_err(|_| ApiError::invalid("session_public_key", expected))
 }
 
@@ -419,7 +407,7 @@ fn no_grant() -> ApiError {
 }
 
 async fn grant_on_chain(gateway: &Gateway, address: &Pubkey) -> Result<Option<SpendingGrant>, ApiError> {
-    let account = gateway.engine.chain.account(address).await.map_err(ApiError::unavailable)?.value;
+    let [account] = gateway.engine.read([*address]).await.map_err(ApiError::unavailable)?;
     Ok(gateway.engine.decode(account.as_ref()))
 }
 
@@ -430,16 +418,14 @@ async fn shown(gateway: &Gateway, wallet: &Pubkey, session_public_key: &Pubkey) 
 
 async fn approval(gateway: &Gateway, wallet: &Pubkey, now_unix_s: i64) -> Result<ApprovalAnswer, ApiError> {
     let instructions = &gateway.engine.instructions;
-    let account = gateway.engine.chain.account(&instructions.usdc_of(wallet)).await.map_err(ApiError::unavailable)?;
-    let usdc = account.value.and_then(|account| TokenAccount::decode(&account).ok()).filter(|a| a.owner == *wallet);
+    let [account] = gateway.engine.read([instructions.usdc_of(wallet)]).await.map_err(ApiError::unavailable)?;
     let spender = instructions.addresses.spender(wallet);
-    let approved = usdc.and_then(|usdc| usdc.delegate).filter(|(delegate, _)| *delegate == spender);
-    let approved_usdc = UsdcBase(approved.map_or(0, |(_, amount)| amount));
+    let (holding_usdc, approved_usdc, _) = holding_and_approval(account.as_ref(), wallet, &spender);
     let needed_usdc = api_keys::needed(gateway.pool(), wallet, now_unix_s).await?;
     Ok(ApprovalAnswer {
         approved_usdc,
         needed_usdc,
-        holding_usdc: UsdcBase(usdc.map_or(0, |usdc| usdc.amount)),
+        holding_usdc,
         short_usdc: needed_usdc.map(|needed| UsdcBase(needed.0.saturating_sub(approved_usdc.0))),
     })
 }

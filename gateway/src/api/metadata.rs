@@ -5,7 +5,7 @@ use axum::{
     extract::{Request, State},
     http::StatusCode,
 };
-use crtx_http::{ApiError, ErrorBody, Peer, SignedIn, extract::check_content_type};
+use crtx_http::{ApiError, ApiQuery, ErrorBody, Peer, SignedIn, extract::check_content_type};
 use crtx_protocol::{metadata, result_hash::ResultHash};
 
 use serde_json::Value;
@@ -14,7 +14,7 @@ use utoipa::{
     openapi::schema::{Array, ArrayBuilder, ObjectBuilder, Type},
 };
 
-use super::{content::StoredContent, execute::refuse_query};
+use super::content::StoredContent;
 use crate::{gateway::Gateway, held_content};
 
 /// The metadata document of a listing. Other members are allowed and ignored.
@@ -74,22 +74,23 @@ pub async fn create_metadata(
     State(gateway): State<Gateway>,
     signed_in: SignedIn,
     peer: Option<Extension<Peer>>,
+    ApiQuery(()): ApiQuery<()>,
     request: Request,
 ) -> Result<(StatusCode, Json<StoredContent>), ApiError> {
     let (head, body) = request.into_parts();
-    refuse_query(&head)?;
     check_content_type(&head.headers)?;
     let engine = &gateway.engine;
     let client = peer.map(|Extension(Peer(address))| address);
     engine.examinations.admit(signed_in.wallet, client)?;
     let document = crtx_http::body::read(body, metadata::MAX_BYTES).await?;
-    let turn = engine.examinations.begin(signed_in.wallet, client)?;
+    let turn = engine.examinations.begin(signed_in.wallet, client).await?;
     let problems = engine.documents.problems(document.clone(), turn).await?;
     if !problems.is_empty() {
         return Err(ApiError::invalid_request(problems.join("\n")));
     }
     let hash = ResultHash::of(&document);
     let size = document.len();
+    held_content::allow(engine, &signed_in.wallet)?;
     held_content::hold(engine, &signed_in.wallet, &[document], None).await?;
     Ok((StatusCode::CREATED, Json(StoredContent::new(&hash, size, false))))
 }

@@ -15,9 +15,7 @@ use axum::Router;
 use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-pub use answer::{ExecuteAnswer, StatusAnswer};
-pub use content::{MAX_PIECE_BYTES, StoredContent};
-pub use evidence::{EvidenceFile, StoredEvidence};
+pub use content::MAX_PIECE_BYTES;
 
 use crate::gateway::Gateway;
 
@@ -41,8 +39,7 @@ fn routes() -> OpenApiRouter<Gateway> {
         .routes(routes!(keys::rename, keys::revoke))
 }
 
-/// The gateway's endpoints. Has no fallback, so that it can be merged with other routers; pass the result
-/// through [`crtx_http::finish`].
+/// The gateway's endpoints, without a fallback: others are merged with them, and [`crtx_http::finish`] adds it.
 pub fn router(gateway: Gateway) -> Router {
     routes().split_for_parts().0.with_state(gateway)
 }

@@ -15,7 +15,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::sign_in::{SessionKindName, cookie, unstored};
+use super::sign_in::{cookie, unstored};
 use crate::gateway::Gateway;
 
 /// Stands for the session of the request, in place of its id.
@@ -25,7 +25,7 @@ const CURRENT: &str = "current";
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SessionAnswer {
     session_id: Uuid,
-    kind: SessionKindName,
+    kind: SessionKind,
     created_at: Timestamp,
     /// Correct to ten seconds. null before the first use.
     #[schema(required)]
@@ -57,7 +57,7 @@ impl SessionAnswer {
     fn new(row: SessionRow, current: &SignedIn) -> Self {
         Self {
             session_id: row.session_id,
-            kind: row.kind.into(),
+            kind: row.kind,
             created_at: Timestamp(row.created_at),
             last_used_at: row.last_used_at.map(Timestamp),
             expires_at: Timestamp(row.expires_at),

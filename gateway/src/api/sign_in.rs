@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 use crate::{
     gateway::Gateway,
-    sign_in::{MAX_BODY_BYTES, Proven, SignIn},
+    sign_in::{MAX_BODY_BYTES, SignIn},
 };
 
 /// How long a session holds, used or not.
@@ -72,33 +72,7 @@ pub struct SignInBody {
     message: String,
     /// The wallet's signature over it: `ed25519:` and the base58 form of 64 bytes.
     signature: String,
-    session: SessionKindName,
-}
-
-/// How the session's token is sent: in the header `Authorization`, or in a cookie.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum SessionKindName {
-    Bearer,
-    Cookie,
-}
-
-impl From<SessionKindName> for SessionKind {
-    fn from(kind: SessionKindName) -> Self {
-        match kind {
-            SessionKindName::Bearer => Self::Bearer,
-            SessionKindName::Cookie => Self::Cookie,
-        }
-    }
-}
-
-impl From<SessionKind> for SessionKindName {
-    fn from(kind: SessionKind) -> Self {
-        match kind {
-            SessionKind::Bearer => Self::Bearer,
-            SessionKind::Cookie => Self::Cookie,
-        }
-    }
+    session: SessionKind,
 }
 
 /// A new session.
@@ -186,14 +160,13 @@ pub async fn sign_in(
 ) -> Result<Response, ApiError> {
     let sign_in = &gateway.engine.sign_in;
     sign_in.admit(peer.map(|Extension(Peer(address))| address), SignIn::named_in(&body.message))?;
-    let kind = SessionKind::from(body.session);
+    let kind = body.session;
     if kind == SessionKind::Cookie {
         check_page(&headers, gateway.site())?;
     }
-    let proven = sign_in.check(&body.message, &body.signature, Utc::now())?;
-    sign_in.admit_session(proven.wallet)?;
+    let (wallet, challenge) = sign_in.check(&body.message, &body.signature, Utc::now())?;
+    sign_in.admit_session(wallet)?;
     let token = SessionToken::generate().map_err(ApiError::internal)?;
-    let Proven { wallet, challenge } = proven;
     let new = NewSession { token_hash: token.hash(), wallet, kind, lifetime: SESSION_LIFETIME, challenge };
     let session = sessions::open(gateway.pool(), &new).await?;
     let session = session.ok_or_else(|| ApiError::unauthorized("`message` has been used; ask for a new challenge"))?;

@@ -91,8 +91,7 @@ impl Body {
     }
 }
 
-/// Opens an unnamed file. If the folder is not writable, the system's folder is used, so that no creator's work is
-/// lost.
+/// Opens an unnamed file: in the system's folder if this one is not writable, so that no creator's work is lost.
 fn in_a_file(folder: &Path) -> io::Result<File> {
     tempfile::tempfile_in(folder).or_else(|error| {
         tracing::warn!(%error, folder = %folder.display(), "long answers are stored in the system's temporary folder");

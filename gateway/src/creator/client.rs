@@ -14,16 +14,16 @@ use crtx_protocol::{
     creator_request::{ACCEPT, ACCEPT_ENCODING, CreatorRequest},
 };
 use crtx_store::executions::{Call, Delivered};
-use reqwest::{Client, Response, StatusCode, header};
+use reqwest::{Client, Response, header};
 use uuid::Uuid;
 
 use super::{CreatorError, body::Intake, patience::within};
+use crate::error::GatewayError;
 
 /// Answers that are parsed at the same time. Each takes a few times its length in memory.
 const READING: OffloadConfig = OffloadConfig { threads: 2, places: 1_024, stack_bytes: 4 * 1024 * 1024 };
 
-/// The HTTP client's own limit for a request. Each call has a shorter limit, which counts only the time in which this
-/// process runs.
+/// The HTTP client's own limit. Each call has a shorter one, which counts only time in which this process runs.
 const UNREACHED: Duration = Duration::from_secs(7 * 24 * 3_600);
 
 /// Calls creators' services. Cheap to clone.
@@ -33,15 +33,6 @@ pub struct Creators {
     http: Client,
     intake: Intake,
     reading: Offload,
-}
-
-/// Why calls cannot be made.
-#[derive(Debug, thiserror::Error)]
-pub enum CreatorsError {
-    #[error("no HTTP client for creators' services: {0}")]
-    Client(#[from] reqwest::Error),
-    #[error("no threads to read creators' answers: {0}")]
-    Threads(#[from] std::io::Error),
 }
 
 /// An answer that was read but not verified yet.
@@ -70,7 +61,7 @@ impl Answered {
 
 impl Creators {
     /// `outbound` decides which addresses may be called. Long answers are stored in files in `folder`.
-    pub fn new(outbound: Outbound, folder: PathBuf) -> Result<Self, CreatorsError> {
+    pub fn new(outbound: Outbound, folder: PathBuf) -> Result<Self, GatewayError> {
         let http = outbound.client(UNREACHED)?;
         Ok(Self { outbound, http, intake: Intake::new(folder), reading: Offload::start("answers", READING)? })
     }
@@ -94,10 +85,10 @@ impl Creators {
         // A service may report a failure with an error status. Any other answer needs a success status.
         let reported = matches!(&content, Ok(answer) if answer.reports_failure());
         if status.is_success() || reported {
-            Ok(Answered { answer: content?, elapsed })
-        } else {
-            Err(bad_status(status))
+            return Ok(Answered { answer: content?, elapsed });
         }
+        let hint = if status.is_redirection() { " (redirects are not followed)" } else { "" };
+        Err(CreatorError::Invalid(format!("it has HTTP status {}{hint}", status.as_u16())))
     }
 
     async fn post(&self, call: &Call) -> Result<Response, CreatorError> {
@@ -133,11 +124,6 @@ fn refuse_encoded(response: &Response) -> Result<(), CreatorError> {
     } else {
         Err(CreatorError::Invalid("it has a content-encoding; answers must be plain".to_owned()))
     }
-}
-
-fn bad_status(status: StatusCode) -> CreatorError {
-    let hint = if status.is_redirection() { " (redirects are not followed)" } else { "" };
-    CreatorError::Invalid(format!("it has HTTP status {}{hint}", status.as_u16()))
 }
 
 #[cfg(test)]

@@ -1,5 +1,4 @@
-//! Calls a creator's service and verifies its answer (`docs/specification.md`, "Creator service protocol"). Each
-//! error says what is wrong with the answer, so that the caller can act on it.
+//! Calls a creator's service and verifies its answer (`docs/specification.md`, "Creator service protocol").
 
 mod body;
 mod client;
@@ -12,7 +11,7 @@ use crtx_store::executions::Failure;
 
 use crate::engine::failure;
 
-pub use self::client::{Creators, CreatorsError};
+pub use self::client::Creators;
 
 /// What a creator may report is what the program stores.
 const _: () = assert!(crtx_protocol::creator_answer::MAX_TOKENS_USED == agent_marketplace::state::MAX_TOKENS_USED);
@@ -48,6 +47,11 @@ impl From<AnswerError> for CreatorError {
 }
 
 impl CreatorError {
+    /// Whether the agent's service answered.
+    pub const fn is_answer(&self) -> bool {
+        matches!(self, Self::Reported(_) | Self::Invalid(_) | Self::AnswerTooLarge)
+    }
+
     /// The reason that the program gets. Only what the agent did counts as its failure: a call that was not sent, and
     /// an answer that this service could not keep, are not.
     pub const fn reason(&self) -> FailureReason {

@@ -43,15 +43,14 @@ impl Engine {
         work.state = State::Running;
         match self.ask_and_check(work, patience).await? {
             Ok(delivered) => self.keep_result(work, delivered).await?,
-            // With less than the promised time, a late answer is not the creator's failure.
-            Err(error) if patience < promised => self.give_up(work, after_interruption(&error)).await?,
+            // After an interruption less than the promised time is left: then only an answer is the creator's failure.
+            Err(error) if patience < promised && !error.is_answer() => self.give_up(work, interrupted()).await?,
             Err(error) => self.give_up(work, error.failure()).await?,
         }
         Ok(None)
     }
 
-    /// Calls the creator and reads the record at the same time, because the record says who has to sign the answer,
-    /// and for what.
+    /// Calls the creator and reads the record at the same time: the record says who has to sign the answer, for what.
     async fn ask_and_check(
         &self,
         work: &mut Work,
@@ -108,9 +107,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Writes a stored result to the content store while the settlement is in progress. Completion waits for it. The
-    /// content store may be slow or fail, but the row keeps the result, serves it, and it is written again when the
-    /// store works.
+    /// Writes a stored result to the content store while the settlement is in progress. If that fails, the row serves the
+    /// result until a worker has written it.
     pub(super) fn write_content(&self, result: String) -> JoinHandle<bool> {
         let content = self.content.clone();
         tokio::spawn(async move { content.try_put(result).await })
@@ -132,21 +130,8 @@ impl Engine {
     }
 }
 
-/// The time left for an interrupted call. The creator may still have its full time, because the deadline of a record is
-/// later than the time-out.
+/// The time left for an interrupted call. It can be the creator's full time: the deadline is later than the time-out.
 fn time_left(view: &ChainView) -> Result<Duration, EngineError> {
     let left = view.terms()?.deadline_unix_s.saturating_sub(view.now_unix_s).saturating_sub(SETTLE_MARGIN_S);
     Ok(Duration::from_secs(u64::try_from(left).unwrap_or(0)))
-}
-
-/// The failure of a call when the creator had less than its promised time, or answered a process that died.
-fn after_interruption(error: &CreatorError) -> Failure {
-    match error {
-        CreatorError::Reported(_) | CreatorError::Invalid(_) | CreatorError::AnswerTooLarge => error.failure(),
-        CreatorError::Timeout(_)
-        | CreatorError::NotCallable(_)
-        | CreatorError::Unreachable
-        | CreatorError::Dropped
-        | CreatorError::NotKept => interrupted(),
-    }
 }

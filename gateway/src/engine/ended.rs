@@ -6,15 +6,17 @@ use agent_marketplace::state::FailureReason;
 use crtx_chain::{ChainError, SignError};
 use crtx_content::ContentError;
 use crtx_http::{ApiError, ErrorCode};
+use crtx_protocol::usdc::UsdcBase;
 use crtx_store::{
     StoreError,
-    executions::{Charged, Delivered, ExecutionsError, Failure, SettledElsewhere},
+    executions::{Charged, Delivered, Execution, ExecutionsError, Failure, SettledElsewhere, State},
 };
 
 use super::work::TimeSpent;
 
-/// How this worker's part in an execution ended.
-#[derive(Clone, Debug, PartialEq)]
+/// How this worker's part in an execution ended. The log has the names.
+#[derive(Clone, Debug, PartialEq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub(crate) enum Ended {
     Completed(Box<Delivered>, Charged),
     /// The creator or the caller settled it on chain, with a result that this gateway does not have.
@@ -37,17 +39,31 @@ pub(crate) enum Ended {
 pub(super) type Step = Result<Option<Ended>, EngineError>;
 
 impl Ended {
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::Completed(..) => "completed",
-            Self::SettledElsewhere(_) => "settled elsewhere",
-            Self::Failed(_) => "refunded",
-            Self::NotOpened(_) => "not opened",
-            Self::NeverOpened(_) => "refused before it was opened",
-            Self::OpeningUnknown => "opening unknown",
-            Self::StillSettling => "still settling",
-            Self::RefundPending(_) => "refund pending",
+    /// How a stored execution ended. `None`: it is not finished.
+    pub fn of(execution: &Execution) -> Option<Self> {
+        let (nothing, amount) = (UsdcBase(0), execution.call.amount);
+        let reserved = Charged { amount, creator_amount: nothing, platform_amount: nothing };
+        let charged = execution.charged.unwrap_or(reserved);
+        match (execution.state, &execution.delivered, &execution.failure) {
+            (State::Completed, Some(delivered), _) => Some(Self::Completed(Box::new(delivered.clone()), charged)),
+            (State::Completed, None, _) => {
+                let (result_hash, reported) = (execution.result_hash?, execution.reported?);
+                Some(Self::SettledElsewhere(SettledElsewhere { charged, result_hash, reported }))
+            }
+            (State::Failed, _, Some(failure)) if execution.opened_at.is_some() => Some(Self::Failed(failure.clone())),
+            (State::Failed, _, Some(failure)) => Some(Self::NotOpened(failure.clone())),
+            _ => None,
         }
+    }
+
+    /// Whether there was an escrow.
+    pub const fn was_opened(&self) -> bool {
+        !matches!(self, Self::NotOpened(_) | Self::NeverOpened(_) | Self::OpeningUnknown)
+    }
+
+    /// Whether the call counts as refused: it failed, or it was never opened for a reason of its own.
+    pub const fn came_to_nothing(&self) -> bool {
+        matches!(self, Self::Failed(_) | Self::NeverOpened(_))
     }
 }
 
@@ -63,8 +79,8 @@ pub(crate) enum Stage {
 /// Why a worker stops before an execution ends. The execution is resumed later.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EngineError {
-    #[error("another worker has taken over")]
-    LeaseLost,
+    #[error(transparent)]
+    Step(#[from] ExecutionsError),
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -79,15 +95,6 @@ pub(crate) enum EngineError {
     Incomplete(&'static str),
 }
 
-impl From<ExecutionsError> for EngineError {
-    fn from(error: ExecutionsError) -> Self {
-        match error {
-            ExecutionsError::LeaseLost => Self::LeaseLost,
-            ExecutionsError::Store(error) => Self::Store(error),
-        }
-    }
-}
-
 /// A failure as it is stored. The answer to the caller adds the state of the escrow. `reason`: what the program gets.
 pub(crate) fn failure(code: ErrorCode, reason: Option<FailureReason>, message: impl Into<String>) -> Failure {
     Failure {
@@ -98,13 +105,7 @@ pub(crate) fn failure(code: ErrorCode, reason: Option<FailureReason>, message: i
     }
 }
 
-/// The result was valid, but could not be settled. The agent did its part, so this is not its failure.
-pub(super) fn not_settled(problem: &str) -> Failure {
-    failure(ErrorCode::ExecutionFailed, Some(FailureReason::Interrupted), problem)
-}
-
-/// This service was interrupted before it asked the agent or while the agent worked. This is not the agent's failure
-/// and does not count as one.
+/// This service was interrupted before it asked the agent or while the agent worked: no failure of the agent.
 pub(crate) fn interrupted() -> Failure {
     let problem =
         "the service was interrupted while the agent worked, and the time that is left is too short to ask again";

@@ -3,6 +3,7 @@
 //! gateway was in another step.
 
 use agent_marketplace::state::ExecutionStatus;
+use crtx_chain::Execution;
 use crtx_store::executions::{Landing, Reported, State};
 
 use super::{
@@ -29,8 +30,7 @@ impl Engine {
         Ok(true)
     }
 
-    /// The record is refunded. A reason that is already stored stays, because it is why this gateway wanted the
-    /// refund.
+    /// The record is refunded. A stored reason stays, because it is why this gateway wanted the refund.
     async fn follow_refund(&self, work: &mut Work) -> Result<(), EngineError> {
         if work.failure.is_none() {
             self.give_up(work, refunded_elsewhere()).await?;
@@ -59,14 +59,15 @@ impl Engine {
         self.completed(work, landing).await
     }
 
-    /// Takes the execution time from the settled record, because the program limits it to what passed on chain. A time
-    /// that is never limited is not read. The settlement does not depend on this: without an answer of the chain the
-    /// measured time stays.
+    /// Takes the execution time from the settled record, because the program limits it to what passed on chain. Without an
+    /// answer of the chain the measured time stays.
     async fn take_recorded_time(&self, work: &mut Work) -> Result<(), EngineError> {
         if work.delivered()?.execution_time_ms <= NEVER_LIMITED_MS {
             return Ok(());
         }
-        match work.hold.unless_lost(self.view_of_settled(&work.call)).await? {
+        let is_settled = |record: &Execution| record.settled_by().is_some();
+        let seen = self.view_with(&work.call, "the record in its settled state", is_settled);
+        match work.hold.unless_lost(seen).await?.and_then(|view| view.record().copied()) {
             Ok(record) => {
                 let recorded = view::reported(&record).execution_time_ms;
                 work.delivered.iter_mut().for_each(|delivered| delivered.execution_time_ms = recorded);

@@ -15,14 +15,10 @@ mod transactions;
 mod view;
 mod work;
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use crtx_chain::{ChainClient, FetchedAccount, Instructions, Layout};
-use crtx_content::{ContentLocation, ContentStore};
+use crtx_content::ContentStore;
 use crtx_http::{
     Credentials,
     allowance::{Allowances, Rate},
@@ -39,16 +35,17 @@ pub(crate) use self::{
     ended::{Ended, EngineError, Stage, failure, interrupted, refunded_elsewhere},
     opening::ToOpen,
     refund::reported_reason,
+    run::payer_of,
     transactions::backoff,
+    view::time_of,
     work::TimeSpent,
 };
 use crate::{
     admission::{
         fee_payer::FeePayerWatch,
         gate::Gate,
-        large::LargeRequests,
         refused::RefusedCalls,
-        uploads::{self, Uploads},
+        turns::{LARGE_REQUESTS, Turns},
     },
     agent_tests::AgentTests,
     agents::AgentDocuments,
@@ -65,8 +62,10 @@ const KEY_REQUESTS: Rate =
 
 const KNOWN_WALLETS: u64 = 10_000;
 
-/// Token accounts that this process creates for refunds to wallets that have closed theirs. Strangers decide how many
-/// there are, and keep the rent.
+/// How often a wallet hands content in to this process.
+const UPLOADS: Rate = Rate { policy: "content-per-wallet", burst: 100, quota: 600, window: Duration::from_secs(60) };
+
+/// Token accounts that refunds create for wallets that closed theirs. Strangers decide how many, and keep the rent.
 const CREATED_ACCOUNTS: Rate =
     Rate { policy: "created-accounts", burst: 20, quota: 50, window: Duration::from_secs(86_400) };
 
@@ -87,28 +86,29 @@ pub(crate) struct Engine {
     pub examinations: Examinations,
     /// Requests of each wallet about its API keys.
     pub key_requests: Allowances<Pubkey>,
-    /// Token accounts that refunds create.
     pub created_accounts: Allowances<()>,
     /// Handing content in: one at a time. All of them wait for one lock, each with a connection that calls need.
     pub holding: Semaphore,
     /// Limits the calls that this process works on.
     pub gate: Gate,
     /// Limits the long requests that arrive.
-    pub large: LargeRequests,
+    pub large: Turns,
     pub refused: RefusedCalls,
-    pub uploads: Uploads,
+    /// Pieces of content that each wallet hands in. How much it holds is limited in the database.
+    pub uploads: Allowances<Pubkey>,
     pub fee_payer: FeePayerWatch,
     /// Calls in progress in this process. Shutdown waits for them.
     pub tasks: TaskTracker,
 }
 
 impl Engine {
-    /// Creates an engine without connecting to anything. `money` is the pool for calls. Mirror rows are written
-    /// through `mirror`, so that calls do not wait for them.
+    /// Creates an engine without connecting to anything. `money` is the pool for calls.
     pub fn new(config: GatewayConfig, money: PgPool) -> Result<Self, GatewayError> {
         let executions = Executions::new(money, config.limits.lease);
         let chain = ChainClient::of_urls(&config.rpc_urls, config.limits.rpc_timeout);
         let outbound = Outbound::new(config.outbound);
+        // On the disk of the content store, because the system's temporary folder may be in memory.
+        let long_answers = config.content.folder().map_or_else(std::env::temp_dir, Path::to_path_buf);
         Ok(Self {
             key_requests: Allowances::new(KEY_REQUESTS),
             created_accounts: Allowances::new(CREATED_ACCOUNTS),
@@ -116,17 +116,17 @@ impl Engine {
             chain,
             instructions: Instructions::new(config.addresses, config.usdc_mint),
             content: ContentStore::create(&config.content)?,
-            creators: Creators::new(outbound.clone(), folder_of_long_answers(&config.content))?,
+            creators: Creators::new(outbound.clone(), long_answers)?,
             documents: AgentDocuments::new(executions.clone(), outbound.clone())?,
             agent_tests: AgentTests::new(outbound),
-            examinations: Examinations::default(),
+            examinations: Examinations::new(),
             credentials: Credentials::new(executions.pool().clone(), Arc::default()),
             wallets: Cache::new(KNOWN_WALLETS),
             sign_in: SignIn::new(&config.keypair, config.links.site().clone(), config.cluster),
             gate: Gate::new(&config.limits),
-            large: LargeRequests::default(),
+            large: Turns::new(LARGE_REQUESTS),
             refused: RefusedCalls::new(config.limits.refused_calls_per_second),
-            uploads: uploads::allowed(),
+            uploads: Allowances::new(UPLOADS),
             fee_payer: FeePayerWatch::new(&config.limits),
             tasks: TaskTracker::new(),
             executions,
@@ -141,7 +141,16 @@ impl Engine {
     }
 }
 
-/// The folder is on the disk of the content store, because the system's temporary folder may be in memory.
-fn folder_of_long_answers(content: &ContentLocation) -> PathBuf {
-    content.folder().map_or_else(std::env::temp_dir, Path::to_path_buf)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wallet_has_a_burst_of_its_own_and_then_waits() {
+        let uploads = Allowances::new(UPLOADS);
+        let wallet = Pubkey::new_from_array([1; 32]);
+        let taken = (0..200).filter(|_| uploads.take(wallet, "pieces").is_ok()).count();
+        assert!((100..200).contains(&taken), "{taken}");
+        assert_eq!(uploads.take(Pubkey::new_from_array([2; 32]), "pieces"), Ok(()));
+    }
 }

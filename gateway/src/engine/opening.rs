@@ -73,7 +73,7 @@ impl Engine {
             return self.refused_by_simulation(work, &caller, &refused).await;
         }
         self.executions.signed(work.lease, TransactionKind::Open, &stored(&transaction)).await?;
-        match self.send_unnoted(work, &transaction, self.config.limits.open_patience).await? {
+        match self.send(work, &transaction, self.config.limits.open_patience).await? {
             Outcome::Confirmed { slot } => {
                 self.executions.opened_and_dispatching(work.lease, &landing(&transaction, slot)).await?;
                 (work.state, work.fresh) = (State::Running, true);

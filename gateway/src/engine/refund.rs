@@ -33,14 +33,6 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(600);
 /// Creating the associated account uses part of these units.
 const RECREATE_UNITS: u32 = 40_000;
 
-/// The account that receives a refund.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum RefundAccount {
-    Existing(Pubkey),
-    /// Neither account can be used. The associated one is created first.
-    Recreated(Pubkey),
-}
-
 impl Engine {
     /// Refunds the whole escrow.
     pub(super) async fn refund(&self, work: &mut Work) -> Step {
@@ -66,8 +58,12 @@ impl Engine {
             self.note(&transaction.signature.to_string(), &refusal).await?;
             return self.leave_refund(work, pause_after(rejections)).await;
         }
-        match self.send(work, &transaction, self.config.limits.refund_patience).await? {
-            Outcome::Confirmed { .. } => self.refunded(work).await.map(|()| None),
+        let outcome = self.send(work, &transaction, self.config.limits.refund_patience).await?;
+        match outcome {
+            Outcome::Confirmed { .. } => {
+                self.note(&transaction.signature.to_string(), &outcome).await?;
+                self.refunded(work).await.map(|()| None)
+            }
             Outcome::Expired => Ok(None),
             Outcome::Rejected { .. } => self.leave_refund(work, pause_after(rejections)).await,
             Outcome::Unknown => self.leave_refund(work, RESUME_AFTER).await,
@@ -96,37 +92,34 @@ impl Engine {
     ) -> Result<(Vec<Instruction>, Refund), EngineError> {
         let terms = record.terms.ok_or(EngineError::Missing("the terms of an open record"))?;
         let wallet = &record.caller;
-        let (preparation, refund_token) = match self.refund_account(wallet, &terms.paid_from, rejections).await {
-            RefundAccount::Existing(address) => (self.budget(SETTLE_UNITS), address),
-            RefundAccount::Recreated(address) => {
-                let mut instructions = self.budget(SETTLE_UNITS.saturating_add(RECREATE_UNITS));
-                let (payer, mint) = (self.config.keypair.pubkey(), self.instructions.usdc_mint);
-                instructions.push(token::create_associated_token_account(&payer, wallet, &mint));
-                (instructions, address)
-            }
-        };
+        let (refund_token, is_new) = self.refund_account(wallet, &terms.paid_from, rejections).await;
+        let mut preparation = self.budget(SETTLE_UNITS.saturating_add(if is_new { RECREATE_UNITS } else { 0 }));
+        if is_new {
+            let (payer, mint) = (self.config.keypair.pubkey(), self.instructions.usdc_mint);
+            preparation.push(token::create_associated_token_account(&payer, wallet, &mint));
+        }
         let (agent, rent_payer, grant) = (record.agent, record.rent_payer, record.grant());
         Ok((preparation, Refund { agent, record: *address, rent_payer, grant, refund_token }))
     }
 
-    /// Returns the account for a refund. The accounts are read only after the chain has refused the one that paid.
-    async fn refund_account(&self, wallet: &Pubkey, paid_from: &Pubkey, rejections: u32) -> RefundAccount {
+    /// Returns the account for a refund, and whether it is the associated one that must be created first. The accounts
+    /// are read only after the chain has refused the one that paid.
+    async fn refund_account(&self, wallet: &Pubkey, paid_from: &Pubkey, rejections: u32) -> (Pubkey, bool) {
         if rejections == 0 {
-            return RefundAccount::Existing(*paid_from);
+            return (*paid_from, false);
         }
         let usual = self.instructions.usdc_of(wallet);
         let candidates = [*paid_from, usual];
-        let read = match self.chain.accounts(&candidates).await {
-            Ok(read) => read.value,
+        let read = match self.read(candidates).await {
+            Ok(read) => read,
             Err(error) => {
                 tracing::warn!(%wallet, %error, "the wallet's accounts could not be read; using the one that paid");
-                return RefundAccount::Existing(*paid_from);
+                return (*paid_from, false);
             }
         };
-        let exists = read.get(1).is_some_and(Option::is_some);
+        let exists = matches!(read, [_, Some(_)]);
         let usable = candidates.into_iter().zip(read).find(|(_, account)| {
-            let account = account.as_ref().and_then(|account| TokenAccount::decode(account).ok());
-            account.is_some_and(|account| {
+            account.as_ref().and_then(|account| TokenAccount::decode(account).ok()).is_some_and(|account| {
                 account.owner == *wallet && account.mint == self.instructions.usdc_mint && !account.frozen
             })
         });
@@ -137,12 +130,8 @@ impl Engine {
 
 /// Without an account that can receive money and without a new one, the refund is refused before it costs a fee, and
 /// tried again later: the wallet can have an account again by then.
-fn chosen(usable: Option<Pubkey>, usual: Pubkey, may_create: impl FnOnce() -> bool) -> RefundAccount {
-    match usable {
-        Some(address) => RefundAccount::Existing(address),
-        None if may_create() => RefundAccount::Recreated(usual),
-        None => RefundAccount::Existing(usual),
-    }
+fn chosen(usable: Option<Pubkey>, usual: Pubkey, may_create: impl FnOnce() -> bool) -> (Pubkey, bool) {
+    usable.map_or_else(|| (usual, may_create()), |address| (address, false))
 }
 
 /// The reason that the program gets for a stored failure. Without a reason that names the agent, the agent did not fail.
@@ -169,10 +158,10 @@ mod tests {
         let (usual, other) = (Pubkey::new_from_array([1; 32]), Pubkey::new_from_array([2; 32]));
         let created = Allowances::new(CREATED_ACCOUNTS);
         let may_create = || created.take((), "accounts").is_ok();
-        assert_eq!(chosen(Some(other), usual, || panic!("there is one")), RefundAccount::Existing(other));
+        assert_eq!(chosen(Some(other), usual, || panic!("there is one")), (other, false));
         let refunds = (0..1_000).map(|_| chosen(None, usual, may_create));
-        let recreated = refunds.filter(|account| *account == RefundAccount::Recreated(usual)).count();
+        let recreated = refunds.filter(|account| *account == (usual, true)).count();
         assert!((1..=21).contains(&recreated), "{recreated}");
-        assert_eq!(chosen(None, usual, may_create), RefundAccount::Existing(usual));
+        assert_eq!(chosen(None, usual, may_create), (usual, false));
     }
 }

@@ -7,7 +7,8 @@
 use std::{sync::Arc, time::Duration};
 
 use crtx_http::{ApiError, ErrorCode};
-use crtx_store::executions::{Call, Lease, State};
+use crtx_store::executions::{Call, ExecutionsError, Lease, State};
+use solana_pubkey::Pubkey;
 use tokio::sync::watch;
 use tracing::Instrument;
 
@@ -17,14 +18,26 @@ use super::{
     opening::ToOpen,
     work::Work,
 };
+use crate::admission::gate::CallPlace;
 
 /// Pause before a worker resumes an execution after an unknown outcome or an error.
 pub(super) const RESUME_AFTER: Duration = Duration::from_secs(2);
 
+/// Refused calls are counted under the key that pays, or the wallet that paid.
+pub(crate) fn payer_of(call: &Call) -> &Pubkey {
+    call.session_key.as_ref().unwrap_or(&call.caller)
+}
+
 impl Engine {
     /// Starts a call in a task of its own, so that it continues if the caller disconnects. Without `opening`, its wallet
-    /// has opened the escrow.
-    pub fn start(self: &Arc<Self>, lease: Lease, call: Call, opening: Option<ToOpen>) -> watch::Receiver<Stage> {
+    /// has opened the escrow. The call keeps its place until it ends.
+    pub fn start(
+        self: &Arc<Self>,
+        lease: Lease,
+        call: Call,
+        opening: Option<ToOpen>,
+        place: Arc<CallPlace>,
+    ) -> watch::Receiver<Stage> {
         let (stage, watched) = watch::channel(Stage::default());
         let engine = Arc::clone(self);
         let span = tracing::info_span!("call", execution = %call.execution_id, agent = %call.agent);
@@ -33,9 +46,14 @@ impl Engine {
             let result = engine.open_and_carry_on(&mut work, opening, &stage).await;
             if let Some(ended) = engine.conclude(lease, result).await {
                 let spent = work.spent;
-                tracing::info!(outcome = ended.name(), creator = ?spent.creator, chain = ?spent.chain, "call ended");
+                let outcome: &str = (&ended).into();
+                tracing::info!(outcome, creator = ?spent.creator, chain = ?spent.chain, "call ended");
+                if ended.came_to_nothing() {
+                    engine.refused.count(payer_of(&work.call), 1);
+                }
                 stage.send_replace(Stage::Ended(Arc::new(ended), spent));
             }
+            drop(place);
         };
         self.tasks.spawn(task.instrument(span));
         watched
@@ -112,7 +130,9 @@ impl Engine {
     async fn conclude(&self, lease: Lease, result: Result<Ended, EngineError>) -> Option<Ended> {
         match result {
             Ok(ended) => return Some(ended),
-            Err(EngineError::LeaseLost) => tracing::warn!(record = %lease.record, "the lease is lost"),
+            Err(EngineError::Step(ExecutionsError::LeaseLost)) => {
+                tracing::warn!(record = %lease.record, "the lease is lost")
+            }
             Err(error) => {
                 tracing::error!(record = %lease.record, %error, "the execution is left for a worker to resume");
                 if let Err(error) = self.executions.postpone(lease, RESUME_AFTER).await {

@@ -5,17 +5,18 @@
 
 use std::time::Duration;
 
+use agent_marketplace::state::FailureReason;
 use crtx_chain::{SignedTransaction, instructions::Settlement};
+use crtx_http::ErrorCode;
 use crtx_protocol::{result_hash::ResultHash, transaction::Outcome};
 use crtx_store::executions::{State, TransactionKind};
 use solana_signer::Signer;
 
 use super::{
     Engine,
-    ended::{Ended, EngineError, Step, not_settled},
+    ended::{Ended, EngineError, Step, failure},
     run::RESUME_AFTER,
     transactions::{SETTLE_UNITS, backoff, landing, stored},
-    view,
     work::Work,
 };
 
@@ -37,7 +38,7 @@ impl Engine {
                 (None, ended) => return Ok(ended),
             },
         };
-        match self.send_unnoted(work, &transaction, self.config.limits.settle_patience).await? {
+        match self.send(work, &transaction, self.config.limits.settle_patience).await? {
             Outcome::Confirmed { slot } => self.settled(work, Some(&landing(&transaction, slot))).await?,
             Outcome::Expired => {}
             Outcome::Unknown => return self.leave(work, RESUME_AFTER, Ended::StillSettling).await.map(Some),
@@ -53,8 +54,7 @@ impl Engine {
         Ok(None)
     }
 
-    /// Signs and stores a settlement once no earlier one can land any more. Without one, the state has changed or the
-    /// work has ended.
+    /// Signs and stores a settlement once no earlier one can land. `None`: the state has changed, or the work has ended.
     async fn next_settlement(
         &self,
         work: &mut Work,
@@ -79,11 +79,13 @@ impl Engine {
         let view = work.view()?;
         let too_late = view.now_unix_s > view.terms()?.deadline_unix_s;
         if too_late || rejections >= MAX_REJECTIONS {
-            let failure = not_settled(if too_late {
+            let problem = if too_late {
                 "the result was good, but it could not be settled before the deadline"
             } else {
                 "the result was good, but the chain refused to settle it"
-            });
+            };
+            // The agent did its part, so this is not its failure.
+            let failure = failure(ErrorCode::ExecutionFailed, Some(FailureReason::Interrupted), problem);
             return self.give_up(work, failure).await.map(|()| (None, None));
         }
         let transaction = self.sign_settlement(work).await?;
@@ -95,7 +97,7 @@ impl Engine {
     pub(super) async fn sign_settlement(&self, work: &mut Work) -> Result<SignedTransaction, EngineError> {
         let view = work.view()?;
         let (record, delivered) = (view.record()?, work.delivered()?);
-        let binding = view::is_bound(record);
+        let binding = record.binding == 1;
         let signature = if binding { delivered.call_signature } else { Some(delivered.signature) };
         let settlement = Settlement {
             agent: work.call.agent,

@@ -17,8 +17,8 @@ use super::{Engine, ended::EngineError, work::Work};
 pub(super) const SETTLE_UNITS: u32 = 60_000;
 
 impl Engine {
-    /// Adds a random number of units to the limit. Without it, a transaction that is signed again with the same
-    /// blockhash would be identical to the refused one.
+    /// Adds a random number of units to the limit: otherwise a transaction that is signed again with the same blockhash
+    /// would be identical to the refused one.
     pub(crate) fn budget(&self, units: u32) -> Vec<Instruction> {
         let [few, ..] = Uuid::new_v4().into_bytes();
         let price = self.config.limits.compute_unit_price;
@@ -26,22 +26,9 @@ impl Engine {
         [compute_unit_limit(units.saturating_add(u32::from(few)))].into_iter().chain(price).collect()
     }
 
-    /// Sends a stored transaction, waits for at most `patience`, and stores the outcome.
+    /// Sends a stored transaction, waits for at most `patience`, and stores the outcome. Success is stored by the caller,
+    /// together with the next state.
     pub(super) async fn send(
-        &self,
-        work: &mut Work,
-        transaction: &SignedTransaction,
-        patience: Duration,
-    ) -> Result<Outcome, EngineError> {
-        let outcome = self.send_unnoted(work, transaction, patience).await?;
-        if let Outcome::Confirmed { .. } = outcome {
-            self.note(&transaction.signature.to_string(), &outcome).await?;
-        }
-        Ok(outcome)
-    }
-
-    /// Like `send`, but does not store success: the caller stores it together with the next state.
-    pub(super) async fn send_unnoted(
         &self,
         work: &mut Work,
         transaction: &SignedTransaction,
@@ -84,8 +71,7 @@ impl Engine {
         Ok(self.executions.resolve(signature, outcome).await?)
     }
 
-    /// Simulates a transaction after an earlier one of its kind was refused, so that another refusal costs no fee. It
-    /// still counts as a refusal.
+    /// Simulates a transaction after a refused one, so that another refusal, which counts as well, costs no fee.
     pub(crate) async fn predict_refusal(&self, transaction: &SignedTransaction) -> Option<Outcome> {
         match self.chain.simulate(transaction).await {
             Simulation::Refused(refused) => {

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use agent_marketplace::state::{AgentListed, Config, ExecutionRecord, ExecutionStatus, OpenTerms};
-use crtx_chain::{Execution, clock::unix_timestamp};
+use chrono::Utc;
+use crtx_chain::{ChainError, Execution, FetchedAccount, clock::unix_timestamp};
 use crtx_http::{ApiError, ErrorCode};
 use crtx_protocol::{creator_answer::Signatory, usdc::UsdcBase};
 use crtx_store::executions::{Call, Charged, Reported, SettledElsewhere};
@@ -11,7 +12,6 @@ use solana_pubkey::Pubkey;
 use solana_sdk_ids::sysvar;
 
 use super::{Engine, ended::EngineError};
-use crate::wall_clock::now_unix_s;
 
 /// A node behind a load balancer may lag behind the one that confirmed.
 const READS: u32 = 20;
@@ -50,28 +50,21 @@ impl ChainView {
             Some(terms) => terms.result_key,
             None => self.listing.ok_or(EngineError::Missing("the listing"))?.result_key,
         };
-        Ok(Signatory { result_key, bound_to: is_bound(record).then_some(*address) })
+        Ok(Signatory { result_key, bound_to: (record.binding == 1).then_some(*address) })
     }
-}
-
-/// Whether the result has to be signed for the call.
-pub(super) const fn is_bound(record: &ExecutionRecord) -> bool {
-    record.binding == 1
 }
 
 impl Engine {
     /// Reads the chain once.
     pub(super) async fn view(&self, call: &Call) -> Result<ChainView, EngineError> {
         let config = self.instructions.addresses.config();
-        let read = self.chain.accounts(&[call.record, call.agent, config, sysvar::clock::ID]).await?;
-        let mut accounts = read.value.into_iter();
-        let mut next = || accounts.next().flatten();
-        let (record, listing, config, clock) = (next(), next(), next(), next());
+        let addresses = [call.record, call.agent, config, sysvar::clock::ID];
+        let [record, listing, config, clock] = self.read(addresses).await?;
         Ok(ChainView {
             record: self.decode(record.as_ref()),
             listing: self.decode(listing.as_ref()),
             config: self.decode(config.as_ref()),
-            now_unix_s: clock.and_then(|clock| unix_timestamp(&clock.data)).unwrap_or_else(now_unix_s),
+            now_unix_s: time_of(clock.as_ref()),
         })
     }
 
@@ -80,14 +73,8 @@ impl Engine {
         self.view_with(call, "the record in its confirmed state", |_| true).await
     }
 
-    /// Reads the record, whose settlement was confirmed before.
-    pub(super) async fn view_of_settled(&self, call: &Call) -> Result<Execution, EngineError> {
-        let is_settled = |record: &Execution| record.settled_by().is_some();
-        Ok(*self.view_with(call, "the record in its settled state", is_settled).await?.record()?)
-    }
-
     /// Reads until the chain has such a record.
-    async fn view_with(
+    pub(super) async fn view_with(
         &self,
         call: &Call,
         what: &'static str,
@@ -103,10 +90,25 @@ impl Engine {
         Err(EngineError::Missing(what))
     }
 
+    /// Reads these accounts, all at one slot.
+    pub(crate) async fn read<const N: usize>(
+        &self,
+        addresses: [Pubkey; N],
+    ) -> Result<[Option<FetchedAccount>; N], ChainError> {
+        let accounts = self.chain.accounts(&addresses).await?.value;
+        accounts.try_into().map_err(|_| ChainError::Malformed("one entry per account"))
+    }
+
     /// The time of the chain's clock, in seconds since 1970.
     pub(crate) async fn chain_now_unix_s(&self) -> Result<i64, EngineError> {
-        Ok(self.chain.unix_time().await?.unwrap_or_else(now_unix_s))
+        let [clock] = self.read([sysvar::clock::ID]).await?;
+        Ok(time_of(clock.as_ref()))
     }
+}
+
+/// The time of the clock's account, or of this machine if the chain has none.
+pub(crate) fn time_of(clock: Option<&FetchedAccount>) -> i64 {
+    clock.and_then(|clock| unix_timestamp(&clock.data)).unwrap_or_else(|| Utc::now().timestamp())
 }
 
 /// 409 `conflict` if the record belongs to another call with the same execution id. Caller and execution id are in the

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use crtx_chain::{Execution, SignedTransaction};
-use crtx_store::executions::{Call, Charged, Delivered, Executions, Failure, Lease, SettledElsewhere, State};
+use crtx_store::executions::{Call, Charged, Delivered, ExecutionsError, Failure, Lease, SettledElsewhere, State};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -114,16 +114,15 @@ pub(super) struct Hold {
 impl Hold {
     /// Returns an error if the lease is known to be lost.
     pub fn check(&self) -> Result<(), EngineError> {
-        if self.lost.is_cancelled() { Err(EngineError::LeaseLost) } else { Ok(()) }
+        if self.lost.is_cancelled() { Err(ExecutionsError::LeaseLost.into()) } else { Ok(()) }
     }
 
-    /// Waits for `others` until the lease is lost. `others` must not do database work, which could be cancelled in
-    /// the middle of a query.
+    /// Waits for `others` until the lease is lost. They must not do database work: a query could be cancelled.
     pub async fn unless_lost<T>(&self, others: impl Future<Output = T>) -> Result<T, EngineError> {
         tokio::select! {
             biased;
             value = others => Ok(value),
-            () = self.lost.cancelled() => Err(EngineError::LeaseLost),
+            () = self.lost.cancelled() => Err(ExecutionsError::LeaseLost.into()),
         }
     }
 }
@@ -133,24 +132,18 @@ impl Engine {
     pub(super) fn hold(&self, lease: Lease) -> Hold {
         let (lost, released) = (CancellationToken::new(), CancellationToken::new());
         let every = self.config.limits.lease.div_f32(3.0);
-        tokio::spawn(renew(self.executions.clone(), lease, every, lost.clone(), released.clone()));
-        Hold { lost, _release: released.drop_guard() }
-    }
-}
-
-async fn renew(
-    executions: Executions,
-    lease: Lease,
-    every: Duration,
-    lost: CancellationToken,
-    released: CancellationToken,
-) {
-    while released.run_until_cancelled(tokio::time::sleep(every)).await.is_some() {
-        match executions.renew(lease).await {
-            Ok(true) => {}
-            Ok(false) => return lost.cancel(),
-            // The lease may still be valid. Every step checks it, so a step that comes too late changes nothing.
-            Err(error) => tracing::warn!(record = %lease.record, %error, "the lease could not be renewed"),
-        }
+        let hold = Hold { lost: lost.clone(), _release: released.clone().drop_guard() };
+        let executions = self.executions.clone();
+        tokio::spawn(async move {
+            while released.run_until_cancelled(tokio::time::sleep(every)).await.is_some() {
+                match executions.renew(lease).await {
+                    Ok(true) => {}
+                    Ok(false) => return lost.cancel(),
+                    // The lease may still be valid. Every step checks it, so a step that comes too late changes nothing.
+                    Err(error) => tracing::warn!(record = %lease.record, %error, "the lease could not be renewed"),
+                }
+            }
+        });
+        hold
     }
 }

@@ -7,10 +7,9 @@ use crtx_store::housekeeping::Chore;
 use futures::StreamExt;
 use solana_instruction::Instruction;
 use solana_pubkey::Pubkey;
-use tokio_util::sync::CancellationToken;
 
-use super::send::{Job, Pauses};
-use crate::engine::{Engine, EngineError};
+use super::{Round, send::Job};
+use crate::engine::EngineError;
 
 /// Records whose closings fit one transaction: own ones share their rent payer, others may have two each.
 const OWN_PER_TRANSACTION: usize = 8;
@@ -29,33 +28,59 @@ struct Closing {
     rent_lamports: u64,
 }
 
-/// Closes those of `records` that can be closed by the chain's clock. `own`: this gateway paid their rent.
-pub(super) async fn close(
-    engine: &Engine,
-    pauses: &Pauses,
-    records: &[Pubkey],
-    own: bool,
-    now_unix_s: i64,
-    shutdown: &CancellationToken,
-) -> Result<(), EngineError> {
-    let due: Vec<Pubkey> = records.iter().filter(|record| pauses.allow(record)).copied().collect();
-    let mut closings = Vec::new();
-    for records in due.chunks(PER_READ) {
-        closings.extend(read(engine, records, now_unix_s).await?);
-    }
-    // What the chain refused before travels alone, so that it stops no other closing.
-    let (alone, together): (Vec<_>, Vec<_>) =
-        closings.into_iter().partition(|closing| pauses.refusals(&closing.record) > 0);
-    let size = if own { OWN_PER_TRANSACTION } else { OTHERS_PER_TRANSACTION };
-    let send = |group| async move {
-        let job = job(engine.budget(units(group)), group, own);
-        if let Err(error) = job.send(engine, pauses).await {
-            tracing::warn!(%error, "records were not closed");
+impl Round<'_> {
+    /// Closes those of `records` that can be closed. `own`: this gateway paid their rent.
+    pub(super) async fn close(&self, records: &[Pubkey], own: bool) -> Result<(), EngineError> {
+        let due: Vec<Pubkey> = records.iter().filter(|record| self.pauses.allow(record)).copied().collect();
+        let mut closings = Vec::new();
+        for records in due.chunks(PER_READ) {
+            closings.extend(self.closings(records).await?);
         }
-    };
-    let groups = futures::stream::iter(together.chunks(size).chain(alone.chunks(1)));
-    groups.take_until(shutdown.cancelled()).for_each_concurrent(AT_ONCE, send).await;
-    Ok(())
+        // What the chain refused before travels alone, so that it stops no other closing.
+        let (alone, together): (Vec<_>, Vec<_>) =
+            closings.into_iter().partition(|closing| self.pauses.refusals(&closing.record) > 0);
+        let size = if own { OWN_PER_TRANSACTION } else { OTHERS_PER_TRANSACTION };
+        let send = |group| async move {
+            let job = job(self.engine.budget(units(group)), group, own);
+            if let Err(error) = job.send(self.engine, self.pauses).await {
+                tracing::warn!(%error, "records were not closed");
+            }
+        };
+        let groups = futures::stream::iter(together.chunks(size).chain(alone.chunks(1)));
+        groups.take_until(self.shutdown.cancelled()).for_each_concurrent(AT_ONCE, send).await;
+        Ok(())
+    }
+
+    /// Reads records and disputes, and keeps what can be closed.
+    async fn closings(&self, records: &[Pubkey]) -> Result<Vec<Closing>, EngineError> {
+        let dispute_of = |record: &Pubkey| self.engine.instructions.addresses.dispute(record);
+        let addresses: Vec<Pubkey> = records.iter().flat_map(|record| [*record, dispute_of(record)]).collect();
+        let accounts = self.engine.chain.accounts(&addresses).await?.value;
+        let closings = records.iter().zip(accounts.chunks(2)).filter_map(|(record, accounts)| match accounts {
+            [Some(account), dispute] => self.closing(record, account, dispute.as_ref()),
+            // Closed already; the indexer has not seen it yet.
+            _ => None,
+        });
+        Ok(closings.collect())
+    }
+
+    fn closing(&self, address: &Pubkey, account: &FetchedAccount, dispute: Option<&FetchedAccount>) -> Option<Closing> {
+        let record = self.engine.decode::<Execution>(Some(account))?;
+        let over = record.window_end_unix_s(record.finished_at_unix_s).is_some_and(|end| self.now_unix_s > end);
+        if matches!(record.status()?, ExecutionStatus::Open | ExecutionStatus::Disputed) || !over {
+            return None;
+        }
+        let mut rent_lamports = account.lamports;
+        let mut dispute_rent_payer = record.rent_payer;
+        if record.dispute_count > 0 {
+            let account = dispute?;
+            dispute_rent_payer = Dispute::decode(&account.data).ok()?.rent_payer;
+            rent_lamports = rent_lamports.saturating_add(account.lamports);
+        }
+        let build = &self.engine.instructions;
+        let instruction = build.close_execution(address, &record.rent_payer, &dispute_rent_payer);
+        Some(Closing { record: *address, instruction, rent_lamports })
+    }
 }
 
 fn units(group: &[Closing]) -> u32 {
@@ -72,42 +97,6 @@ fn job(budget: Vec<Instruction>, group: &[Closing], own: bool) -> Job {
         units: units(group),
         rent_lamports: group.iter().fold(0, |sum, closing| sum.saturating_add(closing.rent_lamports)),
     }
-}
-
-/// Reads records and disputes, and keeps what can be closed.
-async fn read(engine: &Engine, records: &[Pubkey], now_unix_s: i64) -> Result<Vec<Closing>, EngineError> {
-    let addresses: Vec<Pubkey> =
-        records.iter().flat_map(|record| [*record, engine.instructions.addresses.dispute(record)]).collect();
-    let accounts = engine.chain.accounts(&addresses).await?.value;
-    let closings = records.iter().zip(accounts.chunks(2)).filter_map(|(record, accounts)| match accounts {
-        [Some(account), dispute] => closing(engine, record, account, dispute.as_ref(), now_unix_s),
-        // Closed already; the indexer has not seen it yet.
-        _ => None,
-    });
-    Ok(closings.collect())
-}
-
-fn closing(
-    engine: &Engine,
-    address: &Pubkey,
-    account: &FetchedAccount,
-    dispute: Option<&FetchedAccount>,
-    now_unix_s: i64,
-) -> Option<Closing> {
-    let record = engine.decode::<Execution>(Some(account))?;
-    let over = record.window_end_unix_s(record.finished_at_unix_s).is_some_and(|end| now_unix_s > end);
-    if matches!(record.status()?, ExecutionStatus::Open | ExecutionStatus::Disputed) || !over {
-        return None;
-    }
-    let mut rent_lamports = account.lamports;
-    let mut dispute_rent_payer = record.rent_payer;
-    if record.dispute_count > 0 {
-        let account = dispute?;
-        dispute_rent_payer = Dispute::decode(&account.data).ok()?.rent_payer;
-        rent_lamports = rent_lamports.saturating_add(account.lamports);
-    }
-    let instruction = engine.instructions.close_execution(address, &record.rent_payer, &dispute_rent_payer);
-    Some(Closing { record: *address, instruction, rent_lamports })
 }
 
 #[cfg(test)]

@@ -14,11 +14,13 @@ use agent_marketplace::state::{Config, Dispute, DisputeOutcome};
 use chrono::{DateTime, Utc};
 use crtx_chain::Layout;
 use crtx_store::housekeeping::{self as store, Chore};
+use solana_instruction::Instruction;
 use solana_pubkey::Pubkey;
 use solana_signer::Signer;
 use tokio_util::sync::CancellationToken;
 
-use self::send::{Job, Pauses};
+use self::send::Job;
+pub(crate) use self::send::Pauses;
 use crate::engine::{Engine, EngineError};
 
 /// Own records that are closed in one round.
@@ -30,118 +32,105 @@ const AFTER_DEADLINE_S: i64 = 60;
 /// Compute units that ending a dispute, or applying an announcement, may use.
 const UNITS: u32 = 10_000;
 
-/// Does the work, and remembers what the chain refused.
-#[derive(Debug, Default)]
-pub(crate) struct Housekeeping {
-    pauses: Pauses,
+/// One round of the work, by the chain's clock.
+struct Round<'a> {
+    engine: &'a Engine,
+    pauses: &'a Pauses,
+    now_unix_s: i64,
+    shutdown: &'a CancellationToken,
 }
 
-impl Housekeeping {
-    /// One round. Errors are logged, and the next round tries again.
-    pub async fn round(&self, engine: &Engine, shutdown: &CancellationToken) {
-        let now = match engine.chain_now_unix_s().await {
-            Ok(now) => now,
-            Err(error) => {
-                tracing::warn!(%error, "the chain's time could not be read; housekeeping waits");
-                return;
-            }
-        };
-        let report = |what: &str, done: Result<(), EngineError>| {
-            if let Err(error) = done {
-                tracing::warn!(%error, "{what}");
-            }
-        };
-        report("announcements could not be applied", self.apply_announcements(engine, now).await);
-        report("own records could not be closed", self.close_own(engine, now, shutdown).await);
-        report("work for others could not be done", self.serve_others(engine, now, shutdown).await);
-    }
+/// Makes one round. An error ends one kind of work; the next round tries again. `pauses` remembers what the chain refused.
+pub(crate) async fn round(engine: &Engine, pauses: &Pauses, shutdown: &CancellationToken) -> Result<(), EngineError> {
+    let now_unix_s = engine.chain_now_unix_s().await?;
+    let round = Round { engine, pauses, now_unix_s, shutdown };
+    let report = |what: &str, done: Result<(), EngineError>| {
+        if let Err(error) = done {
+            tracing::warn!(%error, "{what}");
+        }
+    };
+    report("announcements could not be applied", round.apply_announcements().await);
+    report("own records could not be closed", round.close_own().await);
+    report("work for others could not be done", round.serve_others().await);
+    Ok(())
+}
 
-    /// Applies roles and parameters that were announced and are due by the chain's clock, so that nobody can choose the
-    /// moment within the week in which an announcement can be applied.
-    async fn apply_announcements(&self, engine: &Engine, now_unix_s: i64) -> Result<(), EngineError> {
-        let address = engine.instructions.addresses.config();
-        let account = engine.chain.account(&address).await?.value;
-        let Some(config) = engine.decode::<Config>(account.as_ref()) else { return Ok(()) };
-        let is_due = |apply_from: i64| Config::check_due(apply_from, now_unix_s).is_ok();
-        let roles = is_due(config.roles_apply_from_unix_s).then(|| engine.instructions.apply_roles());
-        let parameters = is_due(config.parameters_apply_from_unix_s).then(|| engine.instructions.apply_parameters());
+impl Round<'_> {
+    /// Applies announced roles and parameters that are due, so that nobody can choose the moment within the week for it.
+    async fn apply_announcements(&self) -> Result<(), EngineError> {
+        let instructions = &self.engine.instructions;
+        let address = instructions.addresses.config();
+        let [account] = self.engine.read([address]).await?;
+        let Some(config) = self.engine.decode::<Config>(account.as_ref()) else { return Ok(()) };
+        let is_due = |apply_from: i64| Config::check_due(apply_from, self.now_unix_s).is_ok();
+        let roles = is_due(config.roles_apply_from_unix_s).then(|| instructions.apply_roles());
+        let parameters = is_due(config.parameters_apply_from_unix_s).then(|| instructions.apply_parameters());
         for instruction in roles.into_iter().chain(parameters) {
-            if self.pauses.allow(&address) {
-                let instructions = [engine.budget(UNITS), vec![instruction]].concat();
-                let job = Job::of(Chore::ApplyAnnouncement, true, address, instructions, UNITS);
-                job.send(engine, &self.pauses).await?;
-            }
+            self.act(Chore::ApplyAnnouncement, true, address, instruction).await?;
         }
         Ok(())
     }
 
-    async fn close_own(
-        &self,
-        engine: &Engine,
-        now_unix_s: i64,
-        shutdown: &CancellationToken,
-    ) -> Result<(), EngineError> {
-        let own = engine.config.keypair.pubkey();
-        let records = store::closable(engine.executions.pool(), time(now_unix_s)?, &own, true, OWN_PER_ROUND).await?;
-        closings::close(engine, &self.pauses, &records, true, now_unix_s, shutdown).await
+    async fn close_own(&self) -> Result<(), EngineError> {
+        let own = self.engine.config.keypair.pubkey();
+        let pool = self.engine.executions.pool();
+        self.close(&store::closable(pool, time(self.now_unix_s)?, &own, true, OWN_PER_ROUND).await?, true).await
     }
 
-    /// As long as the day's limit lasts. It is checked before each kind of work, so it is exceeded by at most the fees
-    /// of one kind in one round.
-    async fn serve_others(
-        &self,
-        engine: &Engine,
-        now_unix_s: i64,
-        shutdown: &CancellationToken,
-    ) -> Result<(), EngineError> {
-        let pool = engine.executions.pool();
-        let own = engine.config.keypair.pubkey();
-        if !may_spend(engine).await? {
+    /// As long as the day's limit lasts. It is exceeded by at most the fees of one kind of work in one round.
+    async fn serve_others(&self) -> Result<(), EngineError> {
+        let pool = self.engine.executions.pool();
+        let own = self.engine.config.keypair.pubkey();
+        if !self.may_spend().await? {
             return Ok(());
         }
-        let late = time(now_unix_s.saturating_sub(AFTER_DEADLINE_S))?;
-        let overdue = store::overdue_of_others(pool, late, &own, OTHERS_PER_ROUND).await?;
-        refunds::refund(engine, &self.pauses, &overdue, now_unix_s).await?;
-        if !may_spend(engine).await? {
+        let late = time(self.now_unix_s.saturating_sub(AFTER_DEADLINE_S))?;
+        self.refund(&store::overdue_of_others(pool, late, &own, OTHERS_PER_ROUND).await?).await?;
+        if !self.may_spend().await? {
             return Ok(());
         }
-        let raised_before = time(now_unix_s.saturating_sub(Dispute::LIMIT_S))?;
-        let undecided = store::undecided(pool, raised_before, OTHERS_PER_ROUND).await?;
-        self.expire_disputes(engine, &undecided, now_unix_s).await?;
-        if !may_spend(engine).await? {
+        let raised_before = time(self.now_unix_s.saturating_sub(Dispute::LIMIT_S))?;
+        self.expire_disputes(&store::undecided(pool, raised_before, OTHERS_PER_ROUND).await?).await?;
+        if !self.may_spend().await? {
             return Ok(());
         }
-        let closable = store::closable(pool, time(now_unix_s)?, &own, false, OTHERS_PER_ROUND).await?;
-        closings::close(engine, &self.pauses, &closable, false, now_unix_s, shutdown).await
+        self.close(&store::closable(pool, time(self.now_unix_s)?, &own, false, OTHERS_PER_ROUND).await?, false).await
     }
 
-    /// Ends the disputes about those of `records` that the resolver did not decide in time by the chain's clock, so that
-    /// no collateral stays locked.
-    async fn expire_disputes(&self, engine: &Engine, records: &[Pubkey], now_unix_s: i64) -> Result<(), EngineError> {
+    async fn may_spend(&self) -> Result<bool, EngineError> {
+        let spent = store::spent_for_others_today(self.engine.executions.pool()).await?;
+        Ok(spent < self.engine.config.limits.lamports_for_others_per_day)
+    }
+
+    /// Ends disputes that the resolver did not decide in time, so that no collateral stays locked.
+    async fn expire_disputes(&self, records: &[Pubkey]) -> Result<(), EngineError> {
         for record in records {
-            let address = engine.instructions.addresses.dispute(record);
+            let address = self.engine.instructions.addresses.dispute(record);
             if !self.pauses.allow(&address) {
                 continue;
             }
-            let account = engine.chain.account(&address).await?.value;
+            let [account] = self.engine.read([address]).await?;
             let Some(dispute) = account.and_then(|account| Dispute::decode(&account.data).ok()) else { continue };
-            let over = dispute.decidable_until_unix_s().is_some_and(|until| now_unix_s > until);
+            let over = dispute.decidable_until_unix_s().is_some_and(|until| self.now_unix_s > until);
             if dispute.outcome() == Some(DisputeOutcome::Open) && over {
-                let instruction = engine.instructions.expire_dispute(&dispute.agent, record);
-                let instructions = [engine.budget(UNITS), vec![instruction]].concat();
-                let job = Job::of(Chore::ExpireDispute, false, address, instructions, UNITS);
-                job.send(engine, &self.pauses).await?;
+                let instruction = self.engine.instructions.expire_dispute(&dispute.agent, record);
+                self.act(Chore::ExpireDispute, false, address, instruction).await?;
             }
         }
         Ok(())
+    }
+
+    /// Sends one instruction, which works on one address and returns no rent.
+    async fn act(&self, chore: Chore, own: bool, address: Pubkey, instruction: Instruction) -> Result<(), EngineError> {
+        if !self.pauses.allow(&address) {
+            return Ok(());
+        }
+        let instructions = [self.engine.budget(UNITS), vec![instruction]].concat();
+        let job = Job { chore, own, addresses: vec![address], instructions, units: UNITS, rent_lamports: 0 };
+        job.send(self.engine, self.pauses).await
     }
 }
 
 fn time(unix_s: i64) -> Result<DateTime<Utc>, EngineError> {
     DateTime::from_timestamp(unix_s, 0).ok_or(EngineError::Missing("a time on chain"))
-}
-
-async fn may_spend(engine: &Engine) -> Result<bool, EngineError> {
-    let spent = store::spent_for_others_today(engine.executions.pool()).await?;
-    Ok(spent < engine.config.limits.lamports_for_others_per_day)
 }

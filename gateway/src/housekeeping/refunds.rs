@@ -5,8 +5,8 @@ use crtx_chain::Execution;
 use crtx_store::housekeeping::Chore;
 use solana_pubkey::Pubkey;
 
-use super::send::{Job, Pauses};
-use crate::engine::{Engine, EngineError};
+use super::{Round, send::Job};
+use crate::engine::EngineError;
 
 /// Includes the creation of a token account that the wallet closed.
 const UNITS: u32 = 100_000;
@@ -20,29 +20,28 @@ fn rent_of_open_terms(lamports: u64) -> u64 {
     lamports.saturating_mul(dropped).checked_div(all.saturating_add(ACCOUNT_OVERHEAD)).unwrap_or(0)
 }
 
-/// Refunds those of `records` that are open and past their deadline by the chain's clock.
-pub(super) async fn refund(
-    engine: &Engine,
-    pauses: &Pauses,
-    records: &[Pubkey],
-    now_unix_s: i64,
-) -> Result<(), EngineError> {
-    for address in records {
-        if !pauses.allow(address) {
-            continue;
+impl Round<'_> {
+    /// Refunds those of `records` that are open and past their deadline.
+    pub(super) async fn refund(&self, records: &[Pubkey]) -> Result<(), EngineError> {
+        let Self { engine, pauses, now_unix_s, .. } = self;
+        for address in records {
+            if !pauses.allow(address) {
+                continue;
+            }
+            let [account] = engine.read([*address]).await?;
+            let Some(execution) = engine.decode::<Execution>(account.as_ref()) else { continue };
+            if execution.terms.is_none_or(|terms| *now_unix_s <= terms.deadline_unix_s) {
+                continue;
+            }
+            let (mut instructions, refund) = engine.refund_of(address, &execution, pauses.refusals(address)).await?;
+            instructions.push(engine.instructions.refund_expired_execution(None, &refund));
+            let rent_lamports = rent_of_open_terms(account.map_or(0, |account| account.lamports));
+            let addresses = vec![*address];
+            let job = Job { chore: Chore::Refund, own: false, addresses, instructions, units: UNITS, rent_lamports };
+            job.send(engine, pauses).await?;
         }
-        let account = engine.chain.account(address).await?.value;
-        let Some(execution) = engine.decode::<Execution>(account.as_ref()) else { continue };
-        if execution.terms.is_none_or(|terms| now_unix_s <= terms.deadline_unix_s) {
-            continue;
-        }
-        let (mut instructions, refund) = engine.refund_of(address, &execution, pauses.refusals(address)).await?;
-        instructions.push(engine.instructions.refund_expired_execution(None, &refund));
-        let rent_lamports = rent_of_open_terms(account.map_or(0, |account| account.lamports));
-        let job = Job { rent_lamports, ..Job::of(Chore::Refund, false, *address, instructions, UNITS) };
-        job.send(engine, pauses).await?;
+        Ok(())
     }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -40,11 +40,6 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// One action, which returns no rent.
-    pub fn of(chore: Chore, own: bool, address: Pubkey, instructions: Vec<Instruction>, units: u32) -> Self {
-        Self { chore, own, addresses: vec![address], instructions, units, rent_lamports: 0 }
-    }
-
     /// Sends the transaction, and counts what it cost and what it returned.
     pub async fn send(self, engine: &Engine, pauses: &Pauses) -> Result<(), EngineError> {
         let refused_before = self.addresses.iter().any(|address| pauses.refusals(address) > 0);
@@ -82,7 +77,7 @@ pub(super) async fn send(
 
 /// Work that the chain refused, by address, and when it is tried again.
 #[derive(Debug, Default)]
-pub(super) struct Pauses(Mutex<HashMap<Pubkey, Refused>>);
+pub(crate) struct Pauses(Mutex<HashMap<Pubkey, Refused>>);
 
 #[derive(Debug)]
 struct Refused {
@@ -101,8 +96,7 @@ impl Pauses {
         self.refused().get(address).map_or(0, |refused| refused.times)
     }
 
-    /// Notes the outcome of one transaction for the addresses that it worked on. An unknown outcome changes nothing: the
-    /// next round reads the chain.
+    /// Notes the outcome of one transaction. An unknown one changes nothing: the next round reads the chain.
     pub fn note(&self, addresses: &[Pubkey], outcome: &Outcome, work: &str) {
         let mut all = self.refused();
         match outcome {

@@ -20,41 +20,26 @@ const AFTER_DEADLINE_S: i64 = 10;
 const AT_ONCE: usize = 8;
 /// Refunds of one sweep. Further ones wait for the next sweep.
 const MOST_PER_SWEEP: usize = 1_000;
-/// From so many refusals on, a refund does not report a failure any more. It is the only one that is accepted if the
-/// program's configuration names another gateway by now.
+/// From so many refusals on, a refund reports no failure: that is accepted from anybody, also if the program's
+/// configuration names another gateway by now.
 const UNREPORTED_AFTER: u32 = 2;
 
-/// Finds and refunds overdue executions, and remembers which refunds the chain refused.
-#[derive(Default)]
-pub(crate) struct Sweeper {
-    pauses: Pauses,
-}
-
-impl Sweeper {
-    /// Makes one search of the chain. Errors are logged, and the next sweep tries again.
-    pub async fn sweep(&self, engine: &Engine, shutdown: &CancellationToken) {
-        let overdue = match overdue(engine).await {
-            Ok(overdue) => overdue,
-            Err(error) => {
-                tracing::warn!(%error, "the chain could not be searched for overdue executions");
-                return;
-            }
-        };
-        self.pauses.retain(|address| overdue.iter().any(|(overdue, _)| overdue == address));
-        let due: Vec<_> =
-            overdue.into_iter().filter(|(address, _)| self.pauses.allow(address)).take(MOST_PER_SWEEP).collect();
-        if due.is_empty() {
-            return;
-        }
+/// Makes one search of the chain, and refunds what is overdue. `pauses` remembers which refunds the chain refused.
+pub(crate) async fn sweep(engine: &Engine, pauses: &Pauses, shutdown: &CancellationToken) -> Result<(), EngineError> {
+    let overdue = overdue(engine).await?;
+    pauses.retain(|address| overdue.iter().any(|(overdue, _)| overdue == address));
+    let due: Vec<_> = overdue.into_iter().filter(|(address, _)| pauses.allow(address)).take(MOST_PER_SWEEP).collect();
+    if !due.is_empty() {
         tracing::info!(executions = due.len(), "refunding executions that are past their deadline");
-        let refund = |(address, record): (Pubkey, Execution)| async move {
-            match refund(engine, &address, &record, self.pauses.refusals(&address)).await {
-                Ok(outcome) => self.pauses.note(&[address], &outcome, "refund of an overdue execution"),
-                Err(error) => tracing::warn!(record = %address, %error, "an overdue execution was not refunded"),
-            }
-        };
-        futures::stream::iter(due).take_until(shutdown.cancelled()).for_each_concurrent(AT_ONCE, refund).await;
     }
+    let refund = |(address, record): (Pubkey, Execution)| async move {
+        match refund(engine, &address, &record, pauses.refusals(&address)).await {
+            Ok(outcome) => pauses.note(&[address], &outcome, "refund of an overdue execution"),
+            Err(error) => tracing::warn!(record = %address, %error, "an overdue execution was not refunded"),
+        }
+    };
+    futures::stream::iter(due).take_until(shutdown.cancelled()).for_each_concurrent(AT_ONCE, refund).await;
+    Ok(())
 }
 
 /// Open executions whose rent this gateway paid and whose deadline has passed by the chain's clock, oldest first.

@@ -1,10 +1,6 @@
 //! Reads the settings: file, then environment, then flags; what comes later wins. All problems are found in one pass.
 
-use std::{
-    collections::BTreeMap,
-    fmt, fs, io,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, fmt, fs, io, path::Path};
 
 use serde::Deserialize;
 use toml::{Table, Value};
@@ -20,15 +16,6 @@ const MAX_FILE_BYTES: u64 = 256 * 1024;
 /// The file that is read if it exists and no other is named.
 pub const DEFAULT_FILE: &str = "crtx.toml";
 
-/// Where settings come from.
-pub struct Sources<'a> {
-    /// `None`: [`DEFAULT_FILE`], if it exists.
-    pub file: Option<PathBuf>,
-    pub environment: &'a dyn Fn(&str) -> Option<String>,
-    /// Flags without their dashes, and what was given for them.
-    pub flags: Vec<(String, String)>,
-}
-
 /// Settings, and where each of them was set.
 #[derive(Clone, Debug)]
 pub struct Loaded {
@@ -36,27 +23,9 @@ pub struct Loaded {
     sources: BTreeMap<String, String>,
 }
 
-/// Something that is wrong with one setting.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Problem {
-    pub key: String,
-    /// Where the bad value was set; `None` if it was not set.
-    pub source: Option<String>,
-    pub text: String,
-}
-
-/// Everything that is wrong.
+/// Everything that is wrong, setting by setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problems(pub Vec<Problem>);
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.source {
-            Some(source) => write!(f, "{} ({source}): {}", self.key, self.text),
-            None => write!(f, "{}: {}", self.key, self.text),
-        }
-    }
-}
+pub struct Problems(pub Vec<String>);
 
 impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -70,8 +39,11 @@ impl std::error::Error for Problems {}
 
 impl Loaded {
     /// A problem with a setting, with the place where it was set.
-    pub fn problem(&self, key: &str, text: impl fmt::Display) -> Problem {
-        Problem { key: key.to_owned(), source: self.sources.get(key).cloned(), text: text.to_string() }
+    pub fn problem(&self, key: &str, text: impl fmt::Display) -> String {
+        match self.sources.get(key) {
+            Some(source) => format!("{key} ({source}): {text}"),
+            None => format!("{key}: {text}"),
+        }
     }
 
     /// Every setting with the value that is in force and where it comes from. Secrets are hidden.
@@ -97,12 +69,17 @@ pub(super) fn shown(value: &serde_json::Value) -> String {
     }
 }
 
-/// Reads everything, or says everything that is wrong.
-pub fn load(sources: &Sources<'_>) -> Result<Loaded, Problems> {
+/// Reads everything, or says everything that is wrong. Without `file`, [`DEFAULT_FILE`] is read if it exists. `flags` are
+/// names without their dashes, and what was given for them.
+pub fn load(
+    file: Option<&Path>,
+    environment: &dyn Fn(&str) -> Option<String>,
+    flags: &[(String, String)],
+) -> Result<Loaded, Problems> {
     let mut reading = Reading { settings: catalogue::settings(), given: BTreeMap::new(), problems: Vec::new() };
-    reading.file(sources.file.as_deref());
-    reading.environment(sources.environment);
-    reading.flags(&sources.flags);
+    reading.file(file);
+    reading.environment(environment);
+    reading.flags(flags);
     reading.finish()
 }
 
@@ -110,7 +87,7 @@ struct Reading {
     settings: Vec<Setting>,
     /// What was set by key, and where. Of several values the last one.
     given: BTreeMap<String, (String, Value)>,
-    problems: Vec<Problem>,
+    problems: Vec<String>,
 }
 
 impl Reading {
@@ -209,7 +186,7 @@ impl Reading {
     }
 
     fn problem(&mut self, key: &str, source: String, text: String) {
-        self.problems.push(Problem { key: key.to_owned(), source: Some(source), text });
+        self.problems.push(format!("{key} ({source}): {text}"));
     }
 
     /// Reads the type. Each value is tried alone, so that an error belongs to it.
@@ -228,13 +205,7 @@ impl Reading {
         match Settings::deserialize(all) {
             Ok(settings) if self.problems.is_empty() => return Ok(Loaded { settings, sources }),
             Ok(_) => {}
-            Err(error) => {
-                self.problems.push(Problem {
-                    key: "config".to_owned(),
-                    source: None,
-                    text: error.message().to_owned(),
-                });
-            }
+            Err(error) => self.problems.push(format!("config: {}", error.message())),
         }
         self.problems.sort();
         Err(Problems(self.problems))

@@ -11,7 +11,5 @@ mod values;
 
 pub use catalogue::{Kind, Setting, settings};
 pub use docs::markdown;
-pub use load::{DEFAULT_FILE, Loaded, Problem, Problems, Sources, load};
-pub use model::Settings;
+pub use load::{Loaded, Problems, load};
 pub use resolve::{Resolved, resolve};
-pub use values::Network;

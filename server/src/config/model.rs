@@ -5,13 +5,15 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use crtx_chain::RpcUrls;
 use crtx_content::ContentLocation;
+use crtx_http::AddressRange;
 use crtx_mirror::source::Deadlines;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use solana_pubkey::Pubkey;
 
 use super::{
     secret::Secret,
-    values::{Address, AddressRange, DatabaseUrl, GrpcUrl, HttpUrl, KeypairText, Network, WebSocketUrls},
+    values::{DatabaseUrl, GrpcUrl, HttpUrl, KeypairText, Network, Text, WebSocketUrls},
 };
 use crate::role::Role;
 
@@ -26,9 +28,9 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// Addresses and address ranges (such as `10.0.0.0/8`) of the proxies in front of this process. Only their
     /// `Forwarded` and `X-Forwarded-For` are believed, and limits by address then count the clients that they name.
-    pub trusted_proxies: Vec<AddressRange>,
+    pub trusted_proxies: Vec<Text<AddressRange>>,
     /// URL under which clients reach the API. Content is linked below it. Role `api`: required, except on `local`.
-    pub public_url: Option<HttpUrl>,
+    pub public_url: Option<Text<HttpUrl>>,
     /// Page of an account on a chain explorer, with `{address}` where the address goes. Default: the public explorer
     /// of the network.
     pub explorer_url: Option<String>,
@@ -92,16 +94,16 @@ pub struct RpcSettings {
     /// Token of that server, sent as `x-token`.
     pub yellowstone_token: Option<Secret<String>>,
     /// URL of an RPC node that clients may use, shown by `GET /v1/network`. Default: none; on `local` the first of `urls`.
-    pub public_url: Option<HttpUrl>,
+    pub public_url: Option<Text<HttpUrl>>,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(default)]
 pub struct ProgramSettings {
     /// Address of the agent-marketplace program.
-    pub id: Address,
+    pub id: Text<Pubkey>,
     /// Address of the USDC mint. Roles `api` and `worker`: required.
-    pub usdc_mint: Option<Address>,
+    pub usdc_mint: Option<Text<Pubkey>>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
@@ -110,7 +112,7 @@ pub struct ContentSettings {
     /// Folder with one file for each CID, shared by all processes. Roles `api` and `worker`: required.
     pub dir: Option<PathBuf>,
     /// URL that a CID is appended to when a listing's document has an `ipfs://` address and is not in the folder.
-    pub base_url: Option<HttpUrl>,
+    pub base_url: Option<Text<HttpUrl>>,
 }
 
 impl ContentSettings {
@@ -126,7 +128,7 @@ pub struct GatewaySettings {
     pub keypair: Option<Secret<KeypairText>>,
     /// Addresses and address ranges (such as `192.0.2.0/24`) from which creators' services are called, shown by
     /// `GET /v1/network`.
-    pub outbound_addresses: Vec<AddressRange>,
+    pub outbound_addresses: Vec<Text<AddressRange>>,
     /// Price that is offered for each compute unit, in millionths of a lamport.
     pub compute_unit_price: u64,
     /// Seconds between two rounds of housekeeping: closing records, ending disputes, applying announcements.
@@ -229,7 +231,7 @@ impl Default for DatabaseSettings {
 
 impl Default for ProgramSettings {
     fn default() -> Self {
-        Self { id: Address(agent_marketplace::ID), usdc_mint: None }
+        Self { id: Text(agent_marketplace::ID), usdc_mint: None }
     }
 }
 

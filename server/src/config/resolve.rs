@@ -1,6 +1,6 @@
 //! Settings as the parts of a process take them. What a role needs and nobody set is a problem, too.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, net::SocketAddr, sync::Arc, time::Duration};
 
 use crtx_api::Deployment;
 use crtx_chain::RpcUrls;
@@ -21,15 +21,12 @@ use solana_keypair::Keypair;
 use solana_pubkey::Pubkey;
 
 use super::{
-    load::{Loaded, Problem, Problems},
+    load::{Loaded, Problems},
     model::Settings,
     secret::Secret,
     values::{DatabaseUrl, Network},
 };
-use crate::{
-    role::{Role, Roles},
-    service::ServiceConfig,
-};
+use crate::{role::Role, service::ServiceConfig};
 
 /// Everything that starts a process.
 pub struct Resolved {
@@ -51,24 +48,24 @@ pub fn resolve(loaded: &Loaded) -> Result<Resolved, Problems> {
 
 struct Check<'a> {
     loaded: &'a Loaded,
-    problems: Vec<Problem>,
+    problems: Vec<String>,
 }
 
 impl Check<'_> {
     /// `None` only if there is a problem.
     fn all(&mut self) -> Option<Resolved> {
         let settings = &self.loaded.settings;
-        let roles = Roles::new(settings.role.iter().copied());
-        if roles.is_none() {
+        let roles: BTreeSet<Role> = settings.role.iter().copied().collect();
+        if roles.is_empty() {
             self.problem("role", "no role is named");
         }
-        let roles = roles.unwrap_or_else(Roles::all);
         let network = self.required("network", settings.network.as_ref(), "every process").copied();
         let database_url = self.required("database.url", settings.database.url.as_ref(), "every process").cloned();
         let rpc_urls = self.required("rpc.urls", settings.rpc.urls.as_ref(), "every process").cloned();
         let links = self.links(&roles);
-        let gateway = if roles.need_gateway() { self.gateway_needs() } else { None };
-        let ws_urls = if roles.has(Role::Indexer) { self.ws_urls() } else { None };
+        let works_on_calls = roles.contains(&Role::Api) || roles.contains(&Role::Worker);
+        let gateway = if works_on_calls { self.gateway_needs() } else { None };
+        let ws_urls = if roles.contains(&Role::Indexer) { self.ws_urls() } else { None };
         let (network, rpc_urls, links) = (network?, rpc_urls?.reveal().clone(), links?);
         let outbound = match network {
             Network::Local => OutboundPolicy::LOCAL,
@@ -103,7 +100,7 @@ impl Check<'_> {
             outbound,
             content: ContentSources {
                 store: settings.content.location(),
-                base_url: settings.content.base_url.as_ref().map(|url| url.as_str().to_owned()),
+                base_url: settings.content.base_url.as_ref().map(|url| url.0.to_string()),
             },
             ..IndexerConfig::new(rpc_urls.clone(), &ws_urls, settings.program.id.0)
         });
@@ -119,7 +116,7 @@ impl Check<'_> {
                     links,
                     public_rpc_url: public_rpc_url(settings, &rpc_urls),
                     rpc_urls,
-                    outbound_addresses: settings.gateway.outbound_addresses.iter().map(ToString::to_string).collect(),
+                    outbound_addresses: settings.gateway.outbound_addresses.iter().map(|it| it.0.to_string()).collect(),
                 },
                 gateway,
                 indexer,
@@ -146,18 +143,18 @@ impl Check<'_> {
     fn ws_urls(&mut self) -> Option<String> {
         let settings = &self.loaded.settings.rpc;
         let ws_urls = self.required("rpc.ws_url", settings.ws_url.as_ref(), "the role `indexer`")?.reveal();
-        if settings.urls.as_ref().is_some_and(|urls| ws_urls.count() > urls.reveal().iter().count()) {
+        if settings.urls.as_ref().is_some_and(|urls| ws_urls.0.len() > urls.reveal().iter().count()) {
             self.problem("rpc.ws_url", "it has more URLs than `rpc.urls`");
         }
-        Some(ws_urls.joined())
+        Some(ws_urls.0.join(","))
     }
 
-    fn links(&mut self, roles: &Roles) -> Option<Links> {
+    fn links(&mut self, roles: &BTreeSet<Role>) -> Option<Links> {
         let settings = &self.loaded.settings;
         let local = settings.network == Some(Network::Local);
         let public_url = match &settings.public_url {
-            Some(url) => url.as_str().to_owned(),
-            None if local || !roles.has(Role::Api) => format!("http://{}", settings.listen),
+            Some(url) => url.0.to_string(),
+            None if local || !roles.contains(&Role::Api) => format!("http://{}", settings.listen),
             // Said once: without a network nothing is known about its clients.
             None if settings.network.is_none() => return None,
             None => {
@@ -194,7 +191,7 @@ impl Check<'_> {
 /// The node of a local network is there for everybody who reaches it; another one may carry a provider's key.
 fn public_rpc_url(settings: &Settings, rpc_urls: &RpcUrls) -> Option<String> {
     match &settings.rpc.public_url {
-        Some(url) => Some(url.as_str().to_owned()),
+        Some(url) => Some(url.0.to_string()),
         None => (settings.network == Some(Network::Local)).then(|| rpc_urls.first().to_owned()),
     }
 }

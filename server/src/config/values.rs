@@ -1,13 +1,12 @@
 //! Values of single settings that have a form of their own.
 
-use std::{fmt, str::FromStr, sync::Arc};
+use std::{borrow::Cow, fmt, str::FromStr, sync::Arc};
 
 use crtx_chain::urls::MAX_NODES;
 use crtx_protocol::cluster::Cluster;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize, Serializer};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use solana_keypair::Keypair;
-use solana_pubkey::Pubkey;
 use url::Url;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -31,46 +30,53 @@ impl Network {
     }
 }
 
-/// An address in Base58.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(try_from = "String")]
-#[schemars(inline)]
-pub struct Address(#[schemars(with = "String")] pub Pubkey);
+/// A value that is written as text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Text<T>(pub T);
 
-impl Serialize for Address {
+impl<T: fmt::Display> Serialize for Text<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&self.0)
     }
 }
 
-impl TryFrom<String> for Address {
-    type Error = String;
+impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Text<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map(Self).map_err(|error| de::Error::custom(format!("`{text}`: {error}")))
+    }
+}
 
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse().map(Self).map_err(|_| format!("`{text}` is not an address in Base58"))
+impl<T> JsonSchema for Text<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Text".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string"})
     }
 }
 
 /// An `http` or `https` URL without a slash at its end.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(try_from = "String")]
-#[schemars(inline)]
-pub struct HttpUrl(String);
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpUrl(pub String);
 
-impl HttpUrl {
-    pub fn as_str(&self) -> &str {
-        &self.0
+impl FromStr for HttpUrl {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let url = url_with(text, ["http", "https"]);
+        url.map(|_| Self(text.trim_end_matches('/').to_owned())).ok_or("it is not an http or https URL")
     }
 }
 
-impl TryFrom<String> for HttpUrl {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        match url_with(&text, ["http", "https"]) {
-            Some(_) => Ok(Self(text.trim_end_matches('/').to_owned())),
-            None => Err(format!("`{text}` is not an http or https URL")),
-        }
+impl fmt::Display for HttpUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
 }
 
@@ -79,41 +85,9 @@ fn url_with(text: &str, schemes: [&str; 2]) -> Option<Url> {
     Url::parse(text).ok().filter(|url| schemes.contains(&url.scheme()) && url.has_host())
 }
 
-/// An IP address, or a range of them: the first address, `/`, and the number of bits that are the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(try_from = "String")]
-#[schemars(inline)]
-pub struct AddressRange(#[schemars(with = "String")] pub crtx_http::AddressRange);
-
-impl fmt::Display for AddressRange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl Serialize for AddressRange {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0)
-    }
-}
-
-impl TryFrom<String> for AddressRange {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse().map(Self).map_err(|error| format!("`{text}`: {error}"))
-    }
-}
-
 /// A `postgres` URL. It may carry a password.
 #[derive(Clone, PartialEq, Eq)]
-pub struct DatabaseUrl(String);
-
-impl DatabaseUrl {
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
+pub struct DatabaseUrl(pub String);
 
 impl FromStr for DatabaseUrl {
     type Err = &'static str;
@@ -126,18 +100,7 @@ impl FromStr for DatabaseUrl {
 
 /// One to eight `ws` or `wss` URLs with commas between them. They may carry a provider's key.
 #[derive(Clone, PartialEq, Eq)]
-pub struct WebSocketUrls(Vec<String>);
-
-impl WebSocketUrls {
-    /// With commas between them.
-    pub fn joined(&self) -> String {
-        self.0.join(",")
-    }
-
-    pub const fn count(&self) -> usize {
-        self.0.len()
-    }
-}
+pub struct WebSocketUrls(pub Vec<String>);
 
 impl FromStr for WebSocketUrls {
     type Err = String;
@@ -177,12 +140,6 @@ impl FromStr for KeypairText {
     }
 }
 
-impl fmt::Debug for KeypairText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("KeypairText")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use crtx_protocol::api_key::KeyNetwork;
@@ -201,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_range_of_addresses_is_an_address_with_or_without_a_number_of_bits() {
-        let read = |text: &str| serde_json::from_value::<AddressRange>(text.into()).is_ok();
+        let read = |text: &str| serde_json::from_value::<Text<crtx_http::AddressRange>>(text.into()).is_ok();
         for good in ["192.0.2.1", "192.0.2.0/24", "2001:db8::/32", "::1"] {
             assert!(read(good), "{good}");
         }
@@ -214,15 +171,15 @@ mod tests {
     fn only_urls_of_the_right_kind_are_taken() {
         assert!("postgres://u:p@h/d".parse::<DatabaseUrl>().is_ok());
         assert!("http://h".parse::<DatabaseUrl>().is_err());
-        assert_eq!("ws://h:1".parse::<WebSocketUrls>().unwrap().count(), 1);
-        assert_eq!("ws://h:1, wss://h/key".parse::<WebSocketUrls>().unwrap().joined(), "ws://h:1,wss://h/key");
+        assert_eq!("ws://h:1".parse::<WebSocketUrls>().unwrap().0.len(), 1);
+        assert_eq!("ws://h:1, wss://h/key".parse::<WebSocketUrls>().unwrap().0.join(","), "ws://h:1,wss://h/key");
         assert!("https://h:443/key".parse::<GrpcUrl>().is_ok());
         assert!("grpc://h:443".parse::<GrpcUrl>().is_err());
         for bad in ["http://h:1", "", " , ", "ws://h:1,http://h:2"] {
             assert!(bad.parse::<WebSocketUrls>().is_err(), "{bad}");
         }
-        assert_eq!(serde_json::from_str::<HttpUrl>("\"http://h:1/\"").unwrap().as_str(), "http://h:1");
-        assert!(serde_json::from_str::<HttpUrl>("\"h:1\"").is_err());
+        assert_eq!("http://h:1/".parse::<HttpUrl>().unwrap().0, "http://h:1");
+        assert!("h:1".parse::<HttpUrl>().is_err());
     }
 
     #[test]
