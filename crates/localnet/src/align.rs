@@ -72,7 +72,7 @@ pub async fn show(pool: &PgPool, chain: &Chain, client: &ChainClient) -> anyhow:
 }
 
 async fn read(client: &ChainClient) -> anyhow::Result<Accounts> {
-    let answer = client.program_accounts(&agent_marketplace::ID, CommitmentConfig::confirmed()).await?;
+    let answer = client.program_accounts(&agent_marketplace::ID, &[], CommitmentConfig::confirmed()).await?;
     let mut accounts = Accounts { slot: answer.slot, batch: Batch::default(), addresses: vec![], open: vec![] };
     for (address, account) in answer.value {
         if let Ok(ProgramAccount::Execution(record)) = ProgramAccount::decode(&account.data)

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use crtx_chain::{
-    FetchedAccount,
-    wire::{Refusal, WireAccount, WireKeyedAccount, WithContext},
+    AtSlot, FetchedAccount,
+    wire::{Refusal, WireKeyedAccount},
 };
 use crtx_protocol::text::shortened;
 use serde::{Deserialize, de::IgnoredAny};
@@ -106,17 +106,16 @@ pub(super) fn read(text: &str) -> Option<Received> {
 fn notification(method: &str, text: &str) -> Option<Received> {
     match method {
         "programNotification" => {
-            let WithContext { context, value } = params::<WithContext<WireKeyedAccount>>(text)?;
-            let WireKeyedAccount { pubkey, account: WireAccount(account) } = value;
-            Some(Received::Account { slot: context.slot, address: pubkey, account })
+            let AtSlot { slot, value } = params::<AtSlot<WireKeyedAccount>>(text)?;
+            Some(Received::Account { slot, address: value.pubkey, account: value.account })
         }
         "slotNotification" => {
             let WireSlot { slot, root } = params(text)?;
             Some(Received::Slot { slot, root })
         }
         "accountNotification" => {
-            let WithContext { context, .. } = params::<WithContext<IgnoredAny>>(text)?;
-            Some(Received::Clock { slot: context.slot })
+            let AtSlot { slot, .. } = params::<AtSlot<IgnoredAny>>(text)?;
+            Some(Received::Clock { slot })
         }
         _ => Some(Received::Other),
     }

@@ -1,9 +1,6 @@
 //! Small reads of one node: accounts, slots, the genesis hash, and the program's transactions.
 
-use crtx_chain::{
-    AtSlot, FetchedAccount,
-    wire::{WireAccount, WithContext},
-};
+use crtx_chain::{AtSlot, FetchedAccount};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use solana_pubkey::Pubkey;
@@ -51,13 +48,12 @@ pub(super) async fn accounts(
     let config = json!({"encoding": "base64", "commitment": commitment(at), "minContextSlot": named(min_slot)});
     let method = "getMultipleAccounts";
     let question = Question { method, params: json!([addresses_text, config]), min_slot };
-    let answer: WithContext<Vec<Option<WireAccount>>> = node.ask(&question, ACCOUNTS_ANSWER).await?;
-    node.check_slot(answer.context.slot, min_slot)?;
+    let answer: AtSlot<Vec<Option<FetchedAccount>>> = node.ask(&question, ACCOUNTS_ANSWER).await?;
+    node.check_slot(answer.slot, min_slot)?;
     if answer.value.len() != addresses.len() {
         return Err(SourceError::Malformed { node: node.name.clone(), what: method });
     }
-    let value = answer.value.into_iter().map(|account| account.map(|WireAccount(account)| account)).collect();
-    Ok(AtSlot { slot: answer.context.slot, value })
+    Ok(answer)
 }
 
 /// The newest slot.
@@ -75,7 +71,7 @@ pub(super) async fn genesis_hash(node: &HttpNode) -> Result<String, SourceError>
 pub(super) async fn knows_blockhash(node: &HttpNode, blockhash: &str) -> Result<bool, SourceError> {
     let params = json!([blockhash, {"commitment": "confirmed"}]);
     let question = Question { method: "isBlockhashValid", params, min_slot: 0 };
-    Ok(node.ask::<WithContext<bool>>(&question, SMALL_ANSWER).await?.value)
+    Ok(node.ask::<AtSlot<bool>>(&question, SMALL_ANSWER).await?.value)
 }
 
 /// Transactions that name the program, newest first, up to `after` or [`MAX_TRANSACTIONS`].
