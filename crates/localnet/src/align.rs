@@ -34,7 +34,7 @@ pub async fn align(pool: &PgPool, chain: &Chain, client: &ChainClient, progress:
     }
     let shown = mirror::checkpoint(pool).await?.and_then(|checkpoint| checkpoint.genesis_hash);
     let same_chain = shown.as_deref() == Some(chain.genesis_hash.as_str());
-    if same_chain && matches!(chain.started_from, StartedFrom::Saved { .. }) {
+    if same_chain && chain.started_from == StartedFrom::Saved {
         return Ok(());
     }
     let read_after = local_network::database_time(pool).await?;
