@@ -148,7 +148,7 @@ impl Market {
     async fn filtered<T: Layout>(&self, filters: &[AccountFilter]) -> anyhow::Result<Vec<(Pubkey, T)>> {
         let program = self.addresses().program_id();
         let confirmed = CommitmentConfig::confirmed();
-        let found = self.chain.program_accounts_filtered(&program, filters, confirmed).await?.value;
+        let found = self.chain.program_accounts(&program, filters, confirmed).await?.value;
         Ok(found.into_iter().filter_map(|(address, account)| Some((address, T::decode(&account.data).ok()?))).collect())
     }
 

@@ -16,7 +16,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
-use crtx_http::{ApiError, ServeLimits};
+use crtx_http::{ApiError, ServeLimits, TrustedProxies};
 use crtx_mirror::figures::{Counted, Figures as IndexerFigures};
 use crtx_store::{Pools, metrics as figures};
 use prometheus_client::{
@@ -79,7 +79,14 @@ impl Metrics {
     pub async fn serve(self, listen: SocketAddr, shutdown: CancellationToken) -> Result<()> {
         let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
         let router = crtx_http::finish(Router::new().route("/metrics", get(show)).with_state(self));
-        crtx_http::serve(listener, router, ServeLimits::default(), shutdown.cancelled_owned()).await?;
+        crtx_http::serve(
+            TrustedProxies::default(),
+            listener,
+            router,
+            ServeLimits::default(),
+            shutdown.cancelled_owned(),
+        )
+        .await?;
         Ok(())
     }
 

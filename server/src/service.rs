@@ -105,7 +105,7 @@ impl Service {
         let (shutdown, failures) = (running.requests.clone(), failures.clone());
         running.request_tasks.spawn(async move {
             let (proxies, limits) = (config.trusted_proxies, ServeLimits::default());
-            let served = crtx_http::serve_behind(proxies, listener, router, limits, shutdown.cancelled_owned());
+            let served = crtx_http::serve(proxies, listener, router, limits, shutdown.cancelled_owned());
             if let Err(error) = served.await {
                 let _ = failures.send(anyhow!(error).context("the HTTP server"));
             }
@@ -117,7 +117,7 @@ impl Service {
         let gateway = self.gateway.as_ref().filter(|_| self.config.roles.contains(&Role::Api));
         let api = gateway.map(|gateway| {
             let mut reads = ApiState::new(self.pools.reads.clone(), self.config.deployment.clone())
-                .with_strangers(Arc::clone(gateway.credentials().strangers()));
+                .with_strangers(Arc::clone(&gateway.credentials().strangers));
             (reads.max_lag, reads.content) = (self.config.max_lag, Some(gateway.content().clone()));
             (gateway, reads)
         });

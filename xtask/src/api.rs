@@ -30,16 +30,8 @@ pub fn install() -> Result<PathBuf> {
     let mut python = Command::new("python3");
     succeeds(python.args(["-m", "venv", "--clear"]).arg(&folder))?;
     let mut pip = Command::new(folder.join("bin/python"));
-    pip.args([
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        "--only-binary=:all:",
-        "--requirement",
-    ]);
-    succeeds(pip.arg(&requirements))?;
+    let install = "-m pip install --quiet --disable-pip-version-check --only-binary=:all: --requirement";
+    succeeds(pip.args(install.split(' ')).arg(&requirements))?;
     fs::write(&stamp, wanted).with_context(|| format!("cannot write {}", stamp.display()))?;
     Ok(program)
 }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::{
     browser,
-    figures::{self, Figures, Machine, REPORT, Report, Row},
+    figures::{self, Machine, REPORT, Report, Row},
     load_generator, source_hash, workspace,
 };
 
@@ -137,8 +137,9 @@ pub fn run(name: Name, size: &Size, json: bool) -> Result<()> {
     if json {
         println!("{}", serde_json::to_string(&report)?);
     } else {
-        println!("{}", report.table());
-        figures::keep(&name.text(), name.heading(), &report)?;
+        let table = report.table();
+        println!("{table}");
+        figures::keep(&name.text(), name.heading(), &report, &table)?;
         eprintln!("{}", older_code()?);
     }
     let missed: Vec<_> = report.results.iter().filter(|row| !row.ok).map(|row| row.name.as_str()).collect();

@@ -65,14 +65,8 @@ struct Repository {
 }
 
 impl Repository {
-    /// Files that git knows or would know.
     fn read() -> Result<Self> {
-        let mut git = Command::new("git");
-        git.current_dir(workspace::root()).args(["ls-files", "--cached", "--others", "--exclude-standard"]);
-        let listed = workspace::output(&mut git)?;
-        let exists = |file: &&str| workspace::root().join(file).exists();
-        let files: BTreeSet<String> = listed.lines().filter(exists).map(str::to_owned).collect();
-        ensure!(!files.is_empty(), "git lists no files");
+        let files = workspace::files()?;
         let mut repository = Self {
             folders: files.iter().flat_map(|file| folders_of(file)).collect(),
             files,

@@ -60,13 +60,8 @@ pub struct Grid {
     pub rows: Vec<Vec<Value>>,
 }
 
-/// A kind of figures that documents show as a table.
-pub trait Figures: Serialize + DeserializeOwned {
-    fn table(&self) -> String;
-}
-
-impl Figures for Grid {
-    fn table(&self) -> String {
+impl Grid {
+    pub fn table(&self) -> String {
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
         let is_number = |column| self.rows.iter().any(|row| row.get(column).is_some_and(Value::is_number));
         let rulers: Vec<_> = (0..self.columns.len()).map(|at| if is_number(at) { "---:" } else { "---" }).collect();
@@ -80,8 +75,8 @@ impl Figures for Grid {
     }
 }
 
-impl Figures for Report {
-    fn table(&self) -> String {
+impl Report {
+    pub fn table(&self) -> String {
         let mut text = format!(
             "{} cores, {}, {}, code {}\n\n| what | value | unit | gate | holds |\n|---|---:|---|---:|---|\n",
             self.machine.cores, self.machine.os, self.machine.rustc, self.code
@@ -107,19 +102,19 @@ fn path_of(name: &str) -> String {
     format!("{FOLDER}/{name}.json")
 }
 
-/// Writes the JSON file of the benchmark `name`, and replaces its section of `docs/benchmarks.md`.
-pub fn keep(name: &str, heading: &str, figures: &impl Figures) -> Result<()> {
+/// Writes the JSON file of the benchmark `name`, and replaces its section of `docs/benchmarks.md` with the table.
+pub fn keep(name: &str, heading: &str, figures: &impl Serialize, table: &str) -> Result<()> {
     let (json, report) = (workspace::root().join(path_of(name)), workspace::root().join(REPORT));
     fs::create_dir_all(workspace::root().join(FOLDER)).context(FOLDER)?;
     fs::write(&json, serde_json::to_string_pretty(figures)? + "\n").with_context(|| path_of(name))?;
     let text = fs::read_to_string(&report).unwrap_or_else(|_| {
         "# Benchmarks\n\n`cargo xtask bench` and `cargo xtask mutants` write the tables of this page.\n".to_owned()
     });
-    fs::write(&report, with_section(&text, name, heading, &figures.table())).context(REPORT)
+    fs::write(&report, with_section(&text, name, heading, table)).context(REPORT)
 }
 
 /// The committed figures of the benchmark `name`.
-pub fn committed<F: Figures>(name: &str) -> Result<F> {
+pub fn committed<F: DeserializeOwned>(name: &str) -> Result<F> {
     let path = path_of(name);
     let text = fs::read_to_string(workspace::root().join(&path)).with_context(|| format!("cannot read {path}"))?;
     serde_json::from_str(&text).with_context(|| path)

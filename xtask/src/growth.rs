@@ -5,26 +5,27 @@ use serde_json::json;
 
 use crate::{
     bench::{self, Name, Size},
-    figures::{self, Figures, Grid, Report},
+    figures::{self, Grid, Report},
 };
 
-/// Agents, and as many executions.
-const SIZES: [u32; 3] = [10_000, 100_000, 1_000_000];
+/// Agents, and as many executions, as the table shows them.
+const SIZES: [(u32, &str); 3] = [(10_000, "10 000"), (100_000, "100 000"), (1_000_000, "1 000 000")];
 
 pub fn run(name: Name) -> Result<()> {
     if name != Name::Reads {
         bail!("`--growth` is an option of `bench reads`");
     }
-    let measure = |size: &u32| {
-        eprintln!("{size} agents, {size} executions");
+    let measure = |(size, shown): &(u32, &str)| {
+        eprintln!("{shown} agents, {shown} executions");
         bench::measure(name, &Size::of_market(*size, *size))
     };
     let reports = SIZES.iter().map(measure).collect::<Result<Vec<_>>>()?;
     let grid = grid(&reports);
-    println!("{}", grid.table());
+    let table = grid.table();
+    println!("{table}");
     let heading =
         "The read API at three sizes: as many executions as agents (what is not 1/s has its unit in its name)";
-    figures::keep("growth", heading, &grid)
+    figures::keep("growth", heading, &grid, &table)
 }
 
 /// A row for each figure with a rate, a time or a size.
@@ -36,29 +37,6 @@ fn grid(reports: &[Report]) -> Grid {
         let value = |report: &Report| report.results.iter().find(|row| row.name == name).map_or(0.0, |row| row.value);
         [json!(format!("`{name}`"))].into_iter().chain(reports.iter().map(|report| json!(value(report)))).collect()
     };
-    let columns = ["Figure".to_owned()].into_iter().chain(SIZES.map(grouped)).collect();
+    let columns = ["Figure"].into_iter().chain(SIZES.map(|(_, shown)| shown)).map(str::to_owned).collect();
     Grid { columns, rows: names.filter(shown).map(row).collect() }
-}
-
-/// A number with a space before each three digits.
-fn grouped(number: u32) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && digits.len().wrapping_sub(index).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_grouped_by_three_digits() {
-        assert_eq!([7, 10_000, 1_000_000].map(grouped), ["7", "10 000", "1 000 000"]);
-    }
 }

@@ -18,7 +18,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
-    figures::{self, Figures, Grid},
+    figures::{self, Grid},
     program,
     suites::{self, TestBinary},
     workspace,
@@ -50,16 +50,12 @@ struct Edit {
     replace: String,
 }
 
-/// The result of a mutant.
-struct Outcome<'a> {
-    mutant: &'a Mutant,
-    /// Test program and test that noticed it; `None`: survived.
-    caught_by: Option<String>,
-}
+/// A mutant, and the test program and test that noticed it; `None`: it survived.
+type Outcome<'a> = (&'a Mutant, Option<String>);
 
 /// A fault that no test notices is shown as such.
-fn table(outcomes: &[Outcome<'_>]) -> Grid {
-    let row = |Outcome { mutant, caught_by }: &Outcome<'_>| {
+fn grid(outcomes: &[Outcome<'_>]) -> Grid {
+    let row = |(mutant, caught_by): &Outcome<'_>| {
         let by = caught_by.as_ref().map_or_else(|| "**SURVIVED**".to_owned(), |test| format!("`{test}`"));
         vec![json!(mutant.name), json!(format!("`{}`", mutant.file())), json!(by)]
     };
@@ -96,16 +92,17 @@ pub fn run(names: &[String]) -> Result<()> {
         let verdict = caught_by.as_deref().unwrap_or("SURVIVED");
         let (number, of) = (number.saturating_add(1), wanted.len());
         println!("{number}/{of} {}: {verdict} ({} s)", mutant.name, started.elapsed().as_secs());
-        outcomes.push(Outcome { mutant, caught_by });
+        outcomes.push((*mutant, caught_by));
     }
 
-    let caught = table(&outcomes);
-    println!("\n{}", caught.table());
+    let caught = grid(&outcomes);
+    let table = caught.table();
+    println!("\n{table}");
     if names.is_empty() {
-        figures::keep("mutants", "Faults planted in the program and the test that notices each", &caught)?;
+        figures::keep("mutants", "Faults planted in the program and the test that notices each", &caught, &table)?;
     }
     let survivors: Vec<_> =
-        outcomes.iter().filter(|outcome| outcome.caught_by.is_none()).map(|o| o.mutant.name.as_str()).collect();
+        outcomes.iter().filter(|(_, test)| test.is_none()).map(|(mutant, _)| mutant.name.as_str()).collect();
     ensure!(survivors.is_empty(), "survived: {}", survivors.join(", "));
     Ok(())
 }
@@ -161,17 +158,9 @@ impl Tree {
         let root = workspace::root();
         let base = root.join("target/mutants");
         let tree = Self { folder: base.join("tree"), target: base.join("sbf") };
-        let mut git = Command::new("git");
-        git.current_dir(&root).args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
-        let listed = workspace::output(&mut git)?;
         let mut wanted = BTreeSet::new();
-        for name in listed.split_terminator('\0') {
-            let from = root.join(name);
-            // Deleted, but not from the index yet.
-            if !from.is_file() {
-                continue;
-            }
-            let to = tree.folder.join(name);
+        for name in workspace::files()? {
+            let (from, to) = (root.join(&name), tree.folder.join(&name));
             let bytes = fs::read(&from)?;
             if fs::read(&to).ok().as_deref() != Some(&bytes) {
                 fs::create_dir_all(to.parent().context("a file lies in a folder")?)?;
@@ -179,14 +168,14 @@ impl Tree {
             }
             wanted.insert(to);
         }
-        for old in crate::source_hash::files_below(&tree.folder)?.difference(&wanted) {
+        for old in workspace::files_below(&tree.folder)?.difference(&wanted) {
             fs::remove_file(old)?;
         }
         Ok(tree)
     }
 
     fn build(&self, elf: &Path) -> Result<()> {
-        if let Some(why) = program::build_elf(&self.folder, Some(&self.target), elf)? {
+        if let Some(why) = program::build_elf(program::recipe_here(), &self.folder, Some(&self.target), elf)? {
             bail!("the program cannot be built on this machine: {why}");
         }
         Ok(())
@@ -243,12 +232,7 @@ fn kept(mut binaries: Vec<TestBinary>, folder: &Path) -> Result<Vec<TestBinary>>
 }
 
 fn first_failure(binaries: &[TestBinary], tree: &Tree, elf: &Path) -> Result<Option<String>> {
-    for binary in binaries {
-        if let Some(test) = failing_test(binary, tree, elf)? {
-            return Ok(Some(test));
-        }
-    }
-    Ok(None)
+    binaries.iter().find_map(|binary| failing_test(binary, tree, elf).transpose()).transpose()
 }
 
 /// Runs one test program until its first failing test.
@@ -284,8 +268,8 @@ mod tests {
     fn a_fault_that_no_test_notices_is_shown() {
         let edit = vec![Edit { file: "src/a.rs".to_owned(), find: String::new(), replace: String::new() }];
         let mutant = &Mutant { name: "no check".to_owned(), edit };
-        let outcomes = [Some("t::works".to_owned()), None].map(|caught_by| Outcome { mutant, caught_by });
-        let table = table(&outcomes).table();
+        let outcomes = [Some("t::works".to_owned()), None].map(|caught_by| (mutant, caught_by));
+        let table = grid(&outcomes).table();
         assert!(
             table.contains("| no check | `a.rs` | `t::works` |\n| no check | `a.rs` | **SURVIVED** |\n"),
             "{table}"

@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, fs};
 
-use crate::{source_hash::files_below, workspace};
+use crate::workspace::{self, files_below};
 
 type Counts = BTreeMap<String, usize>;
 

@@ -32,7 +32,7 @@ struct Record {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Recipe {
+pub enum Recipe {
     /// `cargo build-sbf` with Anza's platform-tools.
     Anza,
     /// `toolchain/build-sbf.sh`.
@@ -42,7 +42,7 @@ enum Recipe {
 pub fn build() -> Result<()> {
     let recipe = recipe_here();
     let elf = workspace::root().join(ELF);
-    if let Some(why) = build_with(recipe, &workspace::root(), None, &elf)? {
+    if let Some(why) = build_elf(recipe, &workspace::root(), None, &elf)? {
         bail!("the program cannot be built on this machine: {why}");
     }
     let record = Record {
@@ -59,13 +59,7 @@ pub fn build() -> Result<()> {
     Ok(())
 }
 
-/// Builds the program of the workspace in `root` to `out`, in a target folder of its own if one is named;
-/// `Some(reason)` if the toolchain is unavailable on this machine.
-pub fn build_elf(root: &Path, target: Option<&Path>, out: &Path) -> Result<Option<String>> {
-    build_with(recipe_here(), root, target, out)
-}
-
-fn recipe_here() -> Recipe {
+pub fn recipe_here() -> Recipe {
     if anza_tools().is_some() { Recipe::Anza } else { Recipe::Upstream }
 }
 
@@ -93,7 +87,7 @@ pub fn check() -> Result<String> {
     }
     let folder = tempfile::tempdir()?;
     let rebuilt = folder.path().join("agent_marketplace.so");
-    if let Some(why) = build_with(record.recipe, &root, None, &rebuilt)? {
+    if let Some(why) = build_elf(record.recipe, &root, None, &rebuilt)? {
         return only_hashes(why);
     }
     let sha256 = source_hash::of_file(&rebuilt)?;
@@ -103,8 +97,9 @@ pub fn check() -> Result<String> {
     Ok(format!("program: rebuilt to the committed bytes (sha256 {sha256})"))
 }
 
-/// Builds to `out`; `Some(reason)` if the toolchain is unavailable on this machine.
-fn build_with(recipe: Recipe, root: &Path, target: Option<&Path>, out: &Path) -> Result<Option<String>> {
+/// Builds the program of the workspace in `root` to `out`, in a target folder of its own if one is named;
+/// `Some(reason)` if the toolchain is unavailable on this machine.
+pub fn build_elf(recipe: Recipe, root: &Path, target: Option<&Path>, out: &Path) -> Result<Option<String>> {
     let mut command = match recipe {
         Recipe::Anza => anza_build(root, out)?,
         Recipe::Upstream => upstream_build(root, out),
@@ -140,17 +135,11 @@ fn upstream_build(root: &Path, out: &Path) -> Command {
 }
 
 fn anza_build(root: &Path, out: &Path) -> Result<Command> {
+    let build = "build-sbf --arch v3 --manifest-path programs/agent-marketplace/Cargo.toml --sbf-out-dir";
     let mut command = workspace::cargo();
     command
         .current_dir(root)
-        .args([
-            "build-sbf",
-            "--arch",
-            "v3",
-            "--manifest-path",
-            "programs/agent-marketplace/Cargo.toml",
-            "--sbf-out-dir",
-        ])
+        .args(build.split(' '))
         .arg(anza_output(out))
         .args(["--", "--locked"])
         .env("CARGO_PROFILE_RELEASE_LTO", "fat")

@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::Result;
 
-use crate::{source_hash::files_below, workspace};
+use crate::workspace::{self, files_below};
 
 /// Equal lines that may stand twice.
 const RUN: usize = 10;

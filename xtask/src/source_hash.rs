@@ -10,9 +10,8 @@ use std::{
 use anyhow::{Context, Result};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
-use walkdir::{DirEntry, WalkDir};
 
-use crate::workspace;
+use crate::workspace::{self, files_below};
 
 const PACKAGE: &str = "agent-marketplace";
 /// Every file below these folders counts, so a new file cannot be forgotten.
@@ -71,14 +70,6 @@ pub fn of_code(folders: &[&str]) -> Result<String> {
 pub fn of_file(path: &Path) -> Result<String> {
     let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     Ok(hex::encode(Sha256::digest(&bytes)))
-}
-
-/// Every file below a folder, sorted.
-pub fn files_below(folder: &Path) -> Result<BTreeSet<PathBuf>> {
-    let entries = WalkDir::new(folder).follow_links(true).into_iter();
-    let entries =
-        entries.collect::<Result<Vec<_>, _>>().with_context(|| format!("cannot read {}", folder.display()))?;
-    Ok(entries.into_iter().filter(|entry| entry.file_type().is_file()).map(DirEntry::into_path).collect())
 }
 
 #[derive(Deserialize)]

@@ -1,11 +1,15 @@
 //! `.sqlx/`: what the checked queries of `crates/store` know about the schema, written by sqlx's own
 //! macros while they compile against a freshly migrated database.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::fs;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
+use tempfile::TempDir;
 
-use crate::{test_database::TestDatabase, workspace};
+use crate::{
+    test_database::TestDatabase,
+    workspace::{self, files_below},
+};
 
 const FOLDER: &str = ".sqlx";
 
@@ -16,27 +20,20 @@ pub fn write() -> Result<()> {
         fs::remove_dir_all(&folder)?;
     }
     fs::create_dir_all(&folder)?;
-    for (name, text) in &generated {
-        fs::write(folder.join(name), text)?;
+    let files = files_below(generated.path())?;
+    for file in &files {
+        fs::copy(file, folder.join(file.file_name().unwrap_or_default()))?;
     }
-    println!("{FOLDER}: {} queries written", generated.len());
+    println!("{FOLDER}: {} queries written", files.len());
     Ok(())
 }
 
 pub fn check() -> Result<String> {
-    let (committed, generated) = (read(&workspace::root().join(FOLDER))?, generate()?);
-    if committed != generated {
-        let stale = committed.keys().filter(|name| !generated.contains_key(*name)).count();
-        let missing = generated.iter().filter(|(name, text)| committed.get(*name) != Some(*text)).count();
-        bail!(
-            "{FOLDER} is not what the queries need ({missing} missing or changed, {stale} left over): run `cargo xtask sqlx`"
-        );
-    }
-    Ok(format!("sqlx: {FOLDER} is the one of {} queries", committed.len()))
+    workspace::same_files(FOLDER, generate()?.path(), "cargo xtask sqlx")
 }
 
-/// File name and text of every query's data.
-fn generate() -> Result<BTreeMap<String, String>> {
+/// A folder with a file for each query.
+fn generate() -> Result<TempDir> {
     let root = workspace::root();
     let database = TestDatabase::start()?;
     database.migrate(&root.join("migrations")).context("the migrations")?;
@@ -58,15 +55,9 @@ fn generate() -> Result<BTreeMap<String, String>> {
             .env("SQLX_OFFLINE", "false")
             .env("SQLX_OFFLINE_DIR", out.path()),
     )?;
-    read(out.path())
-}
-
-fn read(folder: &Path) -> Result<BTreeMap<String, String>> {
-    let mut files = BTreeMap::new();
-    for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
-        let path = entry?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        files.insert(name, fs::read_to_string(&path)?.trim_end().to_owned() + "\n");
+    for file in files_below(out.path())? {
+        let text = fs::read_to_string(&file)?;
+        fs::write(file, text.trim_end().to_owned() + "\n")?;
     }
-    Ok(files)
+    Ok(out)
 }

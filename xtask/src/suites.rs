@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     fmt::Write as _,
     io::{BufRead, BufReader},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::{Mutex, PoisonError},
     thread,
@@ -61,16 +61,12 @@ impl Suite {
         matches!(self, Self::Unit | Self::E2e | Self::Faults | Self::Denial | Self::Api)
     }
 
-    fn of_package(folder: &std::path::Path) -> Self {
-        let root = workspace::root();
-        if folder == root.join("tests/program") {
-            Self::Program
-        } else if folder == root.join("tests/e2e") {
-            Self::E2e
-        } else if folder == root.join("tests/faults") {
-            Self::Faults
-        } else {
-            Self::Unit
+    fn of_package(folder: &Path) -> Self {
+        match folder.strip_prefix(workspace::root().join("tests")).ok().and_then(Path::to_str) {
+            Some("program") => Self::Program,
+            Some("e2e") => Self::E2e,
+            Some("faults") => Self::Faults,
+            _ => Self::Unit,
         }
     }
 }
@@ -305,11 +301,8 @@ fn ended_test(line: &str) -> Option<(&str, bool, Duration)> {
 
 /// The number in front of a word: `number_before("ok. 12 passed; 0 failed", " passed")` is 12.
 fn number_before(text: &str, word: &str) -> u64 {
-    text.split(word)
-        .next()
-        .and_then(|before| before.rsplit(' ').next())
-        .and_then(|digits| digits.parse().ok())
-        .unwrap_or(0)
+    let before = text.split(word).next().unwrap_or_default();
+    before.rsplit(' ').next().and_then(|digits| digits.parse().ok()).unwrap_or_default()
 }
 
 fn run_generated() -> Tally {

@@ -11,12 +11,9 @@ use tokio::runtime::Runtime;
 /// A server on which tests may create databases.
 pub struct TestDatabase {
     url: String,
-    started: Option<Started>,
-}
-
-struct Started {
     runtime: Runtime,
-    cluster: Cluster,
+    /// `None` once it is stopped.
+    cluster: Option<Cluster>,
     folder: TempDir,
 }
 
@@ -27,13 +24,13 @@ impl TestDatabase {
         let cluster = runtime
             .block_on(Cluster::start(folder.path(), &|text| eprintln!("{text}")))
             .context("no PostgreSQL for the tests")?;
-        Ok(Self { url: cluster.url(), started: Some(Started { runtime, cluster, folder }) })
+        Ok(Self { url: cluster.url(), runtime, cluster: Some(cluster), folder })
     }
 
     /// Applies the migrations of `folder`. Not by the services' own program: that one compiles only once
     /// `.sqlx/` knows its queries.
     pub fn migrate(&self, folder: &Path) -> Result<()> {
-        Runtime::new()?.block_on(async {
+        self.runtime.block_on(async {
             let mut connection = PgConnection::connect(&self.url).await?;
             Migrator::new(folder).await?.run(&mut connection).await?;
             Ok(connection.close().await?)
@@ -47,8 +44,8 @@ impl TestDatabase {
 
 impl Drop for TestDatabase {
     fn drop(&mut self) {
-        let Some(Started { runtime, cluster, folder }) = self.started.take() else { return };
-        let stopped = runtime.block_on(cluster.stop()).and_then(|_| crtx_postgres::remove(folder.path()));
+        let Some(cluster) = self.cluster.take() else { return };
+        let stopped = self.runtime.block_on(cluster.stop()).and_then(|_| crtx_postgres::remove(self.folder.path()));
         if let Err(error) = stopped {
             eprintln!("the tests' PostgreSQL was not cleared away: {error:#}");
         }

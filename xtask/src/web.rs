@@ -1,16 +1,11 @@
 //! The TypeScript side in `app/`: the generated clients and the built dashboard compared with what their sources give
 //! today, types, lint, tests, size.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::process::Command;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
-use crate::{npm::Package, source_hash, tally::Tally, workspace};
+use crate::{npm::Package, tally::Tally, workspace};
 
 const CLIENT: &str = "app/src/generated";
 const API_TYPES: &str = "app/src/shared/api/schema.d.ts";
@@ -24,12 +19,12 @@ fn app() -> Result<Package> {
 
 /// Fails unless the committed client is the one that the IDL gives.
 pub fn check_client() -> Result<String> {
-    check_script("generate-client.mjs", CLIENT, "npm run generate")
+    check_script("generate-client.mjs", CLIENT, "cd app && npm run generate")
 }
 
 /// Fails unless the committed types of the API are those of its description.
 pub fn check_api_types() -> Result<String> {
-    check_script("generate-api.mjs", API_TYPES, "npm run generate:api")
+    check_script("generate-api.mjs", API_TYPES, "cd app && npm run generate:api")
 }
 
 /// Compares what a script of `app/` generates now with what is committed.
@@ -39,7 +34,7 @@ fn check_script(script: &str, committed_at: &str, command: &str) -> Result<Strin
     let fresh = folder.path().join("fresh");
     let mut generate = Command::new("node");
     workspace::run(generate.current_dir(app.folder()).arg(format!("scripts/{script}")).arg(&fresh))?;
-    same_files(committed_at, &fresh, command)
+    workspace::same_files(committed_at, &fresh, command)
 }
 
 /// Fails unless the committed build of the dashboard is the one that its sources give.
@@ -49,21 +44,7 @@ pub fn check_build() -> Result<String> {
     let fresh = folder.path().join("dist");
     let target = fresh.to_string_lossy();
     workspace::run(&mut app.npm(&["run", "build", "--silent", "--", "--logLevel=error", "--outDir", &target]))?;
-    same_files(BUILD, &fresh, "npm run build")
-}
-
-fn same_files(committed_at: &str, fresh: &Path, command: &str) -> Result<String> {
-    let (committed, generated) = (files(&workspace::root().join(committed_at))?, files(fresh)?);
-    let differing: Vec<_> = committed
-        .keys()
-        .chain(generated.keys())
-        .filter(|name| committed.get(*name) != generated.get(*name))
-        .map(|name| name.display().to_string())
-        .collect();
-    if !differing.is_empty() {
-        bail!("{committed_at} is not what its sources give ({}): run `{command}` in app/", differing.join(", "));
-    }
-    Ok(format!("{committed_at} is what its sources give ({} files)", committed.len()))
+    workspace::same_files(BUILD, &fresh, "cd app && npm run build")
 }
 
 /// Types, rules of the sources, format, tests, and size of what a browser loads first. The size is that of the committed
@@ -78,13 +59,4 @@ pub fn test() -> Result<Tally> {
         app.check(&["size"])?,
     ];
     Ok(parts.into_iter().sum())
-}
-
-/// Every file below a folder, by its path in it.
-fn files(folder: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
-    let mut found = BTreeMap::new();
-    for path in source_hash::files_below(folder)? {
-        found.insert(path.strip_prefix(folder)?.to_path_buf(), fs::read(&path)?);
-    }
-    Ok(found)
 }

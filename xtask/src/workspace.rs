@@ -1,12 +1,15 @@
 //! Where the workspace is, and how other programs are run in it.
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
     path::{Path, PathBuf},
     process::{Command, ExitStatus},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
+use walkdir::{DirEntry, WalkDir};
 
 /// Root of the workspace: the folder above this crate's.
 pub fn root() -> PathBuf {
@@ -21,6 +24,18 @@ pub fn members() -> Result<Vec<String>> {
     let members = manifest.get("workspace").and_then(|table| table.get("members")).and_then(toml::Value::as_array);
     let members = members.context("the workspace has members")?;
     members.iter().map(|member| member.as_str().map(str::to_owned).context("a member is a path")).collect()
+}
+
+/// The files that git tracks or would track, from the root.
+pub fn files() -> Result<BTreeSet<String>> {
+    let mut git = Command::new("git");
+    git.current_dir(root()).args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
+    let listed = output(&mut git)?;
+    // A file that was deleted may still be in the index.
+    let exists = |file: &&str| root().join(file).is_file();
+    let files: BTreeSet<_> = listed.split_terminator('\0').filter(exists).map(str::to_owned).collect();
+    ensure!(!files.is_empty(), "git lists no files");
+    Ok(files)
 }
 
 /// A `cargo` of the toolchain that runs this tool, in the root of the workspace. Cargo's variables about the package of
@@ -104,4 +119,29 @@ fn shown(command: &Command) -> String {
         .map(|part| part.to_string_lossy().into_owned())
         .collect::<Vec<_>>()
         .join(" ")
+}
+
+/// Fails unless what is committed, a file or a folder, is what was generated now.
+pub fn same_files(committed_at: &str, fresh: &Path, command: &str) -> Result<String> {
+    let (committed, generated) = (files_in(&root().join(committed_at))?, files_in(fresh)?);
+    let names = committed.keys().chain(generated.keys()).collect::<BTreeSet<_>>().into_iter();
+    let differing: Vec<_> = names.filter(|name| committed.get(*name) != generated.get(*name)).collect();
+    if !differing.is_empty() {
+        bail!("{committed_at} is not what its sources give ({differing:?}): run `{command}`");
+    }
+    Ok(format!("{committed_at} is what its sources give ({} files)", committed.len()))
+}
+
+/// Every file below a folder, sorted.
+pub fn files_below(folder: &Path) -> Result<BTreeSet<PathBuf>> {
+    let entries = WalkDir::new(folder).follow_links(true).into_iter();
+    let entries =
+        entries.collect::<Result<Vec<_>, _>>().with_context(|| format!("cannot read {}", folder.display()))?;
+    Ok(entries.into_iter().filter(|entry| entry.file_type().is_file()).map(DirEntry::into_path).collect())
+}
+
+/// Every file below a folder, by its path in it.
+fn files_in(folder: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
+    let read = |path: PathBuf| Ok((path.strip_prefix(folder)?.to_path_buf(), fs::read(&path)?));
+    files_below(folder)?.into_iter().map(read).collect()
 }

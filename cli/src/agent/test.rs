@@ -86,7 +86,7 @@ async fn name_another_service(report: &mut Report, subject: &Subject, policy: Ou
 
 /// The key that an example service names where it is asked for nothing.
 async fn key_of(endpoint: &Url, policy: OutboundPolicy) -> Option<Pubkey> {
-    let response = policy.client(ASK_LIMIT).ok()?.get(endpoint.clone()).send().await.ok()?;
+    let response = Outbound::new(policy).client(ASK_LIMIT).ok()?.get(endpoint.clone()).send().await.ok()?;
     let body = crtx_download::read(response, MAX_KEY_ANSWER_BYTES).await.ok()?;
     let answer: Value = serde_json::from_slice(&body).ok()?;
     answer.get("result_key")?.as_str()?.parse().ok()

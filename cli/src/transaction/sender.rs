@@ -6,10 +6,9 @@ use agent_marketplace::state::Config;
 use anyhow::{Context, anyhow, bail};
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use crtx_chain::{
-    Outcome, SignedTransaction, Simulation,
+    AtSlot, Outcome, SignedTransaction, Simulation,
     instructions::{compute_unit_limit, compute_unit_price},
     token::{TOKEN_ACCOUNT_LEN, create_associated_token_account},
-    wire::WithContext,
 };
 use serde_json::{Value, json};
 use solana_keypair::Keypair;
@@ -216,7 +215,7 @@ impl Sender {
             rent = rent.saturating_add(lamports.context("the Solana RPC node does not say what rent costs")?);
         }
         let params = json!([BASE64.encode(draft.message()), {"commitment": "confirmed"}]);
-        let fee: Result<WithContext<Option<u64>>, _> = self.market.chain.request("getFeeForMessage", &params).await;
+        let fee: Result<AtSlot<Option<u64>>, _> = self.market.chain.request("getFeeForMessage", &params).await;
         Ok(Cost { fee: fee.ok().and_then(|fee| fee.value), rent })
     }
 

@@ -53,13 +53,6 @@ macro_rules! kinds {
                 Err(DecodeError::UnknownDiscriminator(discriminator))
             }
 
-            /// Name of the account type.
-            pub const fn kind(&self) -> &'static str {
-                match self {
-                    $(Self::$variant(_) => <$kind as Layout>::KIND,)+
-                }
-            }
-
             /// The account's own change counter.
             pub fn revision(&self) -> u64 {
                 match self {
@@ -99,7 +92,7 @@ mod tests {
         grant.revision = 7;
         grant.spent = 50_000;
         let account = ProgramAccount::decode(&bytes_of(&grant)).expect("own bytes");
-        assert_eq!((account.kind(), account.revision()), ("SpendingGrant", 7));
+        assert!(matches!(account, ProgramAccount::SpendingGrant(_)) && account.revision() == 7);
         assert!(matches!(account, ProgramAccount::SpendingGrant(read) if read.spent == 50_000));
     }
 

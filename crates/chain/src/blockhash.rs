@@ -14,10 +14,11 @@ use tokio::{
 };
 
 use crate::{
-    error::NodeError,
+    error::ChainError,
+    node::after,
     nodes::{Nodes, Whom},
     transaction::RecentBlockhash,
-    wire::WithContext,
+    wire::AtSlot,
 };
 
 /// How long a blockhash is used before it is refreshed: short compared with its life of 150 blocks, long compared
@@ -57,7 +58,7 @@ struct Aged {
 #[derive(Clone)]
 struct Refresh {
     since: Instant,
-    outcome: watch::Receiver<Option<Result<RecentBlockhash, NodeError>>>,
+    outcome: watch::Receiver<Option<Result<RecentBlockhash, ChainError>>>,
 }
 
 impl Blockhashes {
@@ -65,7 +66,7 @@ impl Blockhashes {
         Self { nodes, limit, state: Arc::default() }
     }
 
-    pub(crate) async fn recent(&self) -> Result<RecentBlockhash, NodeError> {
+    pub(crate) async fn recent(&self) -> Result<RecentBlockhash, ChainError> {
         let (fresh, usable) = {
             let state = lock(&self.state);
             (state.younger_than(FRESH), state.younger_than(USABLE))
@@ -76,20 +77,20 @@ impl Blockhashes {
         let patience = if usable.is_some() { REFRESH_PATIENCE.min(self.limit) } else { self.limit };
         let refreshed = match timeout(patience, self.refreshed()).await {
             Ok(refreshed) => refreshed,
-            Err(_elapsed) => Err(NodeError::TimedOut),
+            Err(_elapsed) => Err(ChainError::TimedOut),
         };
         // Another refresh may have succeeded in the meantime.
         refreshed.or_else(|error| lock(&self.state).younger_than(USABLE).ok_or(error))
     }
 
     /// The outcome of the refresh in progress, or of the next one if that stalls.
-    async fn refreshed(&self) -> Result<RecentBlockhash, NodeError> {
+    async fn refreshed(&self) -> Result<RecentBlockhash, ChainError> {
         loop {
             let mut refresh = self.join_or_start();
             let outcome = refresh.outcome.wait_for(Option::is_some);
             match timeout_at(after(refresh.since, REFRESH_STALLS_AFTER), outcome).await {
-                Ok(Ok(outcome)) => return outcome.clone().unwrap_or(Err(NodeError::TimedOut)),
-                Ok(Err(_abandoned)) => return Err(NodeError::Unreachable("the request was abandoned".to_owned())),
+                Ok(Ok(outcome)) => return outcome.clone().unwrap_or(Err(ChainError::TimedOut)),
+                Ok(Err(_abandoned)) => return Err(ChainError::Unreachable("the request was abandoned".to_owned())),
                 Err(_stalled) => {}
             }
         }
@@ -147,15 +148,15 @@ struct Latest {
 
 /// Asks every healthy node and uses the newest answer, so that a node that stands still decides nothing. Such a node
 /// is asked last for other requests too.
-async fn fetch(nodes: &Nodes, deadline: Instant) -> Result<RecentBlockhash, NodeError> {
+async fn fetch(nodes: &Nodes, deadline: Instant) -> Result<RecentBlockhash, ChainError> {
     let request = nodes.request("getLatestBlockhash", &json!([{"commitment": "confirmed"}]), ANSWER_LIMIT);
-    let answers = nodes.ask_every::<WithContext<Latest>>(&request, deadline, Whom::Healthy).await;
-    let newest_slot = answers.iter().flatten().map(|(_, answer)| answer.context.slot).max().unwrap_or(0);
-    let (mut newest, mut error) = (None::<Latest>, NodeError::TimedOut);
+    let answers = nodes.ask_every::<AtSlot<Latest>>(&request, deadline, Whom::Healthy).await;
+    let newest_slot = answers.iter().flatten().map(|(_, answer)| answer.slot).max().unwrap_or(0);
+    let (mut newest, mut error) = (None::<Latest>, ChainError::TimedOut);
     for answer in answers {
         match answer {
             Ok((node, answer)) => {
-                if newest_slot.saturating_sub(answer.context.slot) > MAX_LAG_SLOTS {
+                if newest_slot.saturating_sub(answer.slot) > MAX_LAG_SLOTS {
                     node.health.lags(std::time::Instant::now());
                 }
                 let height = |value: &Latest| value.last_valid_block_height;
@@ -167,12 +168,8 @@ async fn fetch(nodes: &Nodes, deadline: Instant) -> Result<RecentBlockhash, Node
         }
     }
     let newest = newest.ok_or(error)?;
-    let hash = newest.blockhash.parse().map_err(|_| NodeError::Garbage("a blockhash"))?;
+    let hash = newest.blockhash.parse().map_err(|_| ChainError::Malformed("a blockhash"))?;
     Ok(RecentBlockhash { hash, last_valid_block_height: newest.last_valid_block_height })
-}
-
-fn after(start: Instant, pause: Duration) -> Instant {
-    start.checked_add(pause).unwrap_or(start)
 }
 
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {

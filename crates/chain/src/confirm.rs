@@ -5,7 +5,7 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use crtx_protocol::transaction::Outcome;
@@ -16,10 +16,12 @@ use solana_transaction_status_client_types::TransactionStatus;
 use tokio::{
     sync::{Notify, watch},
     task::JoinHandle,
+    time::Instant,
 };
 
 use crate::{
-    error::NodeError,
+    error::ChainError,
+    node::after,
     nodes::Nodes,
     statuses::{self, MAX_SIGNATURES_PER_READ},
 };
@@ -91,7 +93,7 @@ impl Confirmer {
         flight.watchers = flight.watchers.saturating_add(1);
         // A second watcher of an old transaction needs an answer as quickly as the first.
         flight.since = Instant::now();
-        flight.due = later(flight.since, MIN_POLL);
+        flight.due = after(flight.since, MIN_POLL);
         let outcome = flight.outcome.subscribe();
         drop(in_flight);
         self.board.arrived.notify_one();
@@ -138,13 +140,6 @@ impl Drop for Watched {
     }
 }
 
-/// The signatures to poll: young transactions at the best node, older ones at every node.
-#[derive(Default)]
-struct Plan {
-    young: Vec<Signature>,
-    old: Vec<Signature>,
-}
-
 impl Board {
     /// How long to wait before the next poll. `None` if no transaction is in flight.
     fn pause(&self) -> Option<Duration> {
@@ -152,18 +147,19 @@ impl Board {
         Some(due.saturating_duration_since(Instant::now()))
     }
 
-    /// The transactions that are due now or so soon that a separate poll is not worth it.
-    fn plan(&self) -> Plan {
-        let mut plan = Plan::default();
+    /// The transactions that are due now or so soon that a separate poll is not worth it: the young ones, to be polled at
+    /// the best node, and the old ones, to be polled at every node.
+    fn due(&self) -> (Vec<Signature>, Vec<Signature>) {
+        let (mut young, mut old) = (Vec::new(), Vec::new());
         let now = Instant::now();
-        let soon = later(now, MIN_POLL);
+        let soon = after(now, MIN_POLL);
         for (signature, flight) in lock(&self.in_flight).iter_mut().filter(|(_, flight)| flight.due <= soon) {
             let age = now.saturating_duration_since(flight.since);
-            flight.due = later(now, age.mul_f32(POLL_FRACTION).clamp(MIN_POLL, MAX_POLL));
-            let group = if age < ASK_EVERY_NODE_AFTER { &mut plan.young } else { &mut plan.old };
+            flight.due = after(now, age.mul_f32(POLL_FRACTION).clamp(MIN_POLL, MAX_POLL));
+            let group = if age < ASK_EVERY_NODE_AFTER { &mut young } else { &mut old };
             group.push(*signature);
         }
-        plan
+        (young, old)
     }
 
     fn settle(&self, signature: &Signature, outcome: Outcome) {
@@ -204,12 +200,11 @@ async fn poll(board: Arc<Board>, nodes: Arc<Nodes>, longest: Duration) {
 }
 
 /// Polls all transactions that are due. Returns the first error, if there is one.
-async fn poll_once(board: &Board, nodes: &Nodes, limit: Duration) -> Result<(), NodeError> {
-    let plan = board.plan();
-    let now = tokio::time::Instant::now();
-    let deadline = now.checked_add(limit).unwrap_or(now);
-    let young = plan.young.chunks(MAX_SIGNATURES_PER_READ).map(|batch| (batch, false));
-    let old = plan.old.chunks(MAX_SIGNATURES_PER_READ).map(|batch| (batch, true));
+async fn poll_once(board: &Board, nodes: &Nodes, limit: Duration) -> Result<(), ChainError> {
+    let (young, old) = board.due();
+    let deadline = after(Instant::now(), limit);
+    let young = young.chunks(MAX_SIGNATURES_PER_READ).map(|batch| (batch, false));
+    let old = old.chunks(MAX_SIGNATURES_PER_READ).map(|batch| (batch, true));
     let polls = young.chain(old).map(async |(batch, every)| {
         let statuses = if every {
             statuses::of_several(nodes, batch, false, deadline).await
@@ -224,10 +219,6 @@ async fn poll_once(board: &Board, nodes: &Nodes, limit: Duration) -> Result<(), 
         Ok(())
     });
     join_all(polls).await.into_iter().collect()
-}
-
-fn later(time: Instant, by: Duration) -> Instant {
-    time.checked_add(by).unwrap_or(time)
 }
 
 /// A panic leaves the data behind this lock consistent, so poisoning is ignored.

@@ -137,16 +137,13 @@ impl DeployedProgram {
         }
     }
 
-    /// Whether the code is the committed ELF, at the address that it was built for.
-    pub fn check_code(&self) -> Result<(), DeploymentError> {
-        if !self.is_committed {
+    /// Whether the code is the committed ELF, unless `other_code` permits another one. The committed one must be at the
+    /// address that it was built for.
+    pub fn check_code(&self, other_code: bool) -> Result<(), DeploymentError> {
+        if !self.is_committed && !other_code {
             let (found, committed) = (self.sha256.clone(), self.committed_sha256.clone());
             return Err(DeploymentError::OtherCode { program: self.address, found, committed });
         }
-        self.check_address()
-    }
-
-    fn check_address(&self) -> Result<(), DeploymentError> {
         match self.is_committed && self.address != agent_marketplace::ID {
             true => Err(DeploymentError::OtherAddress(self.address)),
             false => Ok(()),
@@ -238,7 +235,7 @@ impl Initialization {
     ) -> Result<DeployedProgram, DeploymentError> {
         let program = DeployedProgram::read(chain, &self.instructions.addresses.program_id()).await?;
         program.check_authority(authority)?;
-        if other_code { program.check_address() } else { program.check_code() }?;
+        program.check_code(other_code)?;
         check_usdc_mint(chain, &self.instructions.usdc_mint).await?;
         Ok(program)
     }

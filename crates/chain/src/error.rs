@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-/// Why one node, or all of them, failed to answer a request.
+/// Why one node, or all of them, failed to answer a request. It says nothing about a transaction that was sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NodeError {
+pub enum ChainError {
     #[error("the node cannot be reached: {0}")]
     Unreachable(String),
     #[error("the node did not answer in time")]
@@ -18,7 +18,7 @@ pub enum NodeError {
     #[error("the node's answer is longer than {limit} bytes")]
     TooLarge { limit: usize },
     #[error("the node's answer is not {0}")]
-    Garbage(&'static str),
+    Malformed(&'static str),
     /// A JSON-RPC error.
     #[error("the node refused: {message} ({code})")]
     Refused { code: i64, message: String },
@@ -32,31 +32,12 @@ pub enum NodeError {
     Misconfigured(String),
 }
 
-impl NodeError {
+impl ChainError {
     /// How long to wait before the next request, if that is known.
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::RateLimited { retry_after } | Self::Resting { retry_after } => Some(*retry_after),
             _ => None,
-        }
-    }
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum ChainError {
-    /// The nodes were unreachable or refused the request. This says nothing about a transaction that was sent.
-    #[error(transparent)]
-    Node(#[from] NodeError),
-    #[error("the answer of the RPC node is not {0}")]
-    Malformed(&'static str),
-}
-
-impl ChainError {
-    /// How long to wait before the next request, if that is known.
-    pub fn retry_after(&self) -> Option<Duration> {
-        match self {
-            Self::Node(error) => error.retry_after(),
-            Self::Malformed(_) => None,
         }
     }
 }

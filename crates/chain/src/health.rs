@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::error::NodeError;
+use crate::error::ChainError;
 
 /// A node rests after this number of failures in a row. One lost connection is no reason to avoid it.
 const FAILURES_BEFORE_REST: u32 = 3;
@@ -66,13 +66,13 @@ impl Health {
         state.doubted_until = None;
     }
 
-    pub(crate) fn failed(&self, error: &NodeError, now: Instant) {
+    pub(crate) fn failed(&self, error: &ChainError, now: Instant) {
         let mut state = self.state();
         match error {
-            NodeError::RateLimited { retry_after } => state.rests_until = now.checked_add(*retry_after),
-            NodeError::Behind { .. } => state.lags_until = now.checked_add(LAG_MEMORY),
+            ChainError::RateLimited { retry_after } => state.rests_until = now.checked_add(*retry_after),
+            ChainError::Behind { .. } => state.lags_until = now.checked_add(LAG_MEMORY),
             // The node answered, and it may have a good reason to refuse the request.
-            NodeError::Refused { .. } => state.failures = 0,
+            ChainError::Refused { .. } => state.failures = 0,
             _ => {
                 state.failures = state.failures.saturating_add(1);
                 state.doubted_until = now.checked_add(FAILURE_MEMORY);
@@ -93,14 +93,8 @@ impl Health {
     /// Nodes are asked in the order of this number, then in the configured order.
     pub(crate) fn rank(&self, now: Instant) -> u8 {
         let state = self.state();
-        let lags = state.lags_until.is_some_and(|until| until > now);
-        let doubted = state.doubted_until.is_some_and(|until| until > now);
-        match (lags, doubted) {
-            (false, false) => 0,
-            (false, true) => 1,
-            (true, false) => 2,
-            (true, true) => 3,
-        }
+        let is_before = |until: Option<Instant>| u8::from(until.is_some_and(|until| until > now));
+        is_before(state.lags_until) << 1 | is_before(state.doubted_until)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -112,7 +106,7 @@ impl Health {
 mod tests {
     use super::*;
 
-    const STALL: NodeError = NodeError::TimedOut;
+    const STALL: ChainError = ChainError::TimedOut;
 
     fn after(now: Instant, ms: u64) -> Instant {
         now.checked_add(Duration::from_millis(ms)).expect("in range")
@@ -164,7 +158,7 @@ mod tests {
     fn a_node_that_limits_requests_rests_for_as_long_as_it_asks() {
         let (health, now) = (Health::default(), Instant::now());
         let wait = Duration::from_secs(20);
-        health.failed(&NodeError::RateLimited { retry_after: wait }, now);
+        health.failed(&ChainError::RateLimited { retry_after: wait }, now);
         assert_eq!(health.standing(now), Standing::Resting(wait));
         (0..3).for_each(|_| health.failed(&STALL, now));
         assert_eq!(health.standing(now), Standing::Resting(wait));
@@ -181,7 +175,7 @@ mod tests {
     #[test]
     fn a_refused_request_does_not_count_as_a_failure_of_the_node() {
         let (health, now) = (Health::default(), Instant::now());
-        let refusal = NodeError::Refused { code: -32_602, message: "invalid".to_owned() };
+        let refusal = ChainError::Refused { code: -32_602, message: "invalid".to_owned() };
         (0..10).for_each(|_| health.failed(&refusal, now));
         assert_eq!(health.standing(now), Standing::Ready);
         assert_eq!(health.rank(now), 0);

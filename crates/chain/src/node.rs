@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::{
-    error::NodeError,
+    error::ChainError,
     health::Health,
     urls,
     wire::{Answer, Refusal},
@@ -31,6 +31,11 @@ const DEFAULT_RETRY_AFTER: Duration = Duration::from_millis(500);
 const PARSED_IN_PLACE: usize = 128 * 1024;
 /// Longest part of a node's error message that is kept.
 const MAX_MESSAGE_CHARS: usize = 300;
+
+/// A time after another one. Not later, if no clock shows it.
+pub(crate) fn after(start: tokio::time::Instant, pause: Duration) -> tokio::time::Instant {
+    start.checked_add(pause).unwrap_or(start)
+}
 
 /// One request, which can be sent to any node.
 #[derive(Debug)]
@@ -81,9 +86,9 @@ pub fn http_client(connect: Duration) -> reqwest::Result<Client> {
 }
 
 impl Node {
-    pub(crate) fn new(url: &str, http: Client) -> Result<Self, NodeError> {
+    pub(crate) fn new(url: &str, http: Client) -> Result<Self, ChainError> {
         let name = urls::host(url);
-        let url = Url::parse(url).map_err(|_| NodeError::Misconfigured(format!("{name} is not a URL")))?;
+        let url = Url::parse(url).map_err(|_| ChainError::Misconfigured(format!("{name} is not a URL")))?;
         Ok(Self { url, name, http, health: Health::default() })
     }
 
@@ -93,7 +98,7 @@ impl Node {
         &self,
         request: &Request,
         stalls_after: Duration,
-    ) -> Result<T, NodeError> {
+    ) -> Result<T, ChainError> {
         let mut watch = StallWatch { node: self, since: Instant::now(), stalls_after };
         let result = match self.fetch(request).await {
             Ok(body) => parse(body, request).await,
@@ -110,14 +115,14 @@ impl Node {
         result
     }
 
-    async fn fetch(&self, request: &Request) -> Result<Vec<u8>, NodeError> {
+    async fn fetch(&self, request: &Request) -> Result<Vec<u8>, ChainError> {
         let post = self.http.post(self.url.clone()).header(CONTENT_TYPE, "application/json");
         let response = post.body(request.body.clone()).send().await.map_err(unreachable)?;
         check_status(response.status(), response.headers())?;
         crtx_download::read(response, request.answer_limit).await.map_err(|error| match error {
-            DownloadError::TooLarge { max_bytes } => NodeError::TooLarge { limit: max_bytes },
+            DownloadError::TooLarge { max_bytes } => ChainError::TooLarge { limit: max_bytes },
             DownloadError::Request(error) => unreachable(error),
-            DownloadError::Status(status) => NodeError::Status(status.as_u16()),
+            DownloadError::Status(status) => ChainError::Status(status.as_u16()),
         })
     }
 }
@@ -133,19 +138,19 @@ impl Drop for StallWatch<'_> {
     fn drop(&mut self) {
         if self.since.elapsed() >= self.stalls_after {
             tracing::debug!(node = %self.node.name, "an RPC node stalls");
-            self.node.health.failed(&NodeError::TimedOut, Instant::now());
+            self.node.health.failed(&ChainError::TimedOut, Instant::now());
         }
     }
 }
 
-fn unreachable(error: reqwest::Error) -> NodeError {
+fn unreachable(error: reqwest::Error) -> ChainError {
     if error.is_timeout() {
-        return NodeError::TimedOut;
+        return ChainError::TimedOut;
     }
-    NodeError::Unreachable(crtx_download::root_cause(&error.without_url()))
+    ChainError::Unreachable(crtx_download::root_cause(&error.without_url()))
 }
 
-fn check_status(status: StatusCode, headers: &HeaderMap) -> Result<(), NodeError> {
+fn check_status(status: StatusCode, headers: &HeaderMap) -> Result<(), ChainError> {
     if status.is_success() {
         return Ok(());
     }
@@ -153,46 +158,46 @@ fn check_status(status: StatusCode, headers: &HeaderMap) -> Result<(), NodeError
     let asked = asked.map(|seconds| Duration::from_secs(seconds).min(LONGEST_RETRY_AFTER));
     match (status, asked) {
         (StatusCode::TOO_MANY_REQUESTS, asked) => {
-            Err(NodeError::RateLimited { retry_after: asked.unwrap_or(DEFAULT_RETRY_AFTER) })
+            Err(ChainError::RateLimited { retry_after: asked.unwrap_or(DEFAULT_RETRY_AFTER) })
         }
-        (StatusCode::SERVICE_UNAVAILABLE, Some(retry_after)) => Err(NodeError::RateLimited { retry_after }),
-        (status, _) => Err(NodeError::Status(status.as_u16())),
+        (StatusCode::SERVICE_UNAVAILABLE, Some(retry_after)) => Err(ChainError::RateLimited { retry_after }),
+        (status, _) => Err(ChainError::Status(status.as_u16())),
     }
 }
 
-async fn parse<T: DeserializeOwned + Send + 'static>(body: Vec<u8>, request: &Request) -> Result<T, NodeError> {
+async fn parse<T: DeserializeOwned + Send + 'static>(body: Vec<u8>, request: &Request) -> Result<T, ChainError> {
     let (id, min_slot) = (request.id, request.min_slot);
     if body.len() <= PARSED_IN_PLACE {
         return parse_now(&body, id, min_slot);
     }
     let parsed = tokio::task::spawn_blocking(move || parse_now(&body, id, min_slot)).await;
-    parsed.unwrap_or(Err(NodeError::Garbage("parsed before the service stops")))
+    parsed.unwrap_or(Err(ChainError::Malformed("parsed before the service stops")))
 }
 
-fn parse_now<T: DeserializeOwned>(body: &[u8], id: u64, min_slot: u64) -> Result<T, NodeError> {
+fn parse_now<T: DeserializeOwned>(body: &[u8], id: u64, min_slot: u64) -> Result<T, ChainError> {
     let answer: Answer<T> =
-        serde_json::from_slice(body).map_err(|_| NodeError::Garbage("the JSON that was asked for"))?;
+        serde_json::from_slice(body).map_err(|_| ChainError::Malformed("the JSON that was asked for"))?;
     if let Some(refusal) = answer.error {
         return Err(refused(refusal, min_slot));
     }
     if answer.id.and_then(|id| id.as_u64()) != Some(id) {
-        return Err(NodeError::Garbage("that of this request"));
+        return Err(ChainError::Malformed("that of this request"));
     }
-    answer.result.ok_or(NodeError::Garbage("a JSON-RPC answer"))
+    answer.result.ok_or(ChainError::Malformed("a JSON-RPC answer"))
 }
 
-fn refused(refusal: Refusal, min_slot: u64) -> NodeError {
+fn refused(refusal: Refusal, min_slot: u64) -> ChainError {
     if refusal.is_behind() {
-        return NodeError::Behind { wanted: min_slot };
+        return ChainError::Behind { wanted: min_slot };
     }
-    NodeError::Refused { code: refusal.code, message: shortened(&refusal.message, MAX_MESSAGE_CHARS) }
+    ChainError::Refused { code: refusal.code, message: shortened(&refusal.message, MAX_MESSAGE_CHARS) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn parsed(text: &str) -> Result<Option<u64>, NodeError> {
+    fn parsed(text: &str) -> Result<Option<u64>, ChainError> {
         parse_now(text.as_bytes(), 7, 0)
     }
 
@@ -200,38 +205,38 @@ mod tests {
     fn null_is_a_result_and_no_result_is_not() {
         assert_eq!(parsed(r#"{"jsonrpc":"2.0","id":7,"result":null}"#), Ok(None));
         assert_eq!(parsed(r#"{"jsonrpc":"2.0","id":7,"result":5}"#), Ok(Some(5)));
-        assert!(matches!(parsed(r#"{"jsonrpc":"2.0","id":7}"#), Err(NodeError::Garbage(_))));
+        assert!(matches!(parsed(r#"{"jsonrpc":"2.0","id":7}"#), Err(ChainError::Malformed(_))));
     }
 
     #[test]
     fn the_answer_to_another_request_is_not_accepted() {
-        assert!(matches!(parsed(r#"{"jsonrpc":"2.0","id":8,"result":5}"#), Err(NodeError::Garbage(_))));
-        assert!(matches!(parsed(r#"{"jsonrpc":"2.0","result":5}"#), Err(NodeError::Garbage(_))));
+        assert!(matches!(parsed(r#"{"jsonrpc":"2.0","id":8,"result":5}"#), Err(ChainError::Malformed(_))));
+        assert!(matches!(parsed(r#"{"jsonrpc":"2.0","result":5}"#), Err(ChainError::Malformed(_))));
     }
 
     #[test]
     fn a_node_that_is_behind_has_another_error_than_one_that_refuses() {
         let behind = r#"{"id":7,"error":{"code":-32016,"message":"Minimum context slot has not been reached"}}"#;
-        assert_eq!(parsed(behind), Err(NodeError::Behind { wanted: 0 }));
+        assert_eq!(parsed(behind), Err(ChainError::Behind { wanted: 0 }));
         let refused = r#"{"id":7,"error":{"code":-32602,"message":"Invalid params"}}"#;
-        assert!(matches!(parsed(refused), Err(NodeError::Refused { code: -32_602, .. })));
+        assert!(matches!(parsed(refused), Err(ChainError::Refused { code: -32_602, .. })));
     }
 
     #[test]
     fn an_error_body_without_an_id_or_a_code_is_still_a_refusal() {
-        assert!(matches!(parsed(r#"{"error":{"message":"no"},"id":null}"#), Err(NodeError::Refused { .. })));
+        assert!(matches!(parsed(r#"{"error":{"message":"no"},"id":null}"#), Err(ChainError::Refused { .. })));
     }
 
     #[test]
     fn retry_after_is_bounded_and_only_needed_for_503() {
         let mut headers = HeaderMap::new();
-        let seconds = |error: Result<(), NodeError>| error.expect_err("an error").retry_after();
+        let seconds = |error: Result<(), ChainError>| error.expect_err("an error").retry_after();
         assert_eq!(seconds(check_status(StatusCode::TOO_MANY_REQUESTS, &headers)), Some(DEFAULT_RETRY_AFTER));
-        assert_eq!(check_status(StatusCode::SERVICE_UNAVAILABLE, &headers), Err(NodeError::Status(503)));
+        assert_eq!(check_status(StatusCode::SERVICE_UNAVAILABLE, &headers), Err(ChainError::Status(503)));
         headers.insert(RETRY_AFTER, "20".parse().expect("a value"));
         assert_eq!(seconds(check_status(StatusCode::SERVICE_UNAVAILABLE, &headers)), Some(Duration::from_secs(20)));
         headers.insert(RETRY_AFTER, "99999999".parse().expect("a value"));
         assert_eq!(seconds(check_status(StatusCode::TOO_MANY_REQUESTS, &headers)), Some(LONGEST_RETRY_AFTER));
-        assert_eq!(check_status(StatusCode::FOUND, &headers), Err(NodeError::Status(302)));
+        assert_eq!(check_status(StatusCode::FOUND, &headers), Err(ChainError::Status(302)));
     }
 }

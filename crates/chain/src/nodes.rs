@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
-    error::NodeError,
+    error::ChainError,
     health::Standing,
     node::{self, Node, Request},
     urls::RpcUrls,
@@ -46,14 +46,14 @@ impl<T: DeserializeOwned + Send + 'static> Parsed for T {}
 
 pub(crate) struct Nodes {
     nodes: Vec<Arc<Node>>,
-    misconfigured: Option<NodeError>,
+    misconfigured: Option<ChainError>,
     next_id: AtomicU64,
 }
 
 impl Nodes {
     /// If the list of URLs is invalid, every request returns that error.
     pub(crate) fn new(urls: Result<RpcUrls, String>) -> Self {
-        let nodes = urls.map_err(NodeError::Misconfigured).and_then(|urls| build(&urls));
+        let nodes = urls.map_err(ChainError::Misconfigured).and_then(|urls| build(&urls));
         let misconfigured = nodes.as_ref().err().cloned();
         Self { nodes: nodes.unwrap_or_default(), misconfigured, next_id: AtomicU64::new(1) }
     }
@@ -68,16 +68,16 @@ impl Nodes {
         &self,
         request: &Request,
         deadline: Instant,
-        check: impl Fn(&T) -> Result<(), NodeError>,
-    ) -> Result<T, NodeError> {
+        check: impl Fn(&T) -> Result<(), ChainError>,
+    ) -> Result<T, ChainError> {
         let race = Race::new(self.candidates()?, request, deadline);
-        timeout_at(deadline, race.run(check)).await.unwrap_or(Err(NodeError::TimedOut))
+        timeout_at(deadline, race.run(check)).await.unwrap_or(Err(ChainError::TimedOut))
     }
 
     /// Asks one node after the other, each for its share of the time. For long answers, where two requests at once
     /// would cost more than they save.
-    pub(crate) async fn ask_in_turn<T: Parsed>(&self, request: &Request, deadline: Instant) -> Result<T, NodeError> {
-        let mut last_error = NodeError::TimedOut;
+    pub(crate) async fn ask_in_turn<T: Parsed>(&self, request: &Request, deadline: Instant) -> Result<T, ChainError> {
+        let mut last_error = ChainError::TimedOut;
         let mut waiting = VecDeque::from(self.candidates()?);
         while let Some(node) = waiting.pop_front() {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -87,7 +87,7 @@ impl Nodes {
             match tokio::time::timeout(share, asked).await {
                 Ok(Ok(value)) => return Ok(value),
                 Ok(Err(error)) => last_error = error,
-                Err(_) => last_error = NodeError::TimedOut,
+                Err(_) => last_error = ChainError::TimedOut,
             }
         }
         Err(last_error)
@@ -99,7 +99,7 @@ impl Nodes {
         request: &Request,
         deadline: Instant,
         whom: Whom,
-    ) -> Vec<Result<(Arc<Node>, T), NodeError>> {
+    ) -> Vec<Result<(Arc<Node>, T), ChainError>> {
         let nodes = match whom {
             Whom::Healthy => self.candidates(),
             Whom::Everybody => self.misconfigured.clone().map_or_else(|| Ok(self.nodes.clone()), Err),
@@ -111,20 +111,20 @@ impl Nodes {
         let (mut answers, mut until) = (Vec::new(), deadline);
         while let Ok(Some((node, result))) = timeout_at(until, running.next()).await {
             if result.is_ok() && whom == Whom::Healthy {
-                until = soon(deadline, GRACE);
+                until = deadline.min(node::after(Instant::now(), GRACE));
             }
             note(&node, &result);
             answers.push(result.map(|value| (node, value)));
         }
         if answers.is_empty() {
-            answers.push(Err(NodeError::TimedOut));
+            answers.push(Err(ChainError::TimedOut));
         }
         answers
     }
 
     /// Sends a request to every healthy node and returns when the first one accepts it. The other nodes get it too,
     /// even if the caller has left.
-    pub(crate) async fn send_everywhere(&self, request: Request, deadline: Instant) -> Result<Value, NodeError> {
+    pub(crate) async fn send_everywhere(&self, request: Request, deadline: Instant) -> Result<Value, ChainError> {
         let request = Arc::new(request);
         let mut handed: FuturesUnordered<_> = self
             .candidates()?
@@ -132,12 +132,12 @@ impl Nodes {
             .map(|node| {
                 let request = Arc::clone(&request);
                 let sent = async move { node.ask::<Value>(&request, SECOND_TRY_AFTER).await };
-                tokio::spawn(async move { timeout_at(deadline, sent).await.unwrap_or(Err(NodeError::TimedOut)) })
+                tokio::spawn(async move { timeout_at(deadline, sent).await.unwrap_or(Err(ChainError::TimedOut)) })
             })
             .collect();
-        let mut last_error = NodeError::TimedOut;
+        let mut last_error = ChainError::TimedOut;
         while let Some(ended) = handed.next().await {
-            match ended.unwrap_or(Err(NodeError::TimedOut)) {
+            match ended.unwrap_or(Err(ChainError::TimedOut)) {
                 Ok(answer) => return Ok(answer),
                 Err(error) => last_error = error,
             }
@@ -146,7 +146,7 @@ impl Nodes {
     }
 
     /// The nodes to ask, best first. Rested nodes are tested on the way.
-    fn candidates(&self) -> Result<Vec<Arc<Node>>, NodeError> {
+    fn candidates(&self) -> Result<Vec<Arc<Node>>, ChainError> {
         if let Some(error) = &self.misconfigured {
             return Err(error.clone());
         }
@@ -162,7 +162,7 @@ impl Nodes {
         }
         if ready.is_empty() {
             let retry_after = shortest_rest.min(LONGEST_HINT);
-            return if due.is_empty() { Err(NodeError::Resting { retry_after }) } else { Ok(due) };
+            return if due.is_empty() { Err(ChainError::Resting { retry_after }) } else { Ok(due) };
         }
         due.into_iter().for_each(|node| self.test(node));
         ready.sort_by_key(|node| node.health.rank(now));
@@ -180,8 +180,9 @@ impl Nodes {
     }
 }
 
-fn build(urls: &RpcUrls) -> Result<Vec<Arc<Node>>, NodeError> {
-    let http = node::http_client(node::CONNECT_TIMEOUT).map_err(|error| NodeError::Misconfigured(error.to_string()))?;
+fn build(urls: &RpcUrls) -> Result<Vec<Arc<Node>>, ChainError> {
+    let http =
+        node::http_client(node::CONNECT_TIMEOUT).map_err(|error| ChainError::Misconfigured(error.to_string()))?;
     urls.iter().map(|url| Node::new(url, http.clone()).map(Arc::new)).collect()
 }
 
@@ -194,7 +195,7 @@ pub(crate) enum Whom {
     Everybody,
 }
 
-type Asked<'a, T> = BoxFuture<'a, (Arc<Node>, Result<T, NodeError>)>;
+type Asked<'a, T> = BoxFuture<'a, (Arc<Node>, Result<T, ChainError>)>;
 
 fn asked<T: Parsed>(node: Arc<Node>, request: &Request, stalls_after: Duration) -> Asked<'_, T> {
     async move {
@@ -205,14 +206,10 @@ fn asked<T: Parsed>(node: Arc<Node>, request: &Request, stalls_after: Duration) 
 }
 
 /// A node that has not reached the requested slot is asked last for a while.
-fn note<T>(node: &Node, result: &Result<T, NodeError>) {
-    if let Err(error @ NodeError::Behind { .. }) = result {
+fn note<T>(node: &Node, result: &Result<T, ChainError>) {
+    if let Err(error @ ChainError::Behind { .. }) = result {
         node.health.failed(error, std::time::Instant::now());
     }
-}
-
-fn soon(deadline: Instant, pause: Duration) -> Instant {
-    Instant::now().checked_add(pause).map_or(deadline, |soon| soon.min(deadline))
 }
 
 /// One request in progress at one node or several.
@@ -235,8 +232,8 @@ impl<'a, T: Parsed> Race<'a, T> {
         Self { request, waiting, running: FuturesUnordered::new(), stalls_after, alone }
     }
 
-    async fn run(mut self, check: impl Fn(&T) -> Result<(), NodeError>) -> Result<T, NodeError> {
-        let mut last_error = NodeError::TimedOut;
+    async fn run(mut self, check: impl Fn(&T) -> Result<(), ChainError>) -> Result<T, ChainError> {
+        let mut last_error = ChainError::TimedOut;
         self.ask_next();
         loop {
             tokio::select! {
@@ -264,8 +261,8 @@ impl<'a, T: Parsed> Race<'a, T> {
 
     /// A single node is asked a second time only if the connection was lost or stalls: repeating a request does not
     /// change an error of the node itself.
-    fn after(&mut self, error: NodeError) -> NodeError {
-        if self.alone && !matches!(error, NodeError::Unreachable(_)) {
+    fn after(&mut self, error: ChainError) -> ChainError {
+        if self.alone && !matches!(error, ChainError::Unreachable(_)) {
             self.waiting.clear();
         }
         error

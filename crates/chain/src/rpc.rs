@@ -15,19 +15,16 @@ use tokio::time::{Instant, sleep};
 use crate::{
     blockhash::Blockhashes,
     confirm::Confirmer,
-    fetched::{AtSlot, FetchedAccount},
     filter::AccountFilter,
+    node::after,
     nodes::{Nodes, Parsed},
     seen::Seen,
     statuses,
     transaction::RecentBlockhash,
     urls::{RpcUrls, RpcUrlsError},
-    wire::{WireAccount, WireKeyedAccount, WithContext},
+    wire::{AtSlot, FetchedAccount, WireKeyedAccount},
 };
-pub use crate::{
-    error::{ChainError, NodeError},
-    statuses::MAX_SIGNATURES_PER_READ,
-};
+pub use crate::{error::ChainError, statuses::MAX_SIGNATURES_PER_READ};
 
 /// Maximum number of addresses in one `getMultipleAccounts`.
 pub const MAX_ACCOUNTS_PER_READ: usize = 100;
@@ -44,16 +41,16 @@ const BEHIND_PAUSE: Duration = Duration::from_millis(50);
 /// Cheap to clone: clones share connections, blockhash and confirmation.
 #[derive(Clone)]
 pub struct ChainClient {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
-struct Shared {
-    nodes: Arc<Nodes>,
+pub(crate) struct Shared {
+    pub nodes: Arc<Nodes>,
     /// Longest duration of one read, including all nodes that are asked for it.
-    timeout: Duration,
+    pub timeout: Duration,
     blockhashes: Blockhashes,
-    confirmer: Confirmer,
-    seen: Seen,
+    pub confirmer: Confirmer,
+    pub seen: Seen,
 }
 
 impl ChainClient {
@@ -75,31 +72,10 @@ impl ChainClient {
         Self { shared: Arc::new(Shared { nodes, timeout, blockhashes, confirmer, seen: Seen::default() }) }
     }
 
-    pub(crate) fn nodes(&self) -> &Nodes {
-        &self.shared.nodes
-    }
-
-    pub(crate) fn timeout(&self) -> Duration {
-        self.shared.timeout
-    }
-
-    pub(crate) fn confirmer(&self) -> &Confirmer {
-        &self.shared.confirmer
-    }
-
-    pub(crate) fn seen(&self) -> &Seen {
-        &self.shared.seen
-    }
-
-    pub(crate) fn deadline(&self, timeout: Duration) -> Instant {
-        let now = Instant::now();
-        now.checked_add(timeout).unwrap_or(now)
-    }
-
     /// One small read from the node that answers first.
-    pub(crate) async fn read<T: Parsed>(&self, method: &str, params: &Value, limit: usize) -> Result<T, NodeError> {
-        let request = self.nodes().request(method, params, limit);
-        self.nodes().ask(&request, self.deadline(self.timeout()), |_| Ok(())).await
+    pub(crate) async fn read<T: Parsed>(&self, method: &str, params: &Value, limit: usize) -> Result<T, ChainError> {
+        let request = self.shared.nodes.request(method, params, limit);
+        self.shared.nodes.ask(&request, after(Instant::now(), self.shared.timeout), |_| Ok(())).await
     }
 
     /// Makes a request that this client has no method for.
@@ -107,24 +83,24 @@ impl ChainClient {
     where
         T: DeserializeOwned + Send + 'static,
     {
-        Ok(self.read(method, params, ACCOUNTS_ANSWER).await?)
+        self.read(method, params, ACCOUNTS_ANSWER).await
     }
 
     /// Lamports that an account of so many bytes holds at least.
     pub async fn rent_exemption(&self, bytes: usize) -> Result<u64, ChainError> {
-        Ok(self.read("getMinimumBalanceForRentExemption", &json!([bytes]), SMALL_ANSWER).await?)
+        self.read("getMinimumBalanceForRentExemption", &json!([bytes]), SMALL_ANSWER).await
     }
 
     /// Returns a blockhash that is not older than a few hundred milliseconds, or a few seconds while no newer one is
     /// available. Concurrent callers share one request and wait for it for at most their time limit.
     pub async fn recent_blockhash(&self) -> Result<RecentBlockhash, ChainError> {
-        Ok(self.shared.blockhashes.recent().await?)
+        self.shared.blockhashes.recent().await
     }
 
     /// Reads at most 100 accounts at `confirmed`, all at one slot, in the given order. The answer includes every
     /// transaction that this client has seen confirmed, from any node.
     pub async fn accounts(&self, addresses: &[Pubkey]) -> Result<AtSlot<Vec<Option<FetchedAccount>>>, ChainError> {
-        self.accounts_since(addresses, self.seen().slot(std::time::Instant::now())).await
+        self.accounts_since(addresses, self.shared.seen.slot(std::time::Instant::now())).await
     }
 
     /// The same, at `min_slot` or later. Nodes that are behind are asked again until the deadline.
@@ -140,21 +116,20 @@ impl ChainClient {
             "minContextSlot": (min_slot > 0).then_some(min_slot),
         });
         let params = json!([addresses_text, config]);
-        let request = self.nodes().request("getMultipleAccounts", &params, ACCOUNTS_ANSWER).since(min_slot);
-        let deadline = self.deadline(self.timeout());
-        let check = |answer: &WithContext<Vec<Option<WireAccount>>>| answer.at_least(min_slot);
+        let request = self.shared.nodes.request("getMultipleAccounts", &params, ACCOUNTS_ANSWER).since(min_slot);
+        let deadline = after(Instant::now(), self.shared.timeout);
+        let check = |answer: &AtSlot<Vec<Option<FetchedAccount>>>| answer.at_least(min_slot);
         let answer = loop {
-            match self.nodes().ask(&request, deadline, check).await {
+            match self.shared.nodes.ask(&request, deadline, check).await {
                 // The slot is confirmed, so the nodes reach it soon.
-                Err(NodeError::Behind { .. }) if Instant::now() < deadline => sleep(BEHIND_PAUSE).await,
+                Err(ChainError::Behind { .. }) if Instant::now() < deadline => sleep(BEHIND_PAUSE).await,
                 answer => break answer?,
             }
         };
         if answer.value.len() != addresses.len() {
             return Err(ChainError::Malformed("one entry per account"));
         }
-        let value = answer.value.into_iter().map(|account| account.map(|WireAccount(account)| account)).collect();
-        Ok(AtSlot { slot: answer.context.slot, value })
+        Ok(answer)
     }
 
     /// One account at `confirmed`.
@@ -163,18 +138,8 @@ impl ChainClient {
         Ok(AtSlot { slot, value: value.into_iter().next().flatten() })
     }
 
-    /// Every account that `program` owns, as one snapshot.
+    /// The accounts that `program` owns and for which every filter holds, as one snapshot.
     pub async fn program_accounts(
-        &self,
-        program: &Pubkey,
-        commitment: CommitmentConfig,
-    ) -> Result<AtSlot<Vec<(Pubkey, FetchedAccount)>>, ChainError> {
-        let config = json!({"encoding": "base64", "commitment": commitment.commitment, "withContext": true});
-        self.accounts_of_program(program, &config, PROGRAM_ANSWER).await
-    }
-
-    /// The accounts of `program` for which every filter holds, as one snapshot.
-    pub async fn program_accounts_filtered(
         &self,
         program: &Pubkey,
         filters: &[AccountFilter],
@@ -187,39 +152,30 @@ impl ChainClient {
             "withContext": true,
             "filters": filters_json,
         });
-        let mut accounts = self.accounts_of_program(program, &config, FILTERED_ANSWER).await?;
-        accounts.value.retain(|(_, account)| {
+        let limit = if filters.is_empty() { PROGRAM_ANSWER } else { FILTERED_ANSWER };
+        let request = self.shared.nodes.request("getProgramAccounts", &json!([program.to_string(), config]), limit);
+        let deadline = after(Instant::now(), self.shared.timeout);
+        let answer: AtSlot<Vec<WireKeyedAccount>> = self.shared.nodes.ask_in_turn(&request, deadline).await?;
+        let accounts = answer.value.into_iter().map(|WireKeyedAccount { pubkey, account }| (pubkey, account));
+        let matches = |account: &FetchedAccount| {
             account.owner == *program && filters.iter().all(|filter| filter.matches(&account.data))
-        });
-        Ok(accounts)
-    }
-
-    async fn accounts_of_program(
-        &self,
-        program: &Pubkey,
-        config: &Value,
-        limit: usize,
-    ) -> Result<AtSlot<Vec<(Pubkey, FetchedAccount)>>, ChainError> {
-        let params = json!([program.to_string(), config]);
-        let request = self.nodes().request("getProgramAccounts", &params, limit);
-        let deadline = self.deadline(self.timeout());
-        let answer: WithContext<Vec<WireKeyedAccount>> = self.nodes().ask_in_turn(&request, deadline).await?;
-        Ok(AtSlot { slot: answer.context.slot, value: keyed(answer.value) })
+        };
+        Ok(AtSlot { slot: answer.slot, value: accounts.filter(|(_, account)| matches(account)).collect() })
     }
 
     pub async fn block_height(&self, commitment: CommitmentConfig) -> Result<u64, ChainError> {
         let params = json!([{"commitment": commitment.commitment}]);
-        Ok(self.read("getBlockHeight", &params, SMALL_ANSWER).await?)
+        self.read("getBlockHeight", &params, SMALL_ANSWER).await
     }
 
     pub async fn slot(&self, commitment: CommitmentConfig) -> Result<u64, ChainError> {
         let params = json!([{"commitment": commitment.commitment}]);
-        Ok(self.read("getSlot", &params, SMALL_ANSWER).await?)
+        self.read("getSlot", &params, SMALL_ANSWER).await
     }
 
     /// The genesis hash, which identifies the chain.
     pub async fn genesis_hash(&self) -> Result<String, ChainError> {
-        Ok(self.read("getGenesisHash", &json!([]), SMALL_ANSWER).await?)
+        self.read("getGenesisHash", &json!([]), SMALL_ANSWER).await
     }
 
     /// Statuses of at most 256 signatures, merged from all nodes. With `history`, the nodes also search beyond their
@@ -229,8 +185,8 @@ impl ChainClient {
         signatures: &[Signature],
         history: bool,
     ) -> Result<Vec<Option<TransactionStatus>>, ChainError> {
-        let deadline = self.deadline(self.timeout());
-        Ok(statuses::of_several(self.nodes(), signatures, history, deadline).await?)
+        let deadline = after(Instant::now(), self.shared.timeout);
+        statuses::of_several(&self.shared.nodes, signatures, history, deadline).await
     }
 
     /// Sends signed bytes to every healthy node, without their preflight check: only the chain decides what a
@@ -244,12 +200,8 @@ impl ChainClient {
             "maxRetries": 0,
         });
         let params = json!([BASE64.encode(bytes), config]);
-        let request = self.nodes().request("sendTransaction", &params, SMALL_ANSWER);
-        self.nodes().send_everywhere(request, self.deadline(self.timeout())).await?;
+        let request = self.shared.nodes.request("sendTransaction", &params, SMALL_ANSWER);
+        self.shared.nodes.send_everywhere(request, after(Instant::now(), self.shared.timeout)).await?;
         Ok(())
     }
-}
-
-fn keyed(accounts: Vec<WireKeyedAccount>) -> Vec<(Pubkey, FetchedAccount)> {
-    accounts.into_iter().map(|WireKeyedAccount { pubkey, account: WireAccount(account) }| (pubkey, account)).collect()
 }

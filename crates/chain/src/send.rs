@@ -11,10 +11,11 @@ use serde::Deserialize;
 use serde_json::json;
 use solana_commitment_config::CommitmentConfig;
 use solana_signature::Signature;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::{
     confirm::outcome_of,
+    node::after,
     nodes::Whom,
     rpc::{ChainClient, ChainError},
     statuses,
@@ -46,7 +47,7 @@ impl ChainClient {
     }
 
     async fn drive(&self, transaction: &SignedTransaction, patience: Duration, fresh: bool) -> Outcome {
-        let mut watched = self.confirmer().watch(transaction.signature);
+        let mut watched = self.shared.confirmer.watch(transaction.signature);
         let pause = EXPIRY_PAUSE.min(patience.mul_f32(EXPIRY_PAUSE_FRACTION));
         let resend = self.resend_until_resolved(transaction, fresh, pause);
         let resolved = async {
@@ -58,7 +59,7 @@ impl ChainClient {
         };
         let outcome = timeout(patience, resolved).await.unwrap_or(Outcome::Unknown);
         if let Outcome::Confirmed { slot } | Outcome::Rejected { slot, .. } = &outcome {
-            self.seen().note(*slot, std::time::Instant::now());
+            self.shared.seen.note(*slot, std::time::Instant::now());
         }
         outcome
     }
@@ -100,8 +101,8 @@ impl ChainClient {
     /// The outcome in the history of any node.
     async fn landed(&self, signature: &Signature) -> Result<Option<Outcome>, ChainError> {
         let signatures = std::slice::from_ref(signature);
-        let deadline = self.deadline(READ_LIMIT.min(self.timeout()));
-        let statuses = statuses::of_several(self.nodes(), signatures, true, deadline).await?;
+        let deadline = after(Instant::now(), READ_LIMIT.min(self.shared.timeout));
+        let statuses = statuses::of_several(&self.shared.nodes, signatures, true, deadline).await?;
         Ok(statuses.into_iter().flatten().next().as_ref().and_then(outcome_of))
     }
 
@@ -133,13 +134,13 @@ impl ChainClient {
     /// Asks every node. If a node that has not reached `slot` finds nothing, its answer does not count.
     async fn find_up_to(&self, signature: &Signature, slot: u64) -> Found {
         let signatures = std::slice::from_ref(signature);
-        let deadline = self.deadline(READ_LIMIT.min(self.timeout()));
-        let answers = statuses::of_each(self.nodes(), signatures, true, deadline, Whom::Everybody).await;
+        let deadline = after(Instant::now(), READ_LIMIT.min(self.shared.timeout));
+        let answers = statuses::of_each(&self.shared.nodes, signatures, true, deadline, Whom::Everybody).await;
         let mut found = Found::Unclear;
         for answer in answers.into_iter().flatten() {
             match answer.value.into_iter().next().flatten() {
                 Some(status) => return Found::Landed(outcome_of(&status)),
-                None if answer.context.slot >= slot => found = Found::Nothing,
+                None if answer.slot >= slot => found = Found::Nothing,
                 None => {}
             }
         }
@@ -148,7 +149,7 @@ impl ChainClient {
 
     async fn epoch_info(&self, commitment: CommitmentConfig) -> Result<EpochInfo, ChainError> {
         let params = json!([{"commitment": commitment.commitment}]);
-        Ok(self.read("getEpochInfo", &params, SMALL_ANSWER).await?)
+        self.read("getEpochInfo", &params, SMALL_ANSWER).await
     }
 }
 

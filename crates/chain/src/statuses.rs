@@ -7,9 +7,9 @@ use solana_transaction_status_client_types::TransactionStatus;
 use tokio::time::Instant;
 
 use crate::{
-    error::NodeError,
+    error::ChainError,
     nodes::{Nodes, Whom},
-    wire::WithContext,
+    wire::AtSlot,
 };
 
 /// Maximum number of signatures in one `getSignatureStatuses`.
@@ -21,9 +21,9 @@ const ANSWER_LIMIT: usize = 1024 * 1024;
 pub(crate) type Statuses = Vec<Option<TransactionStatus>>;
 
 /// Asks the best node.
-pub(crate) async fn of_one(nodes: &Nodes, signatures: &[Signature], deadline: Instant) -> Result<Statuses, NodeError> {
+pub(crate) async fn of_one(nodes: &Nodes, signatures: &[Signature], deadline: Instant) -> Result<Statuses, ChainError> {
     let request = request(nodes, signatures, false);
-    let complete = |answer: &WithContext<Statuses>| complete(answer, signatures.len());
+    let complete = |answer: &AtSlot<Statuses>| complete(answer, signatures.len());
     Ok(nodes.ask(&request, deadline, complete).await?.value)
 }
 
@@ -33,9 +33,9 @@ pub(crate) async fn of_several(
     signatures: &[Signature],
     history: bool,
     deadline: Instant,
-) -> Result<Statuses, NodeError> {
+) -> Result<Statuses, ChainError> {
     let mut merged: Option<Statuses> = None;
-    let mut last_error = NodeError::TimedOut;
+    let mut last_error = ChainError::TimedOut;
     for answer in of_each(nodes, signatures, history, deadline, Whom::Healthy).await {
         match (answer, &mut merged) {
             (Ok(answer), Some(merged)) => merge(merged, answer.value),
@@ -53,9 +53,9 @@ pub(crate) async fn of_each(
     history: bool,
     deadline: Instant,
     whom: Whom,
-) -> Vec<Result<WithContext<Statuses>, NodeError>> {
+) -> Vec<Result<AtSlot<Statuses>, ChainError>> {
     let request = request(nodes, signatures, history);
-    let answers = nodes.ask_every::<WithContext<Statuses>>(&request, deadline, whom).await;
+    let answers = nodes.ask_every::<AtSlot<Statuses>>(&request, deadline, whom).await;
     let checked = answers.into_iter().map(|answer| {
         let (_, answer) = answer?;
         complete(&answer, signatures.len()).map(|()| answer)
@@ -69,8 +69,8 @@ fn request(nodes: &Nodes, signatures: &[Signature], history: bool) -> crate::nod
     nodes.request("getSignatureStatuses", &params, ANSWER_LIMIT)
 }
 
-fn complete(answer: &WithContext<Statuses>, asked: usize) -> Result<(), NodeError> {
-    if answer.value.len() == asked { Ok(()) } else { Err(NodeError::Garbage("one entry per signature")) }
+fn complete(answer: &AtSlot<Statuses>, asked: usize) -> Result<(), ChainError> {
+    if answer.value.len() == asked { Ok(()) } else { Err(ChainError::Malformed("one entry per signature")) }
 }
 
 /// Keeps the more advanced status: a transaction that one node has confirmed is confirmed.

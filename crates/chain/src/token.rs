@@ -9,7 +9,7 @@ use spl_associated_token_account_interface::{
 };
 use spl_token_interface::{instruction::TokenInstruction, state};
 
-use crate::fetched::FetchedAccount;
+use crate::wire::FetchedAccount;
 
 pub use agent_marketplace::token::{TOKEN_ACCOUNT_LEN, TOKEN_PROGRAM_ID, USDC_DECIMALS};
 /// The program that defines one associated token account per wallet and mint.

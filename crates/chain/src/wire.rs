@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, de::Error};
 use serde_json::Value;
 use solana_pubkey::Pubkey;
 
-use crate::{error::NodeError, fetched::FetchedAccount};
+use crate::error::ChainError;
 
 /// JSON-RPC errors that concern the node and not the request: it is behind, or has no such history.
 const NODE_UNHEALTHY: i64 = -32_005;
@@ -46,37 +46,47 @@ fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> R
 }
 
 /// A value and the slot at which the node read it.
-#[derive(Deserialize)]
-pub struct WithContext<T> {
-    pub context: Context,
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct AtSlot<T> {
+    #[serde(rename = "context", deserialize_with = "slot_of_context")]
+    pub slot: u64,
     pub value: T,
 }
 
-#[derive(Deserialize)]
-pub struct Context {
-    pub slot: u64,
+fn slot_of_context<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    #[derive(Deserialize)]
+    struct Context {
+        slot: u64,
+    }
+    Context::deserialize(deserializer).map(|context| context.slot)
 }
 
-impl<T> WithContext<T> {
+impl<T> AtSlot<T> {
     /// Checks the slot of the answer. Nodes are asked for this slot or later, but a load balancer in front of them
     /// may ignore that.
-    pub(crate) fn at_least(&self, slot: u64) -> Result<(), NodeError> {
-        if self.context.slot < slot { Err(NodeError::Behind { wanted: slot }) } else { Ok(()) }
+    pub(crate) fn at_least(&self, slot: u64) -> Result<(), ChainError> {
+        if self.slot < slot { Err(ChainError::Behind { wanted: slot }) } else { Ok(()) }
     }
 }
 
-/// An account whose data the node encoded in base64.
-pub struct WireAccount(pub FetchedAccount);
+/// An account as the chain holds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FetchedAccount {
+    pub owner: Pubkey,
+    pub lamports: u64,
+    pub data: Vec<u8>,
+}
 
 /// An account with its address.
 #[derive(Deserialize)]
 pub struct WireKeyedAccount {
     #[serde(deserialize_with = "address")]
     pub pubkey: Pubkey,
-    pub account: WireAccount,
+    pub account: FetchedAccount,
 }
 
-impl<'de> Deserialize<'de> for WireAccount {
+/// The node encodes the data in base64.
+impl<'de> Deserialize<'de> for FetchedAccount {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         struct Fields<'a> {
@@ -91,7 +101,7 @@ impl<'de> Deserialize<'de> for WireAccount {
             return Err(D::Error::custom("account data is not in base64"));
         }
         let data = BASE64.decode(data.as_bytes()).map_err(D::Error::custom)?;
-        Ok(Self(FetchedAccount { owner, lamports, data }))
+        Ok(Self { owner, lamports, data })
     }
 }
 
@@ -111,9 +121,9 @@ mod tests {
                 r#"{{"data":["AQI=","{encoding}"],"executable":false,"lamports":5,"owner":"11111111111111111111111111111111","rentEpoch":0,"space":2}}"#
             )
         };
-        let read: WireAccount = serde_json::from_str(&account("base64")).expect("an account");
-        assert_eq!(read.0, FetchedAccount { owner: Pubkey::default(), lamports: 5, data: vec![1, 2] });
-        assert!(serde_json::from_str::<WireAccount>(&account("base58")).is_err());
-        assert!(serde_json::from_str::<WireAccount>(&account("base64+zstd")).is_err());
+        let read: FetchedAccount = serde_json::from_str(&account("base64")).expect("an account");
+        assert_eq!(read, FetchedAccount { owner: Pubkey::default(), lamports: 5, data: vec![1, 2] });
+        assert!(serde_json::from_str::<FetchedAccount>(&account("base58")).is_err());
+        assert!(serde_json::from_str::<FetchedAccount>(&account("base64+zstd")).is_err());
     }
 }

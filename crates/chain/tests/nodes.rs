@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use crtx_chain::{
-    AccountFilter, ChainClient, ChainError, CommitmentConfig, FetchedAccount, NodeError, Outcome, RecentBlockhash,
+    AccountFilter, ChainClient, ChainError, CommitmentConfig, FetchedAccount, Outcome, RecentBlockhash,
     SignedTransaction,
     testing::{FakeRpc, Fault, OnSend},
 };
@@ -141,7 +141,7 @@ async fn redirects_are_not_followed() {
     let (first, elsewhere) = two_nodes().await;
     first.script().fault = Some(Fault::Redirect(elsewhere.url().to_owned()));
     let error = client(&[&first]).slot(CommitmentConfig::confirmed()).await.expect_err("no redirect");
-    assert!(matches!(error, ChainError::Node(NodeError::Status(302))), "{error}");
+    assert!(matches!(error, ChainError::Status(302)), "{error}");
     assert!(elsewhere.script().requests.is_empty());
 }
 
@@ -150,14 +150,14 @@ async fn an_endless_answer_is_cut_off_at_the_limit_of_its_kind() {
     let node = FakeRpc::start().await;
     node.script().fault = Some(Fault::Endless);
     let error = within(SOON, client(&[&node]).slot(CommitmentConfig::confirmed())).await.expect_err("too long");
-    assert!(matches!(error, ChainError::Node(NodeError::TooLarge { .. })), "{error}");
+    assert!(matches!(error, ChainError::TooLarge { .. }), "{error}");
 }
 
 #[tokio::test]
 async fn a_list_of_nodes_that_cannot_be_used_is_an_error_of_every_request() {
     for urls in ["", "nonsense", "ftp://127.0.0.1", "http://127.0.0.1:1,,nonsense"] {
         let error = ChainClient::new(urls, LIMIT).slot(CommitmentConfig::confirmed()).await.expect_err(urls);
-        assert!(matches!(error, ChainError::Node(NodeError::Misconfigured(_))), "{error}");
+        assert!(matches!(error, ChainError::Misconfigured(_)), "{error}");
     }
 }
 
@@ -216,7 +216,7 @@ async fn a_filtered_read_drops_accounts_that_the_node_should_have_left_out() {
     node.script().accounts.insert(wanted, an_account(program, vec![1, 2, 3]));
     node.script().accounts.insert(other, an_account(program, vec![1, 9, 3]));
     let filters = [AccountFilter::DataSize(3), AccountFilter::Bytes { offset: 1, bytes: vec![2] }];
-    let read = client(&[&node]).program_accounts_filtered(&program, &filters, CommitmentConfig::confirmed()).await;
+    let read = client(&[&node]).program_accounts(&program, &filters, CommitmentConfig::confirmed()).await;
     let addresses: Vec<Pubkey> = read.expect("read").value.into_iter().map(|(address, _)| address).collect();
     assert_eq!(addresses, vec![wanted]);
 }

@@ -84,8 +84,7 @@ impl<K: Eq + Hash> Allowances<K> {
         let Rate { policy, burst, quota, window } = self.rate;
         let cost = self.cost();
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut fresh = Pace::new(now);
-        let pace = if takes { clients.pace(client, now) } else { clients.known(client).unwrap_or(&mut fresh) };
+        let pace = clients.pace(client, now);
         let mut charged = *pace;
         charged.charge(now, cost);
         let wait = charged.wait(now, cost.saturating_mul(burst));
@@ -118,14 +117,6 @@ impl<K: Eq + Hash> Clients<K> {
             }
         }
         self.paces.entry(client).or_insert_with(|| Pace::new(now))
-    }
-
-    fn known(&mut self, client: K) -> Option<&mut Pace> {
-        let client = Some(client);
-        if self.paces.contains_key(&client) {
-            return self.paces.get_mut(&client);
-        }
-        if self.is_full() { self.paces.get_mut(&None) } else { None }
     }
 
     fn is_full(&self) -> bool {

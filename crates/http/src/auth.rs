@@ -9,8 +9,13 @@ use crtx_store::api_keys::{self, ApiKeyRow};
 use solana_pubkey::Pubkey;
 
 use crate::{
-    credentials::bearer, error::ApiError, layers::Peer, lookup::Credentials, serve::BodyOwner, session_keys,
-    site::Site, strangers::CredentialName,
+    credentials::bearer,
+    error::ApiError,
+    layers::Peer,
+    lookup::{Credentials, note_use},
+    serve::BodyOwner,
+    site::Site,
+    strangers::CredentialName,
 };
 
 /// What authentication needs of a service's state.
@@ -59,8 +64,8 @@ impl Presented {
             let expected = state.network().prefix();
             return Err(ApiError::unauthorized(format!("this service accepts keys that start with `{expected}`")));
         }
-        let presented = Self { session_key: session_keys::of(&key), key };
-        state.credentials().strangers().admit(&presented.name(), Peer::of(&parts.extensions))?;
+        let presented = Self { session_key: Pubkey::new_from_array(key.session_public_key()), key };
+        state.credentials().strangers.admit(&presented.name(), Peer::of(&parts.extensions))?;
         Ok(presented)
     }
 
@@ -76,14 +81,16 @@ impl Presented {
     pub async fn authenticate<S: AuthState>(self, state: &S) -> Result<Caller, ApiError> {
         let credentials = state.credentials();
         let found = self.find(credentials).await;
-        credentials.strangers().note(&self.name(), &found);
+        credentials.strangers.note(&self.name(), &found);
         let row = found?;
-        note_use(credentials, &row).await;
+        if row.is_use_due() {
+            note_use(api_keys::touch(&credentials.pool, &row)).await;
+        }
         Ok(Caller { wallet: row.wallet, session_key: self.session_key, key: self.key })
     }
 
     async fn find(&self, credentials: &Credentials) -> Result<ApiKeyRow, ApiError> {
-        match credentials.key(self.session_key).await? {
+        match credentials.keys.ask(self.session_key).await? {
             Some(row) if row.revoked_at.is_some() => Err(ApiError::unauthorized("the API key has been revoked")),
             Some(row) => Ok(row),
             None => {
@@ -97,15 +104,6 @@ fn presented_key(headers: &HeaderMap) -> Result<ApiKey, ApiError> {
     let key = bearer(headers, "API_KEY")?;
     let key = key.ok_or_else(|| ApiError::unauthorized("send the API key as `Authorization: Bearer <API_KEY>`"))?;
     key.parse().map_err(|error| ApiError::unauthorized(format!("the API key is malformed: {error}")))
-}
-
-/// Keeps `last_used_at` correct to ten seconds without a write per request. If this fails, the key is accepted anyway.
-async fn note_use(credentials: &Credentials, row: &ApiKeyRow) {
-    if row.is_use_due()
-        && let Err(error) = api_keys::touch(credentials.pool(), row).await
-    {
-        tracing::warn!(%error, "the use of an API key could not be noted");
-    }
 }
 
 #[cfg(test)]

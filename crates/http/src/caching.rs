@@ -5,7 +5,7 @@
 
 use crate::{
     error::ApiError,
-    whole::{Form, KeptBody, Whole},
+    whole::{KeptBody, Whole},
 };
 use axum::{
     body::{Body, HttpBody},
@@ -83,26 +83,25 @@ impl Asked {
     }
 
     fn finish(self, mut parts: Parts, body: &Whole) -> Response {
-        let is_compressible = (COMPRESSED_FROM..=MAX_BYTES).contains(&body.len())
+        let is_compressible = (COMPRESSED_FROM..=MAX_BYTES).contains(&body.bytes.len())
             && !parts.headers.contains_key(header::CONTENT_ENCODING);
         if is_compressible {
             parts.headers.append(header::VARY, HeaderValue::from_static("accept-encoding"));
         }
-        let wanted = if is_compressible && self.takes_gzip { Form::Gzip } else { Form::Plain };
+        let is_gzip = is_compressible && self.takes_gzip;
+        parts.headers.insert(header::ETAG, body.tag(is_gzip));
         if self.known.iter().any(|known| names(known, body)) {
             parts.status = StatusCode::NOT_MODIFIED;
-            parts.headers.insert(header::ETAG, body.tag(wanted));
             parts.headers.remove(header::CONTENT_TYPE);
             parts.headers.remove(header::CONTENT_LENGTH);
             return Response::from_parts(parts, Body::empty());
         }
-        let (form, bytes) = body.bytes(wanted);
-        parts.headers.insert(header::ETAG, body.tag(form));
-        if form == Form::Gzip {
+        let compressed = if is_gzip { body.gzip() } else { None };
+        if compressed.is_some() {
             parts.headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(GZIP));
             parts.headers.remove(header::CONTENT_LENGTH);
         }
-        Response::from_parts(parts, Body::from(bytes))
+        Response::from_parts(parts, Body::from(compressed.unwrap_or(&body.bytes).clone()))
     }
 }
 

@@ -6,6 +6,7 @@
 //! nothing that the same request without a cursor does not show.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use serde::{Serialize, de::DeserializeOwned};
 use sha2::{Digest, Sha256};
 
 use crate::error::ApiError;
@@ -16,34 +17,23 @@ const CHECKSUM_BYTES: usize = 8;
 /// No cursor that a list gives is longer. A longer one is not decoded.
 pub const MAX_CURSOR_CHARS: usize = 512;
 
-/// Encodes and decodes the parameter `cursor`.
-#[derive(Clone, Copy, Debug)]
-pub struct Cursor;
+/// The text of a place in the list that `scope` describes: its name, its filters and its order.
+pub fn encode(scope: &str, place: &impl Serialize) -> Result<String, ApiError> {
+    Ok(with_checksum(scope, &serde_json::to_vec(place).map_err(ApiError::internal)?))
+}
 
-impl Cursor {
-    /// The text of a place in the list that `scope` describes: its name, its filters and its order.
-    pub fn encode_in(scope: &str, key: &[u8]) -> String {
-        URL_SAFE_NO_PAD.encode([&[VERSION], &checksum(scope, key)[..], key].concat())
-    }
+fn with_checksum(scope: &str, key: &[u8]) -> String {
+    URL_SAFE_NO_PAD.encode([&[VERSION], &checksum(scope, key)[..], key].concat())
+}
 
-    /// The key that [`Self::encode_in`] was given with the same scope; else 400.
-    pub fn decode_in(scope: &str, text: &str) -> Result<Vec<u8>, ApiError> {
-        Self::key(scope, text).ok_or_else(Self::refused)
-    }
-
-    /// The error for a cursor that this list did not give.
-    pub fn refused() -> ApiError {
-        ApiError::invalid("cursor", "must be the `next_cursor` of an answer to the same request")
-    }
-
-    fn key(scope: &str, text: &str) -> Option<Vec<u8>> {
-        if text.len() > MAX_CURSOR_CHARS {
-            return None;
-        }
-        let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
-        let (sum, key) = bytes.strip_prefix(&[VERSION])?.split_first_chunk::<CHECKSUM_BYTES>()?;
-        (*sum == checksum(scope, key)).then(|| key.to_vec())
-    }
+/// The place that [`encode`] was given with the same scope; else 400.
+pub fn decode<P: DeserializeOwned>(scope: &str, text: &str) -> Result<P, ApiError> {
+    let refused = || ApiError::invalid("cursor", "must be the `next_cursor` of an answer to the same request");
+    let bytes = Some(text).filter(|text| text.len() <= MAX_CURSOR_CHARS);
+    let bytes = bytes.and_then(|text| URL_SAFE_NO_PAD.decode(text).ok()).ok_or_else(refused)?;
+    let parts = bytes.strip_prefix(&[VERSION]).and_then(|rest| rest.split_first_chunk::<CHECKSUM_BYTES>());
+    let (_, key) = parts.filter(|(sum, key)| **sum == checksum(scope, key)).ok_or_else(refused)?;
+    serde_json::from_slice(key).map_err(|_| refused())
 }
 
 fn checksum(scope: &str, key: &[u8]) -> [u8; CHECKSUM_BYTES] {
@@ -59,27 +49,31 @@ mod tests {
 
     #[test]
     fn a_cursor_gives_its_key_back_in_its_own_scope_only() {
-        for key in [&b""[..], b"a", &[0xff; 60]] {
-            let text = Cursor::encode_in("executions of x", key);
+        let text_of = |key: &[u8]| with_checksum("executions of x", key);
+        for key in ["", "a", &"\u{ff}".repeat(60)] {
+            let text = encode("executions of x", &key).expect("JSON");
             assert!(text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_'), "{text}");
-            assert_eq!(Cursor::decode_in("executions of x", &text).as_deref(), Ok(key));
-            assert!(Cursor::decode_in("executions of y", &text).is_err());
-            assert!(Cursor::decode_in("", &text).is_err());
+            assert_eq!(decode::<String>("executions of x", &text).as_deref(), Ok(key));
+            assert!(decode::<String>("executions of y", &text).is_err());
+            assert!(decode::<String>("", &text).is_err());
+            for bad in [text_of(b""), text_of(b"7"), text_of(b"\"a"), text_of(b"\"a\"x")] {
+                assert!(decode::<String>("executions of x", &bad).is_err(), "{bad}");
+            }
         }
     }
 
     #[test]
     fn an_altered_cursor_is_refused_by_name() {
-        let text = Cursor::encode_in("list", b"some sort key");
+        let text = encode("list", &"some sort key").expect("JSON");
         for at in 0..text.len() {
             let mut altered = text.clone().into_bytes();
             altered[at] = if altered[at] == b'A' { b'B' } else { b'A' };
             let altered = String::from_utf8(altered).expect("ASCII");
-            assert!(Cursor::decode_in("list", &altered).is_err(), "{altered}");
+            assert!(decode::<String>("list", &altered).is_err(), "{altered}");
         }
         let long = "A".repeat(MAX_CURSOR_CHARS + 1);
         for bad in ["", "A", "====", "é", &text[1..], &text[..text.len() - 2], &format!("{text}AAAA"), &long] {
-            let error = Cursor::decode_in("list", bad).expect_err(bad);
+            let error = decode::<String>("list", bad).expect_err(bad);
             assert!(error.message.starts_with("`cursor` must be"), "{}", error.message);
         }
     }

@@ -19,9 +19,18 @@ pub const SESSION_COOKIE: &str = "session_cookie";
 const MEANT_WALLET: &str = "The wallet that the session has to be of. Only sessions are compared";
 const ANOTHER_WALLET: &str = "`conflict`: the session is of another wallet than `X-Crtx-Wallet` names";
 
-/// Adds how API keys and sessions are sent, and that a session's request can name its wallet.
+/// The answer to a client that presents many credentials that are not known.
+const UNKNOWN_CREDENTIALS: &str = "`rate_limited`: too many credentials from this address that are not known";
+/// What the server answers to a request that is too long for any endpoint.
+const TOO_LONG: [(&str, &str); 2] = [
+    ("414", "`uri_too_long`: the request target is longer than 8 KiB"),
+    ("431", "`headers_too_large`: request line and header fields are larger than 32 KiB, or more than 100 fields"),
+];
+
+/// Adds what holds for every operation: how API keys and sessions are sent, that a session's request can name its wallet,
+/// and the answers that the server gives before an endpoint is asked.
 #[must_use]
-pub fn with_security(mut openapi: OpenApi) -> OpenApi {
+pub fn completed(mut openapi: OpenApi) -> OpenApi {
     let mut scheme = Http::new(HttpAuthScheme::Bearer);
     scheme.description = Some("`Authorization: Bearer crtx_live_…` (mainnet) or `crtx_test_…` (devnet, local)".into());
     let mut session = Http::new(HttpAuthScheme::Bearer);
@@ -37,16 +46,14 @@ pub fn with_security(mut openapi: OpenApi) -> OpenApi {
         if operation.security.iter().flatten().any(|requirement| *requirement == session) {
             name_the_wallet(operation);
         }
-        if operation.security.is_some() {
-            let described = operation.responses.responses.entry("429".to_owned());
-            described.or_insert_with(|| RefOr::T(refusal(UNKNOWN_CREDENTIALS)));
+        let unknown = operation.security.as_ref().map(|_| ("429", UNKNOWN_CREDENTIALS));
+        for (status, description) in unknown.into_iter().chain(TOO_LONG) {
+            let described = operation.responses.responses.entry(status.to_owned());
+            described.or_insert_with(|| RefOr::T(refusal(description)));
         }
     }
-    openapi
+    formats::with_formats(openapi)
 }
-
-/// The answer to a client that presents many credentials that are not known.
-const UNKNOWN_CREDENTIALS: &str = "`rate_limited`: too many credentials from this address that are not known";
 
 fn name_the_wallet(operation: &mut Operation) {
     let address = ObjectBuilder::new().schema_type(Type::String);
@@ -64,24 +71,6 @@ fn name_the_wallet(operation: &mut Operation) {
         _ => {}
     }
     answers.entry("400".to_owned()).or_insert_with(|| RefOr::T(refusal("`invalid_request`: a header")));
-}
-
-/// What the server answers to a request that is too long for any endpoint.
-const TOO_LONG: [(&str, &str); 2] = [
-    ("414", "`uri_too_long`: the request target is longer than 8 KiB"),
-    ("431", "`headers_too_large`: request line and header fields are larger than 32 KiB, or more than 100 fields"),
-];
-
-/// Adds the answers that every operation can have, because the server gives them before an endpoint is asked.
-#[must_use]
-pub fn with_refusals(mut openapi: OpenApi) -> OpenApi {
-    for operation in openapi.paths.paths.values_mut().flat_map(operations) {
-        for (status, description) in TOO_LONG {
-            let described = operation.responses.responses.entry(status.to_owned());
-            described.or_insert_with(|| RefOr::T(refusal(description)));
-        }
-    }
-    openapi
 }
 
 /// Adds the answer to a read whose client has the same answer already ([`crate::caching`]).

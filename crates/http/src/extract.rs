@@ -26,9 +26,14 @@ pub fn check_content_type(headers: &HeaderMap) -> Result<(), ApiError> {
     }
 }
 
-/// Reads a JSON document; the error names the field that is wrong. A member that is given more than once,
+/// Reads a JSON object; the error names the field that is wrong. A member that is given more than once,
 /// at any depth, is an error: readers differ in which of the two they use.
-pub fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+pub fn parse_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+    // A derived reader would accept an array of the fields in their order.
+    let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+    if first.is_some_and(|byte| *byte != b'{') {
+        return Err(ApiError::invalid_request("the body must be a JSON object"));
+    }
     if let Err(JsonError::Duplicate { path }) = strict_json::check(bytes) {
         return Err(ApiError::invalid(&path, "is given more than once"));
     }
@@ -46,15 +51,6 @@ pub fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
         .end()
         .map_err(|error| ApiError::invalid_request(format!("the body is not one JSON value: {error}")))?;
     Ok(value)
-}
-
-/// The same for a document that is one object. A derived reader would accept an array of the fields in their order.
-pub fn parse_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
-    let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
-    if first.is_some_and(|byte| *byte != b'{') {
-        return Err(ApiError::invalid_request("the body must be a JSON object"));
-    }
-    parse_json(bytes)
 }
 
 /// A body that is one JSON object of at most `LIMIT` bytes. Larger: 413. Another content type: 415. Otherwise 400 that
@@ -157,7 +153,7 @@ mod tests {
             (r#"{"task":"t","task":"t"}"#, "`task` is given more than once"),
             (r#"{"task":"t","p":{"a":[{"b":1,"\u0062":2}]}}"#, "`p/a/0/b` is given more than once"),
         ] {
-            let error = parse_json::<Body>(body.as_bytes()).expect_err(body);
+            let error = parse_object::<Body>(body.as_bytes()).expect_err(body);
             assert_eq!(error.code, ErrorCode::InvalidRequest);
             assert!(error.message.contains(named), "{body}: {}", error.message);
         }

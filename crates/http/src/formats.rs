@@ -66,8 +66,7 @@ fn format_of(name: &str) -> Option<Value> {
 }
 
 /// Adds the patterns to a description.
-#[must_use]
-pub fn with_formats(openapi: OpenApi) -> OpenApi {
+pub(crate) fn with_formats(openapi: OpenApi) -> OpenApi {
     let Ok(mut text) = serde_json::to_value(&openapi) else { return openapi };
     if let Some(Value::Object(schemas)) = text.pointer_mut("/components/schemas") {
         let described = schemas.iter_mut().filter(|(name, _)| !EXCEPTIONS.contains(&name.as_str()));

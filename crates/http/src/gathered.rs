@@ -6,16 +6,12 @@
 //! and a credential that was revoked before a request came is refused. For the same reason equal questions share one
 //! answer: several processes of one client often ask for the same list.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use crtx_store::{PgConnection, PgPool, StoreError, pools::ReadConnection};
 use futures::future::BoxFuture;
 use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore, oneshot},
+    sync::{Mutex, mpsc, oneshot},
     time::timeout,
 };
 
@@ -35,114 +31,83 @@ pub type Ask<Q, A> = for<'a> fn(&'a mut PgConnection, &'a [Q]) -> BoxFuture<'a, 
 
 /// Gathers questions of one kind.
 pub struct Gathered<Q, A> {
-    shared: Arc<Shared<Q, A>>,
-}
-
-struct Shared<Q, A> {
-    pool: PgPool,
-    most_together: usize,
-    ask: Ask<Q, A>,
-    waiting: Mutex<VecDeque<(Q, Asker<A>)>>,
-    running: Arc<Semaphore>,
+    questions: mpsc::Sender<(Q, Asker<A>)>,
 }
 
 type Asker<A> = oneshot::Sender<Result<A, ApiError>>;
 
-/// A question of a statement, and all who asked it.
-type Asked<Q, A> = (Q, Vec<Asker<A>>);
-
 impl<Q: PartialEq + Send + Sync + 'static, A: Clone + Send + 'static> Gathered<Q, A> {
     /// `most_together`: questions in one statement. All of them wait until the last one is answered.
     pub fn new(pool: PgPool, most_together: usize, ask: Ask<Q, A>) -> Self {
-        let running = Arc::new(Semaphore::new(MOST_RUNNING));
-        Self { shared: Arc::new(Shared { pool, most_together, ask, waiting: Mutex::default(), running }) }
+        let (questions, waiting) = mpsc::channel(MOST_WAITING);
+        let waiting = Arc::new(Mutex::new(waiting));
+        for _ in 0..MOST_RUNNING {
+            let (pool, waiting) = (pool.clone(), Arc::clone(&waiting));
+            tokio::spawn(async move {
+                loop {
+                    let mut together = Vec::new();
+                    if waiting.lock().await.recv_many(&mut together, most_together).await == 0 {
+                        return;
+                    }
+                    // In a task of its own, so that a panic ends this statement alone.
+                    let _ = tokio::spawn(answer(pool.clone(), ask, together)).await;
+                }
+            });
+        }
+        Self { questions }
     }
 
     /// The answer to a question.
     pub async fn ask(&self, question: Q) -> Result<A, ApiError> {
         let (asker, answer) = oneshot::channel();
-        let place = {
-            let mut waiting = self.shared.waiting();
-            if waiting.len() >= MOST_WAITING {
-                return Err(ApiError::unavailable("too many reads wait; try again"));
-            }
-            waiting.push_back((question, asker));
-            Arc::clone(&self.shared.running).try_acquire_owned()
-        };
-        if let Ok(place) = place {
-            tokio::spawn(Arc::clone(&self.shared).work(place));
-        }
+        let sent = self.questions.try_send((question, asker));
+        sent.map_err(|_| ApiError::unavailable("too many reads wait; try again"))?;
         answer.await.map_err(|_| ApiError::internal("a read ended without an answer"))?
     }
 }
 
-impl<Q: PartialEq + Send + Sync + 'static, A: Clone + Send + 'static> Shared<Q, A> {
-    fn waiting(&self) -> MutexGuard<'_, VecDeque<(Q, Asker<A>)>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    async fn work(self: Arc<Self>, place: OwnedSemaphorePermit) {
-        let mut place = Some(place);
-        while let Some(together) = self.next(&mut place) {
-            self.answer(together).await;
-        }
-    }
-
-    /// The questions of the next statement, those first that wait longest. Without one, the place is given up before
-    /// another question can come, so that each one finds a place or is found.
-    fn next(&self, place: &mut Option<OwnedSemaphorePermit>) -> Option<Vec<Asked<Q, A>>> {
-        let mut waiting = self.waiting();
-        waiting.retain(|(_, asker)| !asker.is_closed());
-        if waiting.is_empty() {
-            *place = None;
-            return None;
-        }
-        let mut together: Vec<Asked<Q, A>> = Vec::new();
-        let mut others = VecDeque::with_capacity(waiting.len());
-        for (question, asker) in waiting.drain(..) {
-            if let Some((_, askers)) = together.iter_mut().find(|(asked, _)| *asked == question) {
-                askers.push(asker);
-            } else if together.len() < self.most_together {
-                together.push((question, vec![asker]));
-            } else {
-                others.push_back((question, asker));
+async fn answer<Q: PartialEq, A: Clone>(pool: PgPool, ask: Ask<Q, A>, together: Vec<(Q, Asker<A>)>) {
+    let (mut questions, mut askers): (Vec<Q>, Vec<Vec<Asker<A>>>) = (Vec::new(), Vec::new());
+    for (question, asker) in together.into_iter().filter(|(_, asker)| !asker.is_closed()) {
+        match questions.iter().position(|asked| *asked == question).and_then(|at| askers.get_mut(at)) {
+            Some(askers) => askers.push(asker),
+            None => {
+                questions.push(question);
+                askers.push(vec![asker]);
             }
         }
-        *waiting = others;
-        Some(together)
     }
-
-    async fn answer(&self, together: Vec<Asked<Q, A>>) {
-        let (questions, askers): (Vec<Q>, Vec<Vec<Asker<A>>>) = together.into_iter().unzip();
-        match self.answers(&questions).await {
-            Ok(answers) => {
-                for (askers, answer) in askers.into_iter().zip(answers) {
-                    tell(askers, Ok(answer));
-                }
+    if questions.is_empty() {
+        return;
+    }
+    match answers(&pool, ask, &questions).await {
+        Ok(answers) => {
+            for (askers, answer) in askers.into_iter().zip(answers) {
+                tell(askers, Ok(answer));
             }
-            // The fault of one question is not the others'.
-            Err(error) if questions.len() > 1 && error.code != ErrorCode::Unavailable => {
-                for (askers, question) in askers.into_iter().zip(questions) {
-                    let alone = self.answers(&[question]).await.map(|mut answers| answers.pop());
-                    let missing = || ApiError::internal("a read has no answer");
-                    tell(askers, alone.and_then(|answer| answer.ok_or_else(missing)));
-                }
-            }
-            Err(error) => tell(askers.into_iter().flatten().collect(), Err(error)),
         }
+        // The fault of one question is not the others'.
+        Err(error) if questions.len() > 1 && error.code != ErrorCode::Unavailable => {
+            for (askers, question) in askers.into_iter().zip(questions) {
+                let alone = answers(&pool, ask, &[question]).await.map(|mut answers| answers.pop());
+                let missing = || ApiError::internal("a read has no answer");
+                tell(askers, alone.and_then(|answer| answer.ok_or_else(missing)));
+            }
+        }
+        Err(error) => tell(askers.into_iter().flatten().collect(), Err(error)),
     }
+}
 
-    /// A connection that does not answer is closed, so that it does not keep its place.
-    async fn answers(&self, questions: &[Q]) -> Result<Vec<A>, ApiError> {
-        let asked = async {
-            let mut connection = ReadConnection::acquire(&self.pool).await?;
-            let answers = (self.ask)(&mut connection, questions).await?;
-            connection.done();
-            Ok::<_, StoreError>(answers)
-        };
-        let answers = timeout(LONGEST, asked).await.map_err(|_| ApiError::unavailable("a read took too long"))?;
-        Ok(answers?)
-    }
+/// A connection that does not answer is closed, so that it does not keep its place.
+async fn answers<Q, A>(pool: &PgPool, ask: Ask<Q, A>, questions: &[Q]) -> Result<Vec<A>, ApiError> {
+    let asked = async {
+        let mut connection = ReadConnection::acquire(pool).await?;
+        let answers = ask(&mut connection, questions).await?;
+        connection.done();
+        Ok::<_, StoreError>(answers)
+    };
+    let answers = timeout(LONGEST, asked).await.map_err(|_| ApiError::unavailable("a read took too long"))?;
+    Ok(answers?)
 }
 
 fn tell<A: Clone>(mut askers: Vec<Asker<A>>, answer: Result<A, ApiError>) {
@@ -157,6 +122,8 @@ fn tell<A: Clone>(mut askers: Vec<Asker<A>>, answer: Result<A, ApiError>) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use crtx_store::testing::TestDatabase;
     use tokio::time::sleep;
 

@@ -26,10 +26,6 @@ const A_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// The id of the request at hand, as an extension of the request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RequestId(pub String);
-
 /// The network of the client that a request came from, as an extension of the request: an IPv4 address, or an IPv6 /64.
 /// Behind a trusted proxy it is the client that the proxy names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -84,10 +80,9 @@ pub fn over_tls_alone(router: Router, site: &Site) -> Router {
 }
 
 /// Gives each request an id of its own, and each answer the same. An id that the client sent is logged beside it.
-async fn with_request_id(mut request: Request, next: Next) -> Response {
+async fn with_request_id(request: Request, next: Next) -> Response {
     let id = new_request_id().to_string();
     let sent = request.headers().get(REQUEST_ID).map(shown);
-    request.extensions_mut().insert(RequestId(id.clone()));
     let (method, path) = (request.method(), request.uri().path());
     let span = tracing::info_span!("request", id = %id, client_id = sent, method = %method, path = %path);
     let mut response = next.run(request).instrument(span).await;

@@ -4,23 +4,25 @@
 use std::{collections::HashMap, sync::Arc};
 
 use crtx_store::{
-    PgPool,
+    PgPool, StoreError,
     api_keys::{self, ApiKeyRow},
     sessions::{self, SessionRow},
 };
 use solana_pubkey::Pubkey;
 
-use crate::{error::ApiError, gathered::Gathered, strangers::Strangers};
+use crate::{gathered::Gathered, strangers::Strangers};
 
 /// Credentials that one statement looks up.
 const MOST_TOGETHER: usize = 32;
 
 /// The credentials that a service accepts.
 pub struct Credentials {
-    pool: PgPool,
-    keys: Gathered<Pubkey, Option<ApiKeyRow>>,
-    sessions: Gathered<[u8; 32], Option<SessionRow>>,
-    strangers: Arc<Strangers>,
+    pub(crate) pool: PgPool,
+    /// API keys by their session public key, revoked or not.
+    pub(crate) keys: Gathered<Pubkey, Option<ApiKeyRow>>,
+    /// Sessions by the hash of their token, over or not.
+    pub(crate) sessions: Gathered<[u8; 32], Option<SessionRow>>,
+    pub strangers: Arc<Strangers>,
 }
 
 impl Credentials {
@@ -42,22 +44,12 @@ impl Credentials {
         });
         Self { pool, keys, sessions, strangers }
     }
+}
 
-    pub const fn strangers(&self) -> &Arc<Strangers> {
-        &self.strangers
-    }
-
-    pub(crate) const fn pool(&self) -> &PgPool {
-        &self.pool
-    }
-
-    /// The API key with that session public key, revoked or not.
-    pub(crate) async fn key(&self, session_public_key: Pubkey) -> Result<Option<ApiKeyRow>, ApiError> {
-        self.keys.ask(session_public_key).await
-    }
-
-    /// The session with the token of that hash, over or not.
-    pub(crate) async fn session(&self, token_hash: [u8; 32]) -> Result<Option<SessionRow>, ApiError> {
-        self.sessions.ask(token_hash).await
+/// Keeps `last_used_at` correct to ten seconds without a write per request. If this fails, the credential is accepted
+/// anyway.
+pub(crate) async fn note_use(touched: impl Future<Output = Result<(), StoreError>>) {
+    if let Err(error) = touched.await {
+        tracing::warn!(%error, "the use of a credential could not be noted");
     }
 }

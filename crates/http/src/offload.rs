@@ -4,22 +4,16 @@
 //! threads, a bounded queue and, if its caller wishes, a time limit for waiting. The threads are detached: a process
 //! that ends does not wait for them.
 
-use std::{
-    io,
-    sync::{Arc, Mutex, PoisonError, mpsc},
-    thread,
-    time::Duration,
-};
+use std::{io, sync::Arc, time::Duration};
 
+use rayon_core::{ThreadPool, ThreadPoolBuilder};
 use thread_priority::{ThreadPriority, ThreadPriorityValue, set_current_thread_priority};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
-
-type Job = Box<dyn FnOnce() + Send>;
 
 /// A few threads with one queue. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Offload {
-    jobs: mpsc::Sender<Job>,
+    threads: Arc<ThreadPool>,
     /// One for each job that runs or waits.
     places: Arc<Semaphore>,
 }
@@ -45,23 +39,17 @@ pub enum OffloadError {
 
 impl Offload {
     /// Starts the threads.
-    pub fn start(name: &str, config: OffloadConfig) -> io::Result<Self> {
-        let (jobs, queue) = mpsc::channel::<Job>();
-        let queue = Arc::new(Mutex::new(queue));
-        for _ in 0..config.threads {
-            let queue = Arc::clone(&queue);
-            let thread = thread::Builder::new().name(name.to_owned()).stack_size(config.stack_bytes);
-            thread.spawn(move || {
-                yield_to_others();
-                loop {
-                    let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
-                    let Ok(job) = job else { return };
-                    // A panic ends the job and not the thread; the caller gets an error.
-                    let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
-                }
-            })?;
-        }
-        Ok(Self { jobs, places: Arc::new(Semaphore::new(config.places)) })
+    pub fn start(name: &'static str, config: OffloadConfig) -> io::Result<Self> {
+        let threads = ThreadPoolBuilder::new()
+            .num_threads(config.threads)
+            .stack_size(config.stack_bytes)
+            .thread_name(move |_| name.to_owned())
+            .start_handler(|_| yield_to_others())
+            // A panic ends the job and not the thread; the caller gets an error.
+            .panic_handler(|_| {})
+            .build()
+            .map_err(io::Error::other)?;
+        Ok(Self { threads: Arc::new(threads), places: Arc::new(Semaphore::new(config.places)) })
     }
 
     /// Runs a job if there is a place for it now, and waits for it for at most so long.
@@ -86,14 +74,13 @@ impl Offload {
         job: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, OffloadError> {
         let (result, done) = oneshot::channel();
-        let job = Box::new(move || {
+        self.threads.spawn_fifo(move || {
             let _place = place;
             // The caller has gone.
             if !result.is_closed() {
                 let _ = result.send(job());
             }
         });
-        self.jobs.send(job).map_err(|_| OffloadError::Failed)?;
         done.await.map_err(|_| OffloadError::Failed)
     }
 }
@@ -110,6 +97,8 @@ fn yield_to_others() {
 
 #[cfg(test)]
 mod tests {
+    use std::{sync::mpsc, thread};
+
     use super::*;
 
     const PATIENCE: Duration = Duration::from_secs(60);

@@ -15,7 +15,7 @@ use crate::{
     credentials::{bearer, meant_wallet, session_cookie},
     error::{ApiError, ErrorCode},
     layers::Peer,
-    lookup::Credentials,
+    lookup::note_use,
     serve::BodyOwner,
     session_token::{self, SessionToken},
     site::Site,
@@ -69,15 +69,17 @@ pub async fn authenticate<S: AuthState>(
     let meant = meant_wallet(headers)?;
     let (credentials, token_hash) = (state.credentials(), token.hash());
     let name = CredentialName::Session { token_hash, kind };
-    credentials.strangers().admit(&name, client)?;
-    let found = credentials.session(token_hash).await.and_then(|row| that_holds(row, kind));
-    credentials.strangers().note(&name, &found);
+    credentials.strangers.admit(&name, client)?;
+    let found = credentials.sessions.ask(token_hash).await.and_then(|row| that_holds(row, kind));
+    credentials.strangers.note(&name, &found);
     let row = found?;
     if let Some(meant) = meant.filter(|meant| *meant != row.wallet) {
         let message = format!("this session is of another wallet than {meant}; sign in with that one");
         return Err(ApiError::new(ErrorCode::Conflict, message));
     }
-    note_use(credentials, &row).await;
+    if row.is_use_due {
+        note_use(sessions::touch(&credentials.pool, &row.session_id)).await;
+    }
     let csrf_token = (kind == SessionKind::Cookie).then(|| token.csrf_token());
     Ok(SignedIn { wallet: row.wallet, session_id: row.session_id, kind, csrf_token })
 }
@@ -120,15 +122,6 @@ fn presented(headers: &HeaderMap, site: &Site) -> Result<(SessionToken, SessionK
     let token =
         text.parse().map_err(|error| ApiError::unauthorized(format!("the session token is malformed: {error}")))?;
     Ok((token, kind))
-}
-
-/// Keeps `last_used_at` correct to ten seconds. If this fails, the session is accepted anyway.
-async fn note_use(credentials: &Credentials, row: &SessionRow) {
-    if row.is_use_due
-        && let Err(error) = sessions::touch(credentials.pool(), &row.session_id).await
-    {
-        tracing::warn!(%error, "the use of a session could not be noted");
-    }
 }
 
 #[cfg(test)]

@@ -24,8 +24,8 @@ const GZIP_SUFFIX: &str = "-gzip";
 /// A JSON body.
 #[derive(Debug)]
 pub struct Whole {
-    bytes: Bytes,
-    tag: HeaderValue,
+    pub bytes: Bytes,
+    hash: String,
     compressed: OnceLock<Option<Bytes>>,
 }
 
@@ -42,19 +42,10 @@ impl IntoResponse for KeptBody {
     }
 }
 
-/// How a body is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    Plain,
-    Gzip,
-}
-
 impl Whole {
     pub fn json(bytes: Bytes) -> Self {
-        let tag = HeaderValue::try_from(format!("\"{:.*x}\"", TAG_DIGITS, Sha256::digest(&bytes)));
-        // Letters and digits are a header value.
-        let tag = tag.unwrap_or_else(|_| HeaderValue::from_static("\"\""));
-        Self { bytes, tag, compressed: OnceLock::new() }
+        let hash = format!("{:.*x}", TAG_DIGITS, Sha256::digest(&bytes));
+        Self { bytes, hash, compressed: OnceLock::new() }
     }
 
     /// The body of an answer.
@@ -62,43 +53,21 @@ impl Whole {
         Ok(Self::json(serde_json::to_vec(answer).map_err(ApiError::internal)?.into()))
     }
 
-    pub const fn len(&self) -> usize {
-        self.bytes.len()
+    pub fn gzip(&self) -> Option<&Bytes> {
+        self.compressed.get_or_init(|| gzip(&self.bytes)).as_ref()
     }
 
-    pub const fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
-    }
-
-    /// The bytes in a form. Plain if they cannot be compressed.
-    pub fn bytes(&self, form: Form) -> (Form, Bytes) {
-        let compressed = match form {
-            Form::Plain => &None,
-            Form::Gzip => self.compressed.get_or_init(|| gzip(&self.bytes)),
-        };
-        match compressed {
-            Some(bytes) => (form, bytes.clone()),
-            None => (Form::Plain, self.bytes.clone()),
-        }
-    }
-
-    /// The validator of a form.
-    pub fn tag(&self, form: Form) -> HeaderValue {
-        let compressed = || HeaderValue::try_from(format!("\"{}{GZIP_SUFFIX}\"", self.hash())).ok();
-        match form {
-            Form::Plain => self.tag.clone(),
-            Form::Gzip => compressed().unwrap_or_else(|| self.tag.clone()),
-        }
+    /// The validator of the plain or of the compressed form.
+    pub fn tag(&self, is_gzip: bool) -> HeaderValue {
+        let suffix = if is_gzip { GZIP_SUFFIX } else { "" };
+        // Letters, digits and a hyphen are a header value.
+        HeaderValue::try_from(format!("\"{}{suffix}\"", self.hash)).unwrap_or(HeaderValue::from_static("\"\""))
     }
 
     /// Whether a validator in quotation marks is one of this body, in either form.
     pub fn has_tag(&self, tag: &str) -> bool {
         let tag = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));
-        tag.is_some_and(|tag| tag.strip_suffix(GZIP_SUFFIX).unwrap_or(tag) == self.hash())
-    }
-
-    fn hash(&self) -> &str {
-        self.tag.to_str().unwrap_or_default().trim_matches('"')
+        tag.is_some_and(|tag| tag.strip_suffix(GZIP_SUFFIX).unwrap_or(tag) == self.hash)
     }
 }
 

@@ -22,9 +22,7 @@ use axum::{
     extract::{Request, State},
     routing::{get, post},
 };
-use crtx_http::{
-    AddressRange, ApiError, Peer, ServeLimits, TrustedProxies, allowance::Rate, body, finish, serve_behind,
-};
+use crtx_http::{AddressRange, ApiError, Peer, ServeLimits, TrustedProxies, allowance::Rate, body, finish, serve};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -102,8 +100,7 @@ async fn start_behind(proxies: TrustedProxies, limits: ServeLimits) -> Service {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("port");
     let address = listener.local_addr().expect("bound");
     let shutdown = CancellationToken::new();
-    let task =
-        tokio::spawn(serve_behind(proxies, listener, finish(router), limits, shutdown.clone().cancelled_owned()));
+    let task = tokio::spawn(serve(proxies, listener, finish(router), limits, shutdown.clone().cancelled_owned()));
     Service { address, shutdown, task, dropped }
 }
 

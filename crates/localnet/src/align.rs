@@ -34,7 +34,7 @@ pub async fn align(pool: &PgPool, chain: &Chain, client: &ChainClient, progress:
     }
     let shown = mirror::checkpoint(pool).await?.and_then(|checkpoint| checkpoint.genesis_hash);
     let same_chain = shown.as_deref() == Some(chain.genesis_hash.as_str());
-    if same_chain && matches!(chain.started_from, StartedFrom::Saved { .. }) {
+    if same_chain && chain.started_from == StartedFrom::Saved {
         return Ok(());
     }
     let read_after = local_network::database_time(pool).await?;
@@ -72,7 +72,7 @@ pub async fn show(pool: &PgPool, chain: &Chain, client: &ChainClient) -> anyhow:
 }
 
 async fn read(client: &ChainClient) -> anyhow::Result<Accounts> {
-    let answer = client.program_accounts(&agent_marketplace::ID, CommitmentConfig::confirmed()).await?;
+    let answer = client.program_accounts(&agent_marketplace::ID, &[], CommitmentConfig::confirmed()).await?;
     let mut accounts = Accounts { slot: answer.slot, batch: Batch::default(), addresses: vec![], open: vec![] };
     for (address, account) in answer.value {
         if let Ok(ProgramAccount::Execution(record)) = ProgramAccount::decode(&account.data)

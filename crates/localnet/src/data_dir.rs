@@ -14,9 +14,18 @@ use serde::{Deserialize, Serialize};
 const MARKER: &str = "crtx-data";
 const MARKER_TEXT: &str = "Made by `crtx up`. `crtx up --fresh` deletes what lies here.\n";
 
+pub const KEYS: &str = "keys.json";
+pub const CHAIN: &str = "chain";
+pub const CONTENT: &str = "content";
+/// Key pairs of the roles, as commands read them.
+pub const WALLETS: &str = "wallets";
+/// Configuration with which a `crtx-server` joins this marketplace.
+pub const SERVER_CONFIG: &str = "crtx-server.toml";
+/// Key pair of the program's gateway authority, as `crtx-server` reads it.
+pub const GATEWAY_KEYPAIR: &str = "gateway-authority.json";
+const PORTS: &str = "ports.json";
 /// What crtx writes and `--fresh` deletes, in addition to the database.
-const OURS: [&str; 7] =
-    ["keys.json", "ports.json", "chain", "content", "wallets", "crtx-server.toml", "gateway-authority.json"];
+const OURS: [&str; 7] = [KEYS, PORTS, CHAIN, CONTENT, WALLETS, SERVER_CONFIG, GATEWAY_KEYPAIR];
 
 /// An open data directory. The lock is held until this is dropped.
 pub struct DataDir {
@@ -83,43 +92,13 @@ impl DataDir {
         &self.path
     }
 
-    pub fn keys(&self) -> PathBuf {
-        self.path.join("keys.json")
-    }
-
-    pub fn chain(&self) -> PathBuf {
-        self.path.join("chain")
-    }
-
-    pub fn content(&self) -> PathBuf {
-        self.path.join("content")
-    }
-
-    /// Configuration with which a `crtx-server` joins this marketplace.
-    pub fn server_config(&self) -> PathBuf {
-        self.path.join("crtx-server.toml")
-    }
-
-    /// Key pair of the program's gateway authority, as `crtx-server` reads it.
-    pub fn gateway_keypair(&self) -> PathBuf {
-        self.path.join("gateway-authority.json")
-    }
-
-    /// Key pairs of the roles, as commands read them.
-    pub fn wallets(&self) -> PathBuf {
-        self.path.join("wallets")
-    }
-
     /// The ports of the last run; none where there was none.
     pub fn ports(&self) -> LastPorts {
-        fs::read(self.path.join("ports.json"))
-            .ok()
-            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
-            .unwrap_or_default()
+        fs::read(self.path.join(PORTS)).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
     }
 
     pub fn save_ports(&self, ports: &LastPorts) -> anyhow::Result<()> {
-        let (path, temporary) = (self.path.join("ports.json"), self.path.join("ports.new"));
+        let (path, temporary) = (self.path.join(PORTS), self.path.join("ports.new"));
         // Not synced: without them the next run takes other ports.
         fs::write(&temporary, serde_json::to_vec(ports)?)
             .and_then(|()| fs::rename(&temporary, &path))
@@ -159,13 +138,13 @@ mod tests {
         let dir = tempfile::tempdir().expect("dir");
         let path = dir.path().join("data");
         let data_dir = DataDir::open(&path, false).expect("opens");
-        fs::write(data_dir.keys(), "{}").expect("file");
-        fs::create_dir_all(data_dir.chain()).expect("dir");
+        fs::write(path.join(KEYS), "{}").expect("file");
+        fs::create_dir_all(path.join(CHAIN)).expect("dir");
         data_dir.save_ports(&LastPorts { rpc: Some(1), ..LastPorts::default() }).expect("saves");
         fs::write(path.join("notes.txt"), "mine").expect("file");
         drop(data_dir);
         let data_dir = DataDir::open(&path, true).expect("opens");
-        assert!(!data_dir.keys().exists() && !data_dir.chain().exists());
+        assert!(!path.join(KEYS).exists() && !path.join(CHAIN).exists());
         assert_eq!(data_dir.ports(), LastPorts::default());
         assert!(path.join("notes.txt").exists());
     }

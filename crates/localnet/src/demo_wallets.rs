@@ -2,66 +2,35 @@
 //! act in every role. Only `crtx up` has this endpoint. The money of these wallets is worth nothing, but their keys are
 //! still for the page of this network alone: see [`check`].
 
-use std::sync::Arc;
-
 use axum::{
     Json, Router,
     body::Body,
-    extract::State,
-    http::{HeaderMap, HeaderValue, header},
-    response::{IntoResponse, Response},
+    http::{HeaderMap, header},
     routing::post,
 };
 use crtx_http::{ApiError, ErrorCode, Site, signed_in::check_page};
-use serde::Serialize;
+use serde_json::json;
 use solana_keypair::Keypair;
 use solana_signer::Signer;
 
 use crate::keys::Keys;
 
-/// One wallet of the demo.
-#[derive(Clone, Serialize)]
-struct DemoWallet {
-    /// What it is for, in words.
-    label: &'static str,
-    address: String,
-    /// Base58 of the 64 bytes of the key pair.
-    secret_key: String,
-}
-
-impl DemoWallet {
-    fn new(label: &'static str, keypair: &Keypair) -> Self {
-        Self { label, address: keypair.pubkey().to_string(), secret_key: keypair.to_base58_string() }
-    }
-}
-
-#[derive(Clone, Serialize)]
-struct DemoWallets {
-    wallets: Vec<DemoWallet>,
-}
-
-#[derive(Clone)]
-struct Demo {
-    site: Site,
-    wallets: Arc<DemoWallets>,
-}
-
 /// The endpoint. `site`: where this network's service is reached.
 pub fn router(keys: &Keys, site: Site) -> Router {
-    let wallets = vec![
-        DemoWallet::new("Caller", &keys.demo.wallet),
-        DemoWallet::new("Creator", &keys.creator),
-        // One key has both roles here.
-        DemoWallet::new("Admin and resolver", &keys.admin),
-    ];
-    let demo = Demo { site, wallets: Arc::new(DemoWallets { wallets }) };
-    Router::new().route("/local/wallets", post(wallets_of_the_demo)).with_state(demo)
-}
-
-async fn wallets_of_the_demo(State(demo): State<Demo>, headers: HeaderMap, _body: Body) -> Result<Response, ApiError> {
-    check(&headers, &demo.site)?;
-    let no_store = [(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
-    Ok((no_store, Json(&*demo.wallets)).into_response())
+    let wallet = |label: &str, keypair: &Keypair| {
+        let (address, secret_key) = (keypair.pubkey().to_string(), keypair.to_base58_string());
+        json!({"label": label, "address": address, "secret_key": secret_key})
+    };
+    // One key is admin and resolver here.
+    let [caller, creator, admin] = [&keys.demo.wallet, &keys.creator, &keys.admin];
+    let wallets = [wallet("Caller", caller), wallet("Creator", creator), wallet("Admin and resolver", admin)];
+    let wallets = json!({"wallets": wallets});
+    let answer = move |headers: HeaderMap, _body: Body| {
+        let checked = check(&headers, &site);
+        let answer = checked.map(|()| ([(header::CACHE_CONTROL, "no-store")], Json(wallets.clone())));
+        async move { answer }
+    };
+    Router::new().route("/local/wallets", post(answer))
 }
 
 /// Accepts the request of a page of this origin, and nothing else:

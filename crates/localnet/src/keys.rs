@@ -8,7 +8,7 @@ use std::{
     path::Path,
 };
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow};
 use crtx_protocol::api_key::{ApiKey, KeyNetwork};
 use rand::{TryRngCore, rngs::OsRng};
 use solana_keypair::Keypair;
@@ -43,83 +43,83 @@ impl CallerWallet {
     }
 }
 
-/// The file: base58 of each 32-byte seed, API keys in their own form.
-type KeyFile = BTreeMap<String, String>;
-
-const SEEDS: [&str; 9] = [
-    "admin",
-    "gateway_authority",
-    "treasury_owner",
-    INSURANCE_OWNER,
-    "usdc_mint",
-    "creator",
-    "result_key",
-    "wallet",
-    "unfunded_wallet",
-];
-const API_KEYS: [&str; 2] = ["api_key", "unfunded_api_key"];
-/// Missing in files of earlier versions, whose chain this version cannot read.
-const INSURANCE_OWNER: &str = "insurance_owner";
-
 impl Keys {
     /// Reads the file, or makes new keys and writes it.
     pub fn load_or_create(path: &Path) -> anyhow::Result<Self> {
-        let file: KeyFile = match fs::read(path) {
+        let saved = match fs::read(path) {
             Ok(bytes) => {
                 fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
-                serde_json::from_slice(&bytes).with_context(|| format!("{} is damaged", path.display()))?
+                Some(bytes)
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let file = generate()?;
-                write_private(path, &serde_json::to_vec_pretty(&file)?)
-                    .with_context(|| format!("cannot write {}", path.display()))?;
-                file
-            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
         };
-        if !file.contains_key(INSURANCE_OWNER) {
-            bail!(
-                "{} is of an earlier version of crtx, whose accounts this version cannot read; `crtx up --fresh` starts \
-                 over",
-                path.display()
-            );
+        let is_new = saved.is_none();
+        let secrets = saved.map_or_else(|| Ok(BTreeMap::new()), |bytes| serde_json::from_slice(&bytes));
+        let mut file = KeyFile { secrets: secrets.unwrap_or_default(), is_new };
+        let keys = Self::of(&mut file).with_context(|| {
+            format!("{} is damaged, or of an earlier version of crtx; `crtx up --fresh` starts over", path.display())
+        })?;
+        if is_new {
+            write_private(path, &serde_json::to_vec_pretty(&file.secrets)?)
+                .with_context(|| format!("cannot write {}", path.display()))?;
         }
-        Self::of(&file).with_context(|| format!("{} is damaged", path.display()))
+        Ok(keys)
     }
 
-    fn of(file: &KeyFile) -> anyhow::Result<Self> {
-        let text = |name: &str| file.get(name).with_context(|| format!("no {name}"));
-        let keypair = |name: &str| anyhow::Ok(Keypair::new_from_array(seed_of(text(name)?)?));
-        let caller = |wallet: &str, api_key: &str| -> anyhow::Result<CallerWallet> {
-            Ok(CallerWallet { wallet: keypair(wallet)?, api_key: text(api_key)?.parse()? })
-        };
+    fn of(file: &mut KeyFile) -> anyhow::Result<Self> {
         Ok(Self {
-            admin: keypair("admin")?,
-            gateway_authority: keypair("gateway_authority")?,
-            treasury_owner: keypair("treasury_owner")?,
-            insurance_owner: keypair(INSURANCE_OWNER)?,
-            usdc_mint: keypair("usdc_mint")?,
-            creator: keypair("creator")?,
-            result_key: ed25519_dalek::SigningKey::from_bytes(&seed_of(text("result_key")?)?),
-            demo: caller("wallet", "api_key")?,
-            unfunded: caller("unfunded_wallet", "unfunded_api_key")?,
+            admin: file.keypair("admin")?,
+            gateway_authority: file.keypair("gateway_authority")?,
+            treasury_owner: file.keypair("treasury_owner")?,
+            insurance_owner: file.keypair("insurance_owner")?,
+            usdc_mint: file.keypair("usdc_mint")?,
+            creator: file.keypair("creator")?,
+            result_key: ed25519_dalek::SigningKey::from_bytes(&file.seed("result_key")?),
+            demo: file.caller("wallet", "api_key")?,
+            unfunded: file.caller("unfunded_wallet", "unfunded_api_key")?,
         })
     }
 }
 
-fn generate() -> anyhow::Result<KeyFile> {
-    let seed = |name: &str| {
-        let mut seed = [0u8; 32];
-        OsRng.try_fill_bytes(&mut seed).context("the system has no randomness")?;
-        anyhow::Ok((name.to_owned(), bs58::encode(seed).into_string()))
-    };
-    let api_key = |name: &str| Ok((name.to_owned(), ApiKey::generate(KeyNetwork::Test)?.reveal()));
-    SEEDS.into_iter().map(seed).chain(API_KEYS.into_iter().map(api_key)).collect()
+/// What the file holds by name: base58 of each 32-byte seed, API keys in their own form.
+struct KeyFile {
+    secrets: BTreeMap<String, String>,
+    /// There is no file yet, so each secret is made when it is asked for.
+    is_new: bool,
 }
 
-fn seed_of(text: &str) -> anyhow::Result<[u8; 32]> {
-    let bytes = bs58::decode(text).into_vec()?;
-    bytes.try_into().map_err(|_| anyhow!("a key is not 32 bytes long"))
+impl KeyFile {
+    fn secret(&mut self, name: &str, make: fn() -> anyhow::Result<String>) -> anyhow::Result<String> {
+        if self.is_new {
+            self.secrets.insert(name.to_owned(), make()?);
+        }
+        self.secrets.get(name).cloned().with_context(|| format!("no {name}"))
+    }
+
+    fn seed(&mut self, name: &str) -> anyhow::Result<[u8; 32]> {
+        let text = self.secret(name, || {
+            let mut seed = [0u8; 32];
+            OsRng.try_fill_bytes(&mut seed).context("the system has no randomness")?;
+            Ok(bs58::encode(seed).into_string())
+        })?;
+        bs58::decode(text).into_vec()?.try_into().map_err(|_| anyhow!("a key is not 32 bytes long"))
+    }
+
+    fn keypair(&mut self, name: &str) -> anyhow::Result<Keypair> {
+        Ok(Keypair::new_from_array(self.seed(name)?))
+    }
+
+    fn caller(&mut self, wallet: &str, api_key: &str) -> anyhow::Result<CallerWallet> {
+        let api_key = self.secret(api_key, || Ok(ApiKey::generate(KeyNetwork::Test)?.reveal()))?;
+        Ok(CallerWallet { wallet: self.keypair(wallet)?, api_key: api_key.parse()? })
+    }
+}
+
+/// Writes a key pair in the format of the Solana command line, readable by its owner alone.
+pub fn write_keypair(path: &Path, keypair: &Keypair) -> anyhow::Result<()> {
+    write_private(path, &serde_json::to_vec(&keypair.to_bytes().to_vec())?)
+        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Writes a file that only its owner can read, from its first byte on. It is never half written.

@@ -24,8 +24,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     align,
-    chain::{Chain, ChainOptions},
-    data_dir::{DataDir, LastPorts},
+    chain::{Chain, ChainOptions, free_port},
+    data_dir::{self, DataDir, LastPorts},
     demo,
     keys::{CallerWallet, Keys},
     progress::Progress,
@@ -97,7 +97,7 @@ impl LocalNetwork {
 
     /// Starts everything. What has started when this fails, or is dropped, is stopped by [`Self::stop`].
     pub async fn start(&mut self, progress: &dyn Progress) -> anyhow::Result<Marketplace> {
-        let keys = Keys::load_or_create(&self.data_dir.keys())?;
+        let keys = Keys::load_or_create(&self.data_dir.path().join(data_dir::KEYS))?;
         let ports = self.data_dir.ports();
 
         progress.step("starting PostgreSQL and the Solana network");
@@ -112,7 +112,7 @@ impl LocalNetwork {
         let (rpc_url, ws_url) = (network.rpc_url(), network.ws_url());
         let instructions = Instructions::new(Addresses::new(agent_marketplace::ID), keys.usdc_mint.pubkey());
         let chain = ChainClient::new(&rpc_url, RPC_TIMEOUT);
-        let creator_listener = bind_preferred(ports.creator).await?;
+        let creator_listener = TcpListener::bind((Ipv4Addr::LOCALHOST, free_port(ports.creator)?)).await?;
         let creator_port = creator_listener.local_addr()?.port();
         self.data_dir.save_ports(&LastPorts {
             rpc: Some(network.rpc_port),
@@ -120,8 +120,8 @@ impl LocalNetwork {
             creator: Some(creator_port),
         })?;
         let server_config =
-            server_config::write(&self.data_dir, &database_url, network, &instructions, &keys.gateway_authority)?;
-        let content_dir = self.data_dir.content();
+            server_config::write(self.data_dir.path(), &database_url, network, &instructions, &keys.gateway_authority)?;
+        let content_dir = self.data_dir.path().join(data_dir::CONTENT);
         let content = ContentStore::create(&ContentLocation::Folder(content_dir.clone()))?;
         align::align(pool, network, &chain, progress).await.context("aligning the database with the chain")?;
         setup::fund(network, &chain, &keys).await?;
@@ -136,7 +136,7 @@ impl LocalNetwork {
         progress.step("starting the demo creator and the services");
         self.serve_creator(creator_listener, &keys);
         Ok(Marketplace {
-            wallets: WalletFiles::write(&self.data_dir.wallets(), &keys)?,
+            wallets: WalletFiles::write(&self.data_dir.path().join(data_dir::WALLETS), &keys)?,
             data_dir: self.data_dir.path().to_owned(),
             keys,
             instructions,
@@ -158,7 +158,7 @@ impl LocalNetwork {
         progress: &dyn Progress,
     ) -> anyhow::Result<String> {
         let options = ChainOptions {
-            dir: self.data_dir.chain(),
+            dir: self.data_dir.path().join(data_dir::CHAIN),
             rpc_port: ports.rpc,
             ws_port: ports.ws,
             program_id: agent_marketplace::ID,
@@ -237,16 +237,6 @@ impl LocalNetwork {
         };
         chain.context("stopping the network").and(cluster.context("stopping PostgreSQL"))
     }
-}
-
-/// The port of the last run if it is free, else another.
-async fn bind_preferred(port: Option<u16>) -> anyhow::Result<TcpListener> {
-    if let Some(port) = port
-        && let Ok(listener) = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await
-    {
-        return Ok(listener);
-    }
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.context("no free port on 127.0.0.1")
 }
 
 async fn store_api_keys(pool: &PgPool, addresses: &Addresses, keys: &Keys) -> anyhow::Result<()> {

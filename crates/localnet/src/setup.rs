@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use agent_marketplace::{
     instructions::{GrantSpendingArgs, InitializeConfigArgs, ListAgentArgs, MetadataRef, UpdateListingArgs},
-    state::{AgentListed, MarketParameters, SpendingGrant},
+    state::{MarketParameters, SpendingGrant},
 };
 use anyhow::{Context, anyhow, bail};
 use crtx_chain::{
@@ -15,7 +15,7 @@ use crtx_chain::{
     token::{self, TokenAccount},
 };
 use crtx_content::ContentStore;
-use crtx_protocol::{content::ipfs_uri, usdc::BASE_UNITS_PER_USDC};
+use crtx_protocol::{content::ipfs_uri, result_hash::ResultHash, usdc::BASE_UNITS_PER_USDC};
 use solana_instruction::Instruction;
 use solana_keypair::Keypair;
 use solana_pubkey::Pubkey;
@@ -148,59 +148,42 @@ impl Setup<'_> {
     async fn listing(&self, agent: &DemoAgent) -> anyhow::Result<ListedAgent> {
         let creator = self.keys.creator.pubkey();
         let address = self.instructions.addresses.agent(&creator, agent.index);
-        let metadata = self.store_metadata(agent).await?;
-        let metadata_hash = metadata.hash;
+        // The document is named by its hash, so the chain says which one is meant.
+        let document = serde_json::to_vec(&agent.metadata(self.creator_port))?;
+        let hash = self.content.put(document).await?;
         let price = match self.decoded(&address).await? {
             None => {
-                self.list(agent, metadata).await?;
+                let list = self.instructions.list_agent(&creator, self.new_listing(agent, &hash));
+                self.send(&[list], &[&self.keys.creator]).await?;
                 agent.price
             }
             Some(ProgramAccount::AgentListed(listing)) => {
-                self.refresh(&address, &listing, metadata).await?;
+                // The demo creator's port may have changed since the listing was written.
+                if listing.metadata_hash != hash.0 {
+                    let metadata = Some(MetadataRef { hash: hash.0, uri: ipfs_uri(&hash) });
+                    let args = UpdateListingArgs { metadata, ..UpdateListingArgs::default() };
+                    let update = self.instructions.update_listing(&creator, &address, args);
+                    self.send(&[update], &[&self.keys.creator]).await?;
+                }
                 listing.price
             }
             Some(_) => bail!("its address holds another kind of account"),
         };
         let endpoint = agent.endpoint(self.creator_port);
-        Ok(ListedAgent { agent_id: address, metadata_hash, name: agent.name, price, endpoint })
+        Ok(ListedAgent { agent_id: address, metadata_hash: hash.0, name: agent.name, price, endpoint })
     }
 
-    /// The document is named by its hash, so the chain says which one is meant.
-    async fn store_metadata(&self, agent: &DemoAgent) -> anyhow::Result<MetadataRef> {
-        let document = serde_json::to_vec(&agent.metadata(self.creator_port))?;
-        let hash = self.content.put(document).await?;
-        Ok(MetadataRef { hash: hash.0, uri: ipfs_uri(&hash) })
-    }
-
-    async fn list(&self, agent: &DemoAgent, metadata: MetadataRef) -> anyhow::Result<()> {
-        let args = ListAgentArgs {
+    fn new_listing(&self, agent: &DemoAgent, metadata: &ResultHash) -> ListAgentArgs {
+        ListAgentArgs {
             index: agent.index,
-            result_key: self.result_key(),
+            result_key: Pubkey::new_from_array(self.keys.result_key.verifying_key().to_bytes()),
             price: agent.price,
             timeout_seconds: agent.timeout_seconds,
             binding: true,
             collateral: MarketParameters::DEFAULT.required_collateral(agent.price),
-            metadata_hash: metadata.hash,
-            metadata_uri: metadata.uri,
-        };
-        let list = self.instructions.list_agent(&self.keys.creator.pubkey(), args);
-        self.send(&[list], &[&self.keys.creator]).await
-    }
-
-    /// The demo creator's port may have changed since the listing was written.
-    async fn refresh(&self, address: &Pubkey, listing: &AgentListed, metadata: MetadataRef) -> anyhow::Result<()> {
-        if listing.metadata_hash == metadata.hash {
-            return Ok(());
+            metadata_hash: metadata.0,
+            metadata_uri: ipfs_uri(metadata),
         }
-        let args = UpdateListingArgs {
-            price: None,
-            timeout_seconds: None,
-            result_key: None,
-            binding: None,
-            metadata: Some(metadata),
-        };
-        let update = self.instructions.update_listing(&self.keys.creator.pubkey(), address, args);
-        self.send(&[update], &[&self.keys.creator]).await
     }
 
     /// The wallet approves its spender address once, and grants the API key what it may spend.
@@ -227,10 +210,6 @@ impl Setup<'_> {
         };
         let approve = token::approve(&usdc, &self.instructions.usdc_mint, &spender, &wallet, TOTAL_CAP);
         self.send(&[approve, self.instructions.grant_spending(&wallet, args)], &[&caller.wallet]).await
-    }
-
-    fn result_key(&self) -> Pubkey {
-        Pubkey::new_from_array(self.keys.result_key.verifying_key().to_bytes())
     }
 
     async fn decoded(&self, address: &Pubkey) -> anyhow::Result<Option<ProgramAccount>> {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use solana_keypair::Keypair;
 
-use crate::keys::{Keys, write_private};
+use crate::keys::{Keys, write_keypair};
 
 /// Where the key pairs are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,8 +24,7 @@ impl WalletFiles {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
         let write = |name: &str, keypair: &Keypair| -> anyhow::Result<PathBuf> {
             let path = folder.join(format!("{name}.json"));
-            write_private(&path, &serde_json::to_vec(&keypair.to_bytes().to_vec())?)
-                .with_context(|| format!("cannot write {}", path.display()))?;
+            write_keypair(&path, keypair)?;
             Ok(path)
         };
         Ok(Self {

@@ -6,13 +6,12 @@ use std::{fmt, str::FromStr};
 use ed25519_dalek::SigningKey;
 use hkdf::Hkdf;
 use rand::{TryRngCore, rngs::OsRng};
-use sha2::{Digest, Sha256};
+use sha2::Sha256;
 
 use crate::plain_text;
 
 /// HKDF label of the session key pair. Changing it changes every key.
 const SESSION_LABEL: &[u8] = b"crtx session key v1";
-const FINGERPRINT_LABEL: &[u8] = b"crtx API key fingerprint v1";
 
 /// Longest name of a key.
 pub const MAX_NAME_CHARS: usize = 64;
@@ -87,12 +86,6 @@ impl ApiKey {
             .expand(SESSION_LABEL, &mut seed)
             .expect("32 bytes are a valid output length");
         SigningKey::from_bytes(&seed)
-    }
-
-    /// Identifies the key in the memory of a process, and says nothing about its secret.
-    pub fn fingerprint(&self) -> [u8; 32] {
-        let hash = Sha256::new().chain_update(FINGERPRINT_LABEL).chain_update(self.network.prefix());
-        hash.chain_update(self.secret).finalize().into()
     }
 
     /// What services store and look keys up by.

@@ -64,16 +64,12 @@ pub struct Answer {
     report: Result<Box<Completed>, AnswerError>,
 }
 
-/// A result whose hash equals the hash in the answer.
+/// A result whose hash equals the hash in the answer. Its signatures are not verified yet.
 #[derive(Clone, Debug)]
 struct Completed {
-    result: String,
-    hash: ResultHash,
-    signature: [u8; 64],
+    signed: SignedResult,
     /// An error counts only if the call demands the signature.
     call_signature: Option<Result<[u8; 64], ResultProofError>>,
-    tokens_used: Option<u64>,
-    steps: Option<Value>,
 }
 
 /// Who has to sign an answer, and for what. It comes from the on-chain record.
@@ -141,23 +137,15 @@ impl Answer {
             Some(named) if named == id => {}
             _ => return Err(invalid("`execution_id` is not the one of the request")),
         }
-        let completed = *self.report?;
-        let call_signature = match signatory.bound_to {
-            Some(_) => completed.call_signature.transpose().map_err(proof_error)?,
-            // Whatever an unbound answer has there is not looked at.
-            None => None,
-        };
-        let proof = CallProof { signature: completed.signature, call_signature };
+        let Completed { mut signed, call_signature } = *self.report?;
+        // Whatever an unbound answer has there is not looked at.
+        if signatory.bound_to.is_some() {
+            signed.call_signature = call_signature.transpose().map_err(proof_error)?;
+        }
+        let proof = CallProof { signature: signed.signature, call_signature: signed.call_signature };
         let bound_to = signatory.bound_to.map(|record| record.to_bytes());
-        proof.verify(&signatory.result_key.to_bytes(), &completed.hash, bound_to.as_ref()).map_err(proof_error)?;
-        Ok(SignedResult {
-            result: completed.result,
-            hash: completed.hash,
-            signature: completed.signature,
-            call_signature,
-            tokens_used: completed.tokens_used,
-            steps: completed.steps,
-        })
+        proof.verify(&signatory.result_key.to_bytes(), &signed.hash, bound_to.as_ref()).map_err(proof_error)?;
+        Ok(signed)
     }
 }
 
@@ -180,14 +168,9 @@ fn report(fields: &Fields<'_>) -> Result<Completed, AnswerError> {
         return Err(proof_error(ResultProofError::HashMismatch));
     }
     let signature = parse_signature(&small_text("signature", fields.signature)?).map_err(proof_error)?;
-    Ok(Completed {
-        result,
-        hash,
-        signature,
-        call_signature: call_signature(fields.call_signature),
-        tokens_used: tokens_used(fields.tokens_used)?,
-        steps: steps(fields.steps)?,
-    })
+    let (tokens_used, steps) = (tokens_used(fields.tokens_used)?, steps(fields.steps)?);
+    let signed = SignedResult { result, hash, signature, call_signature: None, tokens_used, steps };
+    Ok(Completed { signed, call_signature: call_signature(fields.call_signature) })
 }
 
 fn invalid(problem: &str) -> AnswerError {

@@ -2,13 +2,11 @@
 //! so a document that has them means different things to a gateway, a creator and a verifier.
 //!
 //! Names are compared as they are read: `"\u0061"` and `"a"` are the same. Time and memory grow with the
-//! size of the document; depth is bounded by the parser (128 levels).
+//! size of the document. What is no JSON, and what is deeper than 128 levels, is for the parser to refuse.
 //!
 //! [`check_numbers`] refuses numbers that a double does not hold: their hash would be that of another number.
 
-use std::{borrow::Cow, collections::HashSet, fmt};
-
-use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use std::collections::HashSet;
 
 /// Longest part of a path that an error names.
 const MAX_PATH_CHARS: usize = 200;
@@ -33,16 +31,9 @@ pub enum JsonError {
     Malformed(String),
 }
 
-/// Checks that the bytes are one JSON value without such members. Builds nothing.
-pub fn check(bytes: &[u8]) -> Result<(), JsonError> {
-    let mut walk = Walk::default();
-    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let walked = Value(&mut walk).deserialize(&mut deserializer).and_then(|()| deserializer.end());
-    match (walked, walk.duplicate) {
-        (_, true) => Err(JsonError::Duplicate { path: path(&walk.steps) }),
-        (Err(error), false) => Err(JsonError::Malformed(error.to_string())),
-        (Ok(()), false) => Ok(()),
-    }
+/// Checks that a document has no such members. Builds nothing.
+pub fn check(document: &[u8]) -> Result<(), JsonError> {
+    walk(document, Rule::NamesOnce)
 }
 
 /// Reads a document as a value, if it is one JSON value without such members.
@@ -52,13 +43,24 @@ pub fn parse(bytes: &[u8]) -> Result<serde_json::Value, JsonError> {
 }
 
 /// Checks that no number of a document shares its canonical form (RFC 8785) with a number of another value, and that no
-/// whole number that is written without point and exponent is beyond 2^53. What is no JSON is for the parser to refuse.
+/// whole number that is written without point and exponent is beyond 2^53.
 ///
 /// The canonical form is the shortest decimal that reads as the same double. So a number is accepted if it has exactly
 /// the value of that decimal, such as `0.1`, `1.0`, `-0` and `1e300`, and refused otherwise, such as 2^53 + 1 and `1e400`.
 pub fn check_numbers(document: &[u8]) -> Result<(), JsonError> {
+    walk(document, Rule::ExactNumbers)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rule {
+    NamesOnce,
+    ExactNumbers,
+}
+
+/// Walks through the tokens of a document, up to the first place that breaks the rule.
+fn walk(document: &[u8], rule: Rule) -> Result<(), JsonError> {
     let mut steps: Vec<Step> = Vec::new();
-    let mut name: &[u8] = &[];
+    let mut text: &[u8] = &[];
     let mut rest = document;
     while let [first, behind @ ..] = rest {
         let token = match first {
@@ -69,13 +71,20 @@ pub fn check_numbers(document: &[u8]) -> Result<(), JsonError> {
         let (token, behind) = rest.split_at_checked(token).unwrap_or((rest, &[]));
         rest = behind;
         match (first, steps.last_mut()) {
-            (b'{', _) => steps.push(Step::Member(String::new())),
+            (b'{', _) => steps.push(Step::Member { name: String::new(), names: HashSet::new() }),
             (b'[', _) => steps.push(Step::Element(0)),
             (b'}' | b']', _) => drop(steps.pop()),
-            (b'"', _) => name = token,
-            (b':', Some(Step::Member(member))) => *member = unescaped(name),
+            (b'"', _) => text = token,
+            (b':', Some(Step::Member { name, names })) => {
+                *name = unescaped(text);
+                if rule == Rule::NamesOnce && !names.insert(name.clone()) {
+                    return Err(JsonError::Duplicate { path: path(&steps) });
+                }
+            }
             (b',', Some(Step::Element(index))) => *index = index.saturating_add(1),
-            (b'-' | b'0'..=b'9', _) if !std::str::from_utf8(token).is_ok_and(is_exact) => {
+            (b'-' | b'0'..=b'9', _)
+                if rule == Rule::ExactNumbers && !std::str::from_utf8(token).is_ok_and(is_exact) =>
+            {
                 return Err(JsonError::Inexact { path: path(&steps) });
             }
             _ => {}
@@ -133,21 +142,19 @@ fn decimal(literal: &str) -> (String, i64) {
     (digits, exponent)
 }
 
+/// A place in an object or in an array.
 enum Step {
-    Member(String),
+    Member {
+        name: String,
+        /// Of this object, up to here.
+        names: HashSet<String>,
+    },
     Element(usize),
-}
-
-/// Where in the document the reader is; where it stopped, once it has.
-#[derive(Default)]
-struct Walk {
-    steps: Vec<Step>,
-    duplicate: bool,
 }
 
 fn path(steps: &[Step]) -> String {
     let names = steps.iter().map(|step| match step {
-        Step::Member(name) => shortened(name, MAX_NAME_CHARS),
+        Step::Member { name, .. } => shortened(name, MAX_NAME_CHARS),
         Step::Element(index) => index.to_string(),
     });
     shortened(&names.collect::<Vec<_>>().join("/"), MAX_PATH_CHARS)
@@ -160,104 +167,6 @@ fn shortened(text: &str, limit: usize) -> String {
         return text.to_owned();
     }
     std::iter::once('…').chain(text.chars().skip(count.saturating_sub(limit))).collect()
-}
-
-struct Value<'a>(&'a mut Walk);
-
-impl<'de> DeserializeSeed<'de> for Value<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Value<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
-
-    fn visit_bool<E: Error>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_i64<E: Error>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E: Error>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_f64<E: Error>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_str<E: Error>(self, _: &str) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<(), A::Error> {
-        let walk = self.0;
-        for index in 0.. {
-            walk.steps.push(Step::Element(index));
-            if elements.next_element_seed(Value(walk))?.is_none() {
-                walk.steps.pop();
-                break;
-            }
-            walk.steps.pop();
-        }
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
-        let walk = self.0;
-        let mut names: HashSet<Cow<'de, str>> = HashSet::new();
-        while let Some(name) = members.next_key_seed(Name)? {
-            let text = name.clone().into_owned();
-            walk.steps.push(Step::Member(text));
-            if !names.insert(name) {
-                walk.duplicate = true;
-                return Err(A::Error::custom("a member is given more than once"));
-            }
-            members.next_value_seed(Value(walk))?;
-            walk.steps.pop();
-        }
-        Ok(())
-    }
-}
-
-/// A member's name, borrowed where the document spells it without escapes.
-struct Name;
-
-impl<'de> DeserializeSeed<'de> for Name {
-    type Value = Cow<'de, str>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Cow<'de, str>, D::Error> {
-        deserializer.deserialize_str(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Name {
-    type Value = Cow<'de, str>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a member's name")
-    }
-
-    fn visit_borrowed_str<E: Error>(self, name: &'de str) -> Result<Cow<'de, str>, E> {
-        Ok(Cow::Borrowed(name))
-    }
-
-    fn visit_str<E: Error>(self, name: &str) -> Result<Cow<'de, str>, E> {
-        Ok(Cow::Owned(name.to_owned()))
-    }
 }
 
 #[cfg(test)]
@@ -299,9 +208,9 @@ mod tests {
         let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
         let nested = r#"{"a":"#.repeat(100_000);
         for json in ["", "{", r#"{"a":1,}"#, r#"{"a":1} {}"#, "{1:2}", "nul", r#"{"\ud800":1}"#, &deep, &nested] {
-            assert!(matches!(check(json.as_bytes()), Err(JsonError::Malformed(_))), "{:.20}", json);
+            assert!(matches!(parse(json.as_bytes()), Err(JsonError::Malformed(_))), "{:.20}", json);
         }
-        assert!(matches!(check(b"{\"\xff\":1}"), Err(JsonError::Malformed(_))));
+        assert!(matches!(parse(b"{\"\xff\":1}"), Err(JsonError::Malformed(_))));
     }
 
     #[test]

@@ -25,9 +25,7 @@ impl UsdcBase {
         if !digits(whole) || !digits(fraction) || fraction.len() > 6 {
             return Err(UsdcError);
         }
-        let whole: u64 = whole.parse().map_err(|_| UsdcError)?;
-        let fraction: u64 = format!("{fraction:0<6}").parse().map_err(|_| UsdcError)?;
-        whole.checked_mul(BASE_UNITS_PER_USDC).and_then(|base| base.checked_add(fraction)).map(Self).ok_or(UsdcError)
+        Self::parse_json(text)
     }
 }
 

@@ -268,7 +268,7 @@ pub async fn register(
         }
     }
     let name = CredentialName::Key { session_public_key, network: gateway.network() };
-    gateway.engine.credentials.strangers().forget(&name);
+    gateway.engine.credentials.strangers.forget(&name);
     let mut key = shown(&gateway, &owner.wallet, &session_public_key).await?;
     // The mirror may not show the grant yet, or not its newest limits.
     key.limits = Some((&grant).into());

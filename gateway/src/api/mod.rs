@@ -46,5 +46,5 @@ pub fn router(gateway: Gateway) -> Router {
 
 /// The description of the gateway's endpoints.
 pub fn openapi() -> utoipa::openapi::OpenApi {
-    crtx_http::docs::with_security(routes().split_for_parts().1)
+    routes().split_for_parts().1
 }

@@ -58,7 +58,7 @@ async fn overdue(engine: &Engine) -> Result<Vec<(Pubkey, Execution)>, EngineErro
         },
     ];
     let program = engine.instructions.addresses.program_id();
-    let found = engine.chain.program_accounts_filtered(&program, &filters, CommitmentConfig::confirmed()).await?;
+    let found = engine.chain.program_accounts(&program, &filters, CommitmentConfig::confirmed()).await?;
     let latest = engine.chain_now_unix_s().await?.saturating_sub(AFTER_DEADLINE_S);
     let mut overdue: Vec<_> = found
         .value

@@ -83,5 +83,5 @@ pub fn router(state: ApiState) -> Router {
 /// The description of the read endpoints.
 pub fn openapi() -> utoipa::openapi::OpenApi {
     let openapi = rows().merge(facts()).split_for_parts().1;
-    crtx_http::docs::with_not_modified(crtx_http::docs::with_security(openapi))
+    crtx_http::docs::with_not_modified(openapi)
 }

@@ -1,6 +1,6 @@
 //! Where a page of a list begins: `limit`, and `offset` or `cursor`.
 
-use crtx_http::{ApiError, Cursor, QueryParams};
+use crtx_http::{ApiError, QueryParams, cursor};
 use crtx_store::reads::Start;
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -44,16 +44,13 @@ impl Paging {
     /// Where the page begins. `scope` describes the list.
     pub fn start<P: DeserializeOwned>(&self, scope: &str) -> Result<Start<P>, ApiError> {
         let Some(cursor) = &self.cursor else { return Ok(Start::Offset(self.offset)) };
-        let place = serde_json::from_slice(&Cursor::decode_in(scope, cursor)?);
-        place.map(Start::After).map_err(|_| Cursor::refused())
+        cursor::decode(scope, cursor).map(Start::After)
     }
 }
 
 /// The cursor of the page after the one whose last row has this sort key.
 pub fn next_cursor(scope: &str, place: Option<&impl Serialize>) -> Result<Option<String>, ApiError> {
-    let Some(place) = place else { return Ok(None) };
-    let key = serde_json::to_vec(place).map_err(ApiError::internal)?;
-    Ok(Some(Cursor::encode_in(scope, &key)))
+    place.map(|place| cursor::encode(scope, place)).transpose()
 }
 
 #[cfg(test)]
@@ -96,9 +93,8 @@ mod tests {
         let key = serde_json::to_string(&place).expect("json");
         let far = key.replace("2026-", "+262000-");
         assert_ne!(key, far);
-        for bad in [&key[1..], &format!("{key}x"), "", &far] {
-            let bad = page(Cursor::encode_in("list", bad.as_bytes()));
-            assert!(bad.start::<ExecutionPlace>("list").is_err(), "{bad:?}");
-        }
+        let far: serde_json::Value = serde_json::from_str(&far).expect("json");
+        let far = page(cursor::encode("list", &far).expect("a cursor"));
+        assert!(far.start::<ExecutionPlace>("list").is_err(), "{far:?}");
     }
 }

@@ -73,7 +73,7 @@ impl Chain {
     /// All accounts of the program.
     pub async fn accounts(&self) -> Vec<(Pubkey, FetchedAccount)> {
         let program = self.build.addresses.program_id();
-        self.client.program_accounts(&program, CommitmentConfig::confirmed()).await.unwrap().value
+        self.client.program_accounts(&program, &[], CommitmentConfig::confirmed()).await.unwrap().value
     }
 }
 

@@ -15,19 +15,12 @@ use std::{fmt, sync::Arc, time::Duration};
 use reqwest::{Client, redirect};
 use url::{Host, Url};
 
-use self::names::{Names, PATIENCE, SystemLookup};
+use self::names::{Names, PATIENCE, system_lookup};
 
 pub use self::{
     addresses::is_public,
-    policy::{AllowedPorts, OutboundError, OutboundPolicy},
+    policy::{OutboundError, OutboundPolicy},
 };
-
-impl OutboundPolicy {
-    /// A client under this policy, with a resolver of its own. [`Outbound`] shares one between clients.
-    pub fn client(self, timeout: Duration) -> reqwest::Result<Client> {
-        Outbound::new(self).client(timeout)
-    }
-}
 
 /// A policy and the names that were resolved under it. Cheap to clone.
 #[derive(Clone)]
@@ -38,7 +31,7 @@ pub struct Outbound {
 
 impl Outbound {
     pub fn new(policy: OutboundPolicy) -> Self {
-        Self { policy, names: Names::new(policy, Arc::new(SystemLookup::new(policy)), PATIENCE) }
+        Self { policy, names: Names::new(policy, system_lookup(policy), PATIENCE) }
     }
 
     pub const fn policy(&self) -> OutboundPolicy {
@@ -93,7 +86,7 @@ mod tests {
     async fn a_name_that_leads_home_is_not_connected_to() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let port = listener.local_addr().expect("bound").port();
-        let client = OutboundPolicy::STRICT.client(Duration::from_secs(2)).expect("client");
+        let client = Outbound::new(OutboundPolicy::STRICT).client(Duration::from_secs(2)).expect("client");
         assert!(client.get(format!("https://localhost:{port}/")).send().await.is_err());
         let nobody_came = tokio::time::timeout(Duration::from_millis(50), listener.accept()).await;
         assert!(nobody_came.is_err(), "a connection was made");

@@ -32,9 +32,7 @@ const REMEMBER_BAD: Duration = Duration::from_secs(5);
 const MAX_ADDRESSES: usize = 64;
 
 /// Asks for the addresses of a name. Its errors are for the log.
-pub(super) trait Lookup: Send + Sync {
-    fn lookup<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Vec<IpAddr>, String>>;
-}
+pub(super) type Lookup = Arc<dyn Fn(String) -> BoxFuture<'static, Result<Vec<IpAddr>, String>> + Send + Sync>;
 
 type Verdict = Result<Arc<[IpAddr]>, OutboundError>;
 
@@ -42,7 +40,7 @@ type Verdict = Result<Arc<[IpAddr]>, OutboundError>;
 #[derive(Clone)]
 pub(super) struct Names {
     policy: OutboundPolicy,
-    lookup: Arc<dyn Lookup>,
+    lookup: Lookup,
     patience: Duration,
     known: Cache<String, Verdict>,
     lookups: Arc<Semaphore>,
@@ -59,7 +57,7 @@ impl Expiry<String, Verdict> for ByVerdict {
 
 impl Names {
     /// `patience` bounds one question.
-    pub fn new(policy: OutboundPolicy, lookup: Arc<dyn Lookup>, patience: Duration) -> Self {
+    pub fn new(policy: OutboundPolicy, lookup: Lookup, patience: Duration) -> Self {
         let known = Cache::builder().max_capacity(MAX_REMEMBERED).expire_after(ByVerdict).build();
         Self { policy, lookup, patience, known, lookups: Arc::new(Semaphore::new(MAX_LOOKUPS)) }
     }
@@ -81,7 +79,7 @@ impl Names {
     }
 
     async fn ask(&self, name: &str) -> Verdict {
-        let addresses = match timeout(self.patience, self.lookup.lookup(name)).await {
+        let addresses = match timeout(self.patience, (self.lookup)(name.to_owned())).await {
             Err(_) => return Err(OutboundError::SlowName(name.to_owned())),
             Ok(Err(cause)) => {
                 tracing::debug!(name, cause, "a name was not resolved");
@@ -110,43 +108,34 @@ impl Resolve for Names {
     }
 }
 
-/// The name servers and the hosts file of this machine, as they were at the first question.
-pub(super) struct SystemLookup {
-    /// Names are complete as they are; on a local network the machine's search list applies.
-    absolute: bool,
-    resolver: OnceLock<Result<TokioResolver, String>>,
-}
-
-impl SystemLookup {
-    pub const fn new(policy: OutboundPolicy) -> Self {
-        Self { absolute: !policy.allow_insecure, resolver: OnceLock::new() }
-    }
-
-    fn build() -> Result<TokioResolver, String> {
-        let mut builder = TokioResolver::builder_tokio().unwrap_or_else(|error| {
-            tracing::warn!(%error, "no name servers are configured; only the hosts file is used");
-            Resolver::builder_with_config(ResolverConfig::default(), TokioRuntimeProvider::default())
-        });
-        let options = builder.options_mut();
-        options.timeout = PATIENCE.div_f32(2.0);
-        options.attempts = 2;
-        options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
-        options.max_active_requests = MAX_LOOKUPS.saturating_mul(2);
-        options.positive_max_ttl = Some(REMEMBER_GOOD);
-        options.negative_max_ttl = Some(REMEMBER_BAD);
-        builder.build().map_err(|error| error.to_string())
-    }
-}
-
-impl Lookup for SystemLookup {
-    fn lookup<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Vec<IpAddr>, String>> {
+/// Asks the name servers and reads the hosts file of this machine, as they are at the first question.
+pub(super) fn system_lookup(policy: OutboundPolicy) -> Lookup {
+    let resolver = Arc::new(OnceLock::new());
+    Arc::new(move |name| {
+        let resolver = Arc::clone(&resolver);
+        // Names are complete as they are; on a local network the machine's search list applies.
+        let name = if policy.allow_insecure { name } else { format!("{name}.") };
         Box::pin(async move {
-            let resolver = self.resolver.get_or_init(Self::build).as_ref().map_err(Clone::clone)?;
-            let name = if self.absolute { format!("{name}.") } else { name.to_owned() };
+            let resolver = resolver.get_or_init(system_resolver).as_ref().map_err(Clone::clone)?;
             let found = resolver.lookup_ip(name).await.map_err(|error| error.to_string())?;
             Ok(found.iter().collect())
         })
-    }
+    })
+}
+
+fn system_resolver() -> Result<TokioResolver, String> {
+    let mut builder = TokioResolver::builder_tokio().unwrap_or_else(|error| {
+        tracing::warn!(%error, "no name servers are configured; only the hosts file is used");
+        Resolver::builder_with_config(ResolverConfig::default(), TokioRuntimeProvider::default())
+    });
+    let options = builder.options_mut();
+    options.timeout = PATIENCE.div_f32(2.0);
+    options.attempts = 2;
+    options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
+    options.max_active_requests = MAX_LOOKUPS.saturating_mul(2);
+    options.positive_max_ttl = Some(REMEMBER_GOOD);
+    options.negative_max_ttl = Some(REMEMBER_BAD);
+    builder.build().map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
@@ -157,35 +146,33 @@ mod tests {
 
     const SHORT: Duration = Duration::from_millis(200);
 
-    /// Answers by a script, and counts the questions.
-    #[derive(Default)]
-    struct Scripted {
-        questions: AtomicUsize,
+    /// Answers by a script.
+    fn scripted(name: String) -> BoxFuture<'static, Result<Vec<IpAddr>, String>> {
+        let address = |text: &str| text.parse::<IpAddr>().expect("an address");
+        Box::pin(async move {
+            match name.as_str() {
+                name if name.starts_with("slow") => std::future::pending().await,
+                "good.example" => Ok(vec![address("8.8.8.8"), address("2606:4700::1111")]),
+                "mixed.example" => Ok(vec![address("8.8.8.8"), address("10.0.0.1")]),
+                "mapped.example" => Ok(vec![address("::ffff:127.0.0.1")]),
+                "nat64.example" => Ok(vec![address("64:ff9b::a9fe:a9fe")]),
+                "6to4.example" => Ok(vec![address("2002:7f00:1::")]),
+                "empty.example" => Ok(Vec::new()),
+                "many.example" => Ok(vec![address("8.8.8.8"); MAX_ADDRESSES + 1]),
+                _ => Err("no such name".to_owned()),
+            }
+        })
     }
 
-    impl Lookup for Scripted {
-        fn lookup<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Vec<IpAddr>, String>> {
-            self.questions.fetch_add(1, Ordering::SeqCst);
-            let address = |text: &str| text.parse::<IpAddr>().expect("an address");
-            Box::pin(async move {
-                match name {
-                    name if name.starts_with("slow") => std::future::pending().await,
-                    "good.example" => Ok(vec![address("8.8.8.8"), address("2606:4700::1111")]),
-                    "mixed.example" => Ok(vec![address("8.8.8.8"), address("10.0.0.1")]),
-                    "mapped.example" => Ok(vec![address("::ffff:127.0.0.1")]),
-                    "nat64.example" => Ok(vec![address("64:ff9b::a9fe:a9fe")]),
-                    "6to4.example" => Ok(vec![address("2002:7f00:1::")]),
-                    "empty.example" => Ok(Vec::new()),
-                    "many.example" => Ok(vec![address("8.8.8.8"); MAX_ADDRESSES + 1]),
-                    _ => Err("no such name".to_owned()),
-                }
-            })
-        }
-    }
-
-    fn names(policy: OutboundPolicy) -> (Names, Arc<Scripted>) {
-        let script = Arc::new(Scripted::default());
-        (Names::new(policy, Arc::clone(&script) as Arc<dyn Lookup>, SHORT), script)
+    /// The names, and how many questions were asked.
+    fn names(policy: OutboundPolicy) -> (Names, Arc<AtomicUsize>) {
+        let questions = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&questions);
+        let lookup = move |name| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            scripted(name)
+        };
+        (Names::new(policy, Arc::new(lookup), SHORT), questions)
     }
 
     #[tokio::test]
@@ -208,44 +195,44 @@ mod tests {
 
     #[tokio::test]
     async fn a_name_is_asked_for_once_however_it_is_spelled_and_however_many_wait() {
-        let (names, script) = names(OutboundPolicy::STRICT);
+        let (names, questions) = names(OutboundPolicy::STRICT);
         let spellings = ["good.example", "GOOD.example", "good.example."];
         let asked = (0..60_usize).map(|n| names.addresses(spellings[n % spellings.len()]));
         assert!(futures::future::join_all(asked).await.iter().all(Result::is_ok));
         assert!(names.addresses("none.example").await.is_err());
         assert!(names.addresses("none.example").await.is_err());
-        assert_eq!(script.questions.load(Ordering::SeqCst), 2);
+        assert_eq!(questions.load(Ordering::SeqCst), 2);
     }
 
     #[tokio::test]
     async fn slow_names_are_given_up_and_remembered_for_a_moment() {
-        let (names, script) = names(OutboundPolicy::STRICT);
+        let (names, questions) = names(OutboundPolicy::STRICT);
         let slow = || Err(OutboundError::SlowName("slow.example".to_owned()));
         assert_eq!(names.addresses("slow.example").await, slow());
         assert_eq!(names.addresses("slow.example").await, slow());
-        assert_eq!(script.questions.load(Ordering::SeqCst), 1);
+        assert_eq!(questions.load(Ordering::SeqCst), 1);
     }
 
     #[tokio::test]
     async fn hundreds_of_slow_names_are_bounded_in_number_and_pass() {
-        let (names, script) = names(OutboundPolicy::STRICT);
+        let (names, questions) = names(OutboundPolicy::STRICT);
         let slow: Vec<String> = (0..1_000).map(|number| format!("slow{number}.example")).collect();
         let asked = futures::future::join_all(slow.iter().map(|name| names.addresses(name)));
         let verdicts = asked.await;
         assert!(verdicts.iter().all(Result::is_err));
         assert!(verdicts.contains(&Err(OutboundError::Busy)));
-        assert!(script.questions.load(Ordering::SeqCst) <= MAX_LOOKUPS * 2);
+        assert!(questions.load(Ordering::SeqCst) <= MAX_LOOKUPS * 2);
         assert!(names.addresses("good.example").await.is_ok());
     }
 
     #[tokio::test]
     async fn a_client_connects_to_the_addresses_that_were_checked() {
-        let (names, script) = names(OutboundPolicy::STRICT);
+        let (names, questions) = names(OutboundPolicy::STRICT);
         names.addresses("good.example").await.expect("good");
         let name: Name = "good.example".parse().expect("a name");
         let found: Vec<SocketAddr> = names.resolve(name).await.expect("good").collect();
         assert_eq!(found.len(), 2);
-        assert_eq!(script.questions.load(Ordering::SeqCst), 1, "the answer is not asked for again");
+        assert_eq!(questions.load(Ordering::SeqCst), 1, "the answer is not asked for again");
         assert!(names.resolve("mixed.example".parse().expect("a name")).await.is_err());
     }
 }

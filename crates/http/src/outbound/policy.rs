@@ -15,14 +15,8 @@ const MAX_QUOTE_CHARS: usize = 200;
 pub struct OutboundPolicy {
     /// For a local network only: plain http and any address.
     pub allow_insecure: bool,
-    pub ports: AllowedPorts,
-}
-
-/// Ports that are connected to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AllowedPorts {
-    Any,
-    Only(&'static [u16]),
+    /// Ports that are connected to. `None`: all.
+    pub ports: Option<&'static [u16]>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -54,14 +48,14 @@ const PRIVATE_SUFFIXES: [&str; 6] = ["localhost", "local", "internal", "home.arp
 
 impl OutboundPolicy {
     /// The policy of every network but the local one.
-    pub const STRICT: Self = Self { allow_insecure: false, ports: AllowedPorts::Only(&[443]) };
+    pub const STRICT: Self = Self { allow_insecure: false, ports: Some(&[443]) };
     /// The policy of the local network.
-    pub const LOCAL: Self = Self { allow_insecure: true, ports: AllowedPorts::Any };
+    pub const LOCAL: Self = Self { allow_insecure: true, ports: None };
 
     /// The same policy with other ports. Meant for a process's start: the list stays in memory.
     #[must_use]
     pub fn with_ports(self, ports: Vec<u16>) -> Self {
-        Self { ports: AllowedPorts::Only(ports.leak()), ..self }
+        Self { ports: Some(ports.leak()), ..self }
     }
 
     /// Reads a URL and checks everything that can be known without resolving its name.
@@ -81,11 +75,8 @@ impl OutboundPolicy {
             Some(Host::Ipv4(address)) => self.check_address(address.into())?,
             Some(Host::Ipv6(address)) => self.check_address(address.into())?,
         }
-        match (self.ports, url.port_or_known_default()) {
-            (AllowedPorts::Any, _) => Ok(url),
-            (AllowedPorts::Only(ports), Some(port)) if ports.contains(&port) => Ok(url),
-            (AllowedPorts::Only(_), port) => Err(OutboundError::Port(port.unwrap_or_default())),
-        }
+        let port = url.port_or_known_default().unwrap_or_default();
+        if self.ports.is_none_or(|ports| ports.contains(&port)) { Ok(url) } else { Err(OutboundError::Port(port)) }
     }
 
     /// Refuses special-use addresses, unless the policy allows them.

@@ -44,7 +44,6 @@ struct Arriving {
     bytes: usize,
     speed: Speed,
     /// It made room for others; its handler drops it soon.
-    is_ended: bool,
     ended: CancellationToken,
 }
 
@@ -92,7 +91,7 @@ impl Bodies {
         let ended = CancellationToken::new();
         let is_large = length.is_some_and(|length| usize::try_from(length).map_or(true, |n| n > SMALL_BODY_BYTES));
         let speed = Speed::new(Instant::now());
-        let body = Arriving { address, owner: None, is_large, bytes: 0, speed, is_ended: false, ended: ended.clone() };
+        let body = Arriving { address, owner: None, is_large, bytes: 0, speed, ended: ended.clone() };
         let mut all = self.lock();
         let number = all.next;
         all.next = number.wrapping_add(1);
@@ -144,7 +143,9 @@ impl BodyOwner {
 
 impl All {
     fn take(&mut self, number: u64, bytes: usize, now: Instant) -> bool {
-        let Some(body) = self.by_number.get_mut(&number).filter(|body| !body.is_ended) else { return false };
+        let Some(body) = self.by_number.get_mut(&number).filter(|body| !body.ended.is_cancelled()) else {
+            return false;
+        };
         let mut bytes = bytes;
         if !body.is_large && body.bytes.saturating_add(bytes) > SMALL_BODY_BYTES {
             // Its length was not announced, and it turns out to be a long one: all of it needs room in the other pot.
@@ -157,12 +158,11 @@ impl All {
             let leaving = sum(self.of_pot(is_large, true).map(|(_, body)| body.bytes));
             let victim = if leaving > self.share(is_large) { None } else { self.slowest(is_large, full, now) };
             if let Some(body) = self.by_number.get_mut(&victim.unwrap_or(number)) {
-                body.is_ended = true;
                 body.ended.cancel();
             }
         }
         match self.by_number.get_mut(&number) {
-            Some(body) if !body.is_ended => {
+            Some(body) if !body.ended.is_cancelled() => {
                 body.bytes = body.bytes.saturating_add(bytes);
                 body.speed.note(bytes, now);
                 true
@@ -181,13 +181,13 @@ impl All {
     }
 
     fn of_pot(&self, is_large: bool, is_ended: bool) -> impl Iterator<Item = (&u64, &Arriving)> {
-        let wanted = move |body: &Arriving| body.is_large == is_large && body.is_ended == is_ended;
+        let wanted = move |body: &Arriving| body.is_large == is_large && body.ended.is_cancelled() == is_ended;
         self.by_number.iter().filter(move |(_, body)| wanted(body))
     }
 
     /// Where so many more bytes of the body have no room. `None` if there is room, or the body has ended.
     fn full(&self, number: u64, bytes: usize) -> Option<BodyGroup> {
-        let body = self.by_number.get(&number).filter(|body| !body.is_ended)?;
+        let body = self.by_number.get(&number).filter(|body| !body.ended.is_cancelled())?;
         let (share, max) = (self.share(body.is_large), self.max(body.is_large));
         let owner = body.owner.map(|owner| (BodyGroup::Owner(owner), share));
         let others = [(BodyGroup::Address(body.address), share), (BodyGroup::Pot, max)];

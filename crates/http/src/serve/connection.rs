@@ -32,7 +32,7 @@ use super::{
     body::{RequestBody, answer_body},
     connections::{Connections, Place, network_of},
     gate::Gate,
-    limits::{LONGEST_REFUSAL_WAIT, MAX_HEADER_FIELDS, ServeLimits},
+    limits::{LONGEST_REFUSAL_WAIT, MAX_HEAD, MAX_HEADER_FIELDS, ServeLimits},
     proxies::TrustedProxies,
     refusal,
 };
@@ -43,7 +43,7 @@ use crate::{
 };
 
 /// What the engine may buffer: a head that passed the gate always fits.
-const ENGINE_BUFFER: usize = 64 * 1024;
+const ENGINE_BUFFER: usize = 2 * MAX_HEAD;
 /// For a refusal to be written, and then for the client to notice it.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// What a restricted connection is answered, everything else is 503.
@@ -63,19 +63,11 @@ pub struct Server {
     pub drain: CancellationToken,
     /// Requests under way are answered with 503.
     pub cut: CancellationToken,
-    /// Every connection ends.
-    pub kill: CancellationToken,
 }
 
 /// Serves one client until one side ends the connection.
 pub async fn run(server: Server, socket: TcpStream, address: SocketAddr, place: Place) {
-    let evicted = place.state.evicted.clone();
-    let kill = server.kill.clone();
-    tokio::select! {
-        () = serve(&server, socket, address, &place) => {}
-        () = evicted.cancelled() => {}
-        () = kill.cancelled() => {}
-    }
+    place.state.evicted.run_until_cancelled(serve(&server, socket, address, &place)).await;
 }
 
 async fn serve(server: &Server, socket: TcpStream, address: SocketAddr, place: &Place) {
@@ -90,14 +82,10 @@ async fn serve(server: &Server, socket: TcpStream, address: SocketAddr, place: &
     let mut gate = Gate::new(socket, Arc::clone(&place.state), limits);
     let mut silence = limits.first_byte;
     let refusal = loop {
-        let head = tokio::select! {
-            head = gate.next_head(silence) => head,
-            () = server.drain.cancelled() => break None,
-        };
-        match head {
-            Ok(true) => {}
-            Ok(false) => break None,
-            Err(refusal) => break Some(refusal),
+        match server.drain.run_until_cancelled(gate.next_head(silence)).await {
+            Some(Ok(true)) => {}
+            Some(Err(refusal)) => break Some(refusal),
+            Some(Ok(false)) | None => break None,
         }
         if let Err(error) = serve_one(server, &mut gate, address, place).await {
             tracing::debug!(%error, %address, "a connection ended early");
@@ -123,7 +111,7 @@ async fn serve_one(
         .timer(TokioTimer::new())
         .header_read_timeout(None)
         .max_headers(MAX_HEADER_FIELDS.saturating_add(1))
-        .max_buf_size(ENGINE_BUFFER.max(server.limits.head_limits.max_head.saturating_mul(2)))
+        .max_buf_size(ENGINE_BUFFER)
         .serve_connection(TokioIo::new(gate), service);
     poll_fn(|context| connection.poll_without_shutdown(context)).await
 }

@@ -43,10 +43,10 @@ pub struct ConnectionState {
 }
 
 impl ConnectionState {
-    fn new(restricted: bool) -> Self {
+    fn new(restricted: bool, evicted: CancellationToken) -> Self {
         Self {
             restricted,
-            evicted: CancellationToken::new(),
+            evicted,
             waits: Mutex::new(Some((Waits::Request, Instant::now()))),
             answered: AtomicBool::new(false),
         }
@@ -90,6 +90,8 @@ impl ConnectionState {
 pub struct Connections {
     limits: ServeLimits,
     all: Mutex<All>,
+    /// Every connection ends.
+    pub kill: CancellationToken,
 }
 
 #[derive(Debug, Default)]
@@ -116,7 +118,7 @@ pub struct Place {
 
 impl Connections {
     pub fn new(limits: ServeLimits) -> Arc<Self> {
-        Arc::new(Self { limits, all: Mutex::default() })
+        Arc::new(Self { limits, all: Mutex::default(), kill: CancellationToken::new() })
     }
 
     fn lock(&self) -> MutexGuard<'_, All> {
@@ -142,7 +144,7 @@ impl Connections {
         } else {
             false
         };
-        let state = Arc::new(ConnectionState::new(restricted));
+        let state = Arc::new(ConnectionState::new(restricted, self.kill.child_token()));
         let number = all.next;
         all.next = number.wrapping_add(1);
         all.by_number.insert(number, Connection { client, state: Arc::clone(&state) });

@@ -21,8 +21,8 @@ use tokio_util::io::poll_read_buf;
 
 use super::{
     connections::{ConnectionState, Waits},
-    head::{Framing, examine},
-    limits::{ANSWER_BYTES_PER_SECOND, ServeLimits},
+    head::{CHUNKED, examine},
+    limits::{ANSWER_BYTES_PER_SECOND, MAX_HEAD, MAX_TARGET, ServeLimits},
 };
 use crate::error::{ApiError, ErrorCode};
 
@@ -38,8 +38,7 @@ pub struct Gate<S> {
     limits: ServeLimits,
     /// What has come and was not passed on.
     inbound: BytesMut,
-    /// How many bytes of the request the engine has not got. A body whose end the engine finds has no end here: the
-    /// connection ends with its answer.
+    /// How many bytes of the request the engine has not got. With [`CHUNKED`] the connection ends with its answer.
     left: u64,
     /// The answer to the request lies in the socket.
     answered: bool,
@@ -88,15 +87,12 @@ impl<S> Gate<S> {
     fn clear_head(&mut self, examined: &mut usize) -> Result<bool, ApiError> {
         // A head that arrives slowly is examined at its line ends, not at each byte.
         let fresh = self.inbound.get(*examined..).unwrap_or_default();
-        if *examined > 0 && !fresh.contains(&b'\n') && self.inbound.len() < self.limits.head_limits.max_target {
+        if *examined > 0 && !fresh.contains(&b'\n') && self.inbound.len() < MAX_TARGET {
             return Ok(false);
         }
         *examined = self.inbound.len();
-        let Some((length, framing)) = examine(&self.inbound, &self.limits.head_limits)? else { return Ok(false) };
-        self.left = match framing {
-            Framing::Length(body) => body.saturating_add(u64::try_from(length).unwrap_or(u64::MAX)),
-            Framing::Chunked => u64::MAX,
-        };
+        let Some(length) = examine(&self.inbound)? else { return Ok(false) };
+        self.left = length;
         (self.answered, self.is_asked_for_more) = (false, false);
         (self.writing_since, self.written) = (None, 0);
         self.state.begins();
@@ -114,29 +110,6 @@ impl<S> Gate<S> {
         let whole = started.checked_add(self.limits.answer.saturating_add(earned));
         let stall = self.written_at.checked_add(self.limits.answer_stall);
         [whole, stall].into_iter().flatten().min().unwrap_or(started)
-    }
-
-    fn on_write(&mut self, polled: Poll<io::Result<usize>>, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        if self.writing_since.is_none() {
-            self.written_at = Instant::now();
-        }
-        let deadline = self.write_deadline();
-        match polled {
-            Poll::Ready(Ok(length)) => {
-                self.written = self.written.saturating_add(u64::try_from(length).unwrap_or_default());
-                self.written_at = Instant::now();
-                if self.left == 0 {
-                    self.state.is_at_work();
-                }
-                Poll::Ready(Ok(length))
-            }
-            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
-            Poll::Pending => {
-                self.state.waits_for(Waits::Reader);
-                ready!(self.writing.poll(deadline, context));
-                Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the answer was not taken in time")))
-            }
-        }
     }
 }
 
@@ -177,7 +150,7 @@ impl<S: AsyncRead + Unpin> Gate<S> {
     /// or it has sent everything and waits for the answer. The engine always assumes the first and drops the handler. So
     /// it gets the end a moment later, and not while another request is waiting behind the current one.
     fn poll_hang_up(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while self.ended.is_none() && self.inbound.len() < self.limits.head_limits.max_head {
+        while self.ended.is_none() && self.inbound.len() < MAX_HEAD {
             self.inbound.reserve(CHUNK);
             if ready!(poll_read_buf(Pin::new(&mut self.socket), context, &mut self.inbound))? == 0 {
                 self.ended = Some(Instant::now());
@@ -214,7 +187,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Gate<S> {
         }
         let length = usize::try_from(gate.left).unwrap_or(usize::MAX).min(gate.inbound.len()).min(buffer.remaining());
         buffer.put_slice(&gate.inbound.split_to(length));
-        if gate.left < u64::MAX {
+        if gate.left != CHUNKED {
             gate.left = gate.left.saturating_sub(u64::try_from(length).unwrap_or(u64::MAX));
         }
         if gate.left == 0 {
@@ -227,20 +200,23 @@ impl<S: AsyncRead + Unpin> AsyncRead for Gate<S> {
 impl<S: AsyncWrite + Unpin> AsyncWrite for Gate<S> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.socket).poll_write(context, bytes);
-        self.on_write(polled, context)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffers: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let polled = Pin::new(&mut self.socket).poll_write_vectored(context, buffers);
-        self.on_write(polled, context)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.socket.is_write_vectored()
+        if self.writing_since.is_none() {
+            self.written_at = Instant::now();
+        }
+        let deadline = self.write_deadline();
+        if polled.is_pending() {
+            self.state.waits_for(Waits::Reader);
+            ready!(self.writing.poll(deadline, context));
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the answer was not taken in time")));
+        }
+        if let Poll::Ready(Ok(length)) = &polled {
+            self.written = self.written.saturating_add(u64::try_from(*length).unwrap_or_default());
+            self.written_at = Instant::now();
+            if self.left == 0 {
+                self.state.is_at_work();
+            }
+        }
+        polled
     }
 
     /// The engine flushes when it holds nothing back: what was answered lies in the socket then.

@@ -6,37 +6,34 @@
 
 use axum::http::{Method, Uri, uri::Authority};
 
-use super::limits::{HeadLimits, MAX_HEADER_FIELDS};
+use super::limits::{MAX_HEAD, MAX_HEADER_FIELDS, MAX_TARGET};
 use crate::error::{ApiError, ErrorCode};
 
-/// How the end of a body is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Framing {
-    /// 0: there is none.
-    Length(u64),
-    Chunked,
-}
-
+/// Length of a request whose end only the engine finds, because its body is chunked.
+pub const CHUNKED: u64 = u64::MAX;
 /// Method, version and spaces of a request line.
 const LINE_OVERHEAD: usize = 64;
 /// Beyond what any body can be; above it the engine's own arithmetic begins.
 const MAX_CONTENT_LENGTH: u64 = i64::MAX as u64;
 
-/// Examines the beginning of a connection's bytes, up to the first blank line: the length of the head, and how its body
-/// ends. `None` while the rest of the head has to come.
-pub fn examine(bytes: &[u8], limits: &HeadLimits) -> Result<Option<(usize, Framing)>, ApiError> {
+/// Examines the beginning of a connection's bytes, up to the first blank line. Returns how many bytes the request has, or
+/// [`CHUNKED`]; `None` while the rest of the head has to come.
+pub fn examine(bytes: &[u8]) -> Result<Option<u64>, ApiError> {
     let line_end = bytes.iter().position(|byte| *byte == b'\n');
-    if line_end.unwrap_or(bytes.len()) > limits.max_target.saturating_add(LINE_OVERHEAD) {
-        return Err(target_too_long(limits));
+    if line_end.unwrap_or(bytes.len()) > MAX_TARGET + LINE_OVERHEAD {
+        return Err(target_too_long());
     }
     let mut fields = [httparse::EMPTY_HEADER; MAX_HEADER_FIELDS];
     let mut request = httparse::Request::new(&mut fields);
     let too_large = |problem: String| Err(ApiError::new(ErrorCode::HeadersTooLarge, problem));
-    let too_long = || format!("request line and header fields together are larger than {} bytes", limits.max_head);
+    let too_long = || format!("request line and header fields together are larger than {MAX_HEAD} bytes");
     match request.parse(bytes) {
-        Ok(httparse::Status::Complete(length)) if length > limits.max_head => too_large(too_long()),
-        Ok(httparse::Status::Complete(length)) => Ok(Some((length, check(&request, limits)?))),
-        Ok(httparse::Status::Partial) if bytes.len() >= limits.max_head => too_large(too_long()),
+        Ok(httparse::Status::Complete(length)) if length > MAX_HEAD => too_large(too_long()),
+        Ok(httparse::Status::Complete(length)) => {
+            let body = check(&request)?;
+            Ok(Some(body.saturating_add(u64::try_from(length).unwrap_or(CHUNKED))))
+        }
+        Ok(httparse::Status::Partial) if bytes.len() >= MAX_HEAD => too_large(too_long()),
         Ok(httparse::Status::Partial) => Ok(None),
         Err(httparse::Error::TooManyHeaders) => {
             too_large(format!("the request has more than {MAX_HEADER_FIELDS} header fields"))
@@ -49,19 +46,20 @@ fn malformed(problem: &str) -> ApiError {
     ApiError::invalid_request(format!("the request is not valid HTTP/1.1: {problem}"))
 }
 
-fn target_too_long(limits: &HeadLimits) -> ApiError {
-    ApiError::new(ErrorCode::UriTooLong, format!("the request target is longer than {} bytes", limits.max_target))
+fn target_too_long() -> ApiError {
+    ApiError::new(ErrorCode::UriTooLong, format!("the request target is longer than {MAX_TARGET} bytes"))
 }
 
-fn check(request: &httparse::Request<'_, '_>, limits: &HeadLimits) -> Result<Framing, ApiError> {
+/// Returns the length of the body.
+fn check(request: &httparse::Request<'_, '_>) -> Result<u64, ApiError> {
     let target = request.path.unwrap_or_default();
-    if target.len() > limits.max_target {
-        return Err(target_too_long(limits));
+    if target.len() > MAX_TARGET {
+        return Err(target_too_long());
     }
     Method::from_bytes(request.method.unwrap_or_default().as_bytes()).map_err(|_| malformed("invalid method"))?;
     target.parse::<Uri>().map_err(|error| malformed(&error.to_string()))?;
     check_host(request)?;
-    framing(request)
+    length_of_body(request)
 }
 
 /// One `Host`, also in HTTP/1.0: with none or two, a proxy and this service could mean different hosts.
@@ -81,7 +79,7 @@ fn is_host(value: &[u8]) -> bool {
     host.is_some_and(|host| !host.as_str().contains('@'))
 }
 
-fn framing(request: &httparse::Request<'_, '_>) -> Result<Framing, ApiError> {
+fn length_of_body(request: &httparse::Request<'_, '_>) -> Result<u64, ApiError> {
     let mut length = None;
     let mut chunked = false;
     for field in request.headers.iter() {
@@ -100,8 +98,8 @@ fn framing(request: &httparse::Request<'_, '_>) -> Result<Framing, ApiError> {
     match (chunked, length) {
         (true, Some(_)) => Err(malformed("both Content-Length and Transfer-Encoding")),
         (true, None) if request.version != Some(1) => Err(malformed("Transfer-Encoding in HTTP/1.0")),
-        (true, None) => Ok(Framing::Chunked),
-        (false, length) => Ok(Framing::Length(length.unwrap_or_default())),
+        (true, None) => Ok(CHUNKED),
+        (false, length) => Ok(length.unwrap_or_default()),
     }
 }
 
@@ -115,36 +113,34 @@ fn content_length(value: &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    const LIMITS: HeadLimits = HeadLimits { max_target: 100, max_head: 1_000 };
-
     fn code(head: &str) -> ErrorCode {
-        examine(head.as_bytes(), &LIMITS).expect_err(head).code
+        examine(head.as_bytes()).expect_err(head).code
     }
 
     #[test]
     fn a_head_is_complete_with_its_blank_line_and_not_before() {
         let head = b"POST /a?b=c HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\n";
         for end in 0..head.len() {
-            assert_eq!(examine(&head[..end], &LIMITS), Ok(None), "{end}");
+            assert_eq!(examine(&head[..end]), Ok(None), "{end}");
         }
         let whole = [&head[..], b"helloGET / HTTP/1.1"].concat();
-        assert_eq!(examine(&whole, &LIMITS), Ok(Some((head.len(), Framing::Length(5)))));
+        assert_eq!(examine(&whole), Ok(Some(head.len() as u64 + 5)));
     }
 
     #[test]
     fn a_target_beyond_the_limit_is_414_also_before_it_has_ended() {
-        let fits = format!("GET /{} HTTP/1.1\r\nhost: x\r\n\r\n", "x".repeat(99));
-        assert!(matches!(examine(fits.as_bytes(), &LIMITS), Ok(Some(_))));
-        assert_eq!(code(&format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(100))), ErrorCode::UriTooLong);
-        assert_eq!(code(&format!("GET /{}", "x".repeat(1_000))), ErrorCode::UriTooLong);
+        let fits = format!("GET /{} HTTP/1.1\r\nhost: x\r\n\r\n", "x".repeat(MAX_TARGET - 1));
+        assert!(matches!(examine(fits.as_bytes()), Ok(Some(_))));
+        assert_eq!(code(&format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(MAX_TARGET))), ErrorCode::UriTooLong);
+        assert_eq!(code(&format!("GET /{}", "x".repeat(MAX_TARGET + LINE_OVERHEAD))), ErrorCode::UriTooLong);
     }
 
     #[test]
     fn header_fields_beyond_the_limits_are_431_also_before_they_have_ended() {
-        assert_eq!(code(&format!("GET / HTTP/1.1\r\na: {}\r\n\r\n", "x".repeat(1_000))), ErrorCode::HeadersTooLarge);
-        assert_eq!(code(&format!("GET / HTTP/1.1\r\na: {}", "x".repeat(1_000))), ErrorCode::HeadersTooLarge);
+        assert_eq!(code(&format!("GET / HTTP/1.1\r\na: {}\r\n\r\n", "x".repeat(MAX_HEAD))), ErrorCode::HeadersTooLarge);
+        assert_eq!(code(&format!("GET / HTTP/1.1\r\na: {}", "x".repeat(MAX_HEAD))), ErrorCode::HeadersTooLarge);
         let many = "host:x\r\n".to_owned() + &"a:1\r\n".repeat(MAX_HEADER_FIELDS - 1);
-        assert!(matches!(examine(format!("GET / HTTP/1.1\r\n{many}\r\n").as_bytes(), &LIMITS), Ok(Some(_))));
+        assert!(matches!(examine(format!("GET / HTTP/1.1\r\n{many}\r\n").as_bytes()), Ok(Some(_))));
         assert_eq!(code(&format!("GET / HTTP/1.1\r\n{many}b:1\r\n\r\n")), ErrorCode::HeadersTooLarge);
     }
 
@@ -180,14 +176,14 @@ mod tests {
     }
 
     #[test]
-    fn the_framing_is_read_from_the_header_fields() {
+    fn the_end_of_a_body_is_read_from_the_header_fields() {
         for (head, expected) in [
-            ("GET / HTTP/1.0\r\nHost: api.example:8080\r\n\r\n", Framing::Length(0)),
-            ("POST / HTTP/1.1\r\nHOST: [::1]:80 \r\nContent-Length:7 \r\n\r\n", Framing::Length(7)),
-            ("POST / HTTP/1.1\r\nHost:127.0.0.1\r\nTransfer-Encoding: Chunked\r\n\r\n", Framing::Chunked),
+            ("GET / HTTP/1.0\r\nHost: api.example:8080\r\n\r\n", 0),
+            ("POST / HTTP/1.1\r\nHOST: [::1]:80 \r\nContent-Length:7 \r\n\r\n", 7),
+            ("POST / HTTP/1.1\r\nHost:127.0.0.1\r\nTransfer-Encoding: Chunked\r\n\r\n", CHUNKED),
         ] {
-            let examined = examine(head.as_bytes(), &LIMITS);
-            assert_eq!(examined, Ok(Some((head.len(), expected))), "{head:?}");
+            let examined = examine(head.as_bytes());
+            assert_eq!(examined, Ok(Some(expected.saturating_add(head.len() as u64))), "{head:?}");
         }
     }
 }

@@ -38,26 +38,20 @@ pub struct ServeLimits {
     pub refusals: Rate,
     /// How long a stop waits for requests under way.
     pub drain: Duration,
-    pub head_limits: HeadLimits,
 }
 
-/// Sizes of what comes before a body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HeadLimits {
-    /// Longest request target; beyond it 414.
-    pub max_target: usize,
-    /// Request line and header fields together; beyond it 431.
-    pub max_head: usize,
-}
-
+/// Longest request target; beyond it 414.
+pub const MAX_TARGET: usize = 8 * 1024;
+/// Request line and header fields together; beyond it 431.
+pub const MAX_HEAD: usize = 32 * 1024;
+/// Header fields of one request; beyond it 431.
+pub const MAX_HEADER_FIELDS: usize = 100;
 /// An answer that the client reads more slowly than this is aborted, after [`ServeLimits::answer`].
 pub const ANSWER_BYTES_PER_SECOND: u64 = 2_048;
 /// A body that arrives more slowly than this is aborted, after [`ServeLimits::body_stall`].
 pub const BODY_BYTES_PER_SECOND: u64 = 8_192;
 /// Longest wait for an answer 401, 413 or 429.
 pub const LONGEST_REFUSAL_WAIT: Duration = Duration::from_secs(2);
-/// Header fields of one request; beyond it 431.
-pub const MAX_HEADER_FIELDS: usize = 100;
 
 impl Default for ServeLimits {
     fn default() -> Self {
@@ -76,7 +70,6 @@ impl Default for ServeLimits {
             max_small_bodies: 16 * 1024 * 1024,
             refusals: Rate { policy: "refusals-per-address", burst: 50, quota: 10, window: Duration::from_secs(1) },
             drain: Duration::from_secs(5),
-            head_limits: HeadLimits { max_target: 8 * 1024, max_head: 32 * 1024 },
         }
     }
 }

@@ -18,7 +18,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use bodies::BodyOwner;
-pub use limits::{HeadLimits, MAX_HEADER_FIELDS, ServeLimits};
+pub use limits::ServeLimits;
 pub use proxies::{AddressRange, NotAnAddressRange, TrustedProxies};
 
 use bodies::Bodies;
@@ -35,18 +35,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// Serves until `shutdown` ends, then lets requests under way end within [`ServeLimits::drain`]. When this
-/// returns, no connection is left.
+/// returns, no connection is left. `proxies` name the clients of their requests.
 pub async fn serve(
-    listener: TcpListener,
-    router: Router,
-    limits: ServeLimits,
-    shutdown: impl Future<Output = ()> + Send,
-) -> io::Result<()> {
-    serve_behind(TrustedProxies::default(), listener, router, limits, shutdown).await
-}
-
-/// The same behind proxies, which name the clients of their requests.
-pub async fn serve_behind(
     proxies: TrustedProxies,
     listener: TcpListener,
     router: Router,
@@ -63,7 +53,6 @@ pub async fn serve_behind(
         refusals: Arc::new(Allowances::new(limits.refusals)),
         drain: CancellationToken::new(),
         cut: CancellationToken::new(),
-        kill: CancellationToken::new(),
     };
     let tasks = TaskTracker::new();
     tokio::select! {
@@ -113,7 +102,7 @@ async fn stop(server: &Server, tasks: &TaskTracker) {
     if ends_within(tasks, LAST_WORDS).await {
         return;
     }
-    server.kill.cancel();
+    server.connections.kill.cancel();
     // A connection ends at its next await; one whose handler blocks its thread is not waited for.
     ends_within(tasks, LAST_WORDS).await;
 }

@@ -25,8 +25,7 @@ use surfpool_types::{SimnetCommand, SimnetEvent};
 use tokio::sync::mpsc;
 
 use super::{
-    block::{Block, Position},
-    database::{ChainDatabase, State},
+    database::{Block, ChainDatabase, Position, State},
     owner_index::OwnerIndex,
 };
 

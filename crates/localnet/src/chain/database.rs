@@ -19,8 +19,6 @@ use surfpool_core::{
     types::{SurfnetTransactionStatus, TransactionWithStatusMeta},
 };
 
-use super::block::{Block, Position};
-
 /// The folder of the database.
 pub const FOLDER: &str = "database";
 /// A file that chains of earlier versions have in its place.
@@ -33,6 +31,32 @@ const JOURNAL_BYTES: u64 = 64 * 1024 * 1024;
 const MEMTABLE_BYTES: u64 = 4 * 1024 * 1024;
 /// The one key of [`ChainDatabase::state`].
 const STATE_KEY: &[u8] = b"state";
+
+/// Where the chain stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Position {
+    pub slot: u64,
+    pub block_height: u64,
+    /// Index of the latest block hash, as Surfpool numbers them.
+    pub tip_index: u64,
+    /// The chain's clock in milliseconds since 1970. Ahead of the machine's after a time travel.
+    pub clock_unix_ms: u64,
+    /// The machine's clock when this was written.
+    pub saved_at_unix_ms: u64,
+}
+
+/// One block with its transactions and its effect.
+#[derive(Debug)]
+pub struct Block {
+    /// Where the chain stands after it.
+    pub position: Position,
+    pub slot: u64,
+    pub header: BlockHeader,
+    /// In the order of their execution.
+    pub transactions: Vec<(Signature, SurfnetTransactionStatus)>,
+    /// The accounts that it changed. `None`: the account was closed.
+    pub accounts: Vec<(Pubkey, Option<Account>)>,
+}
 
 /// The chain as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

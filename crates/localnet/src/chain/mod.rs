@@ -1,7 +1,6 @@
 //! The embedded Solana network: Surfpool, offline, with the marketplace program deployed, blocks made
 //! when there is something to put into them, and a chain that survives its process.
 
-mod block;
 mod blocks;
 mod database;
 mod history;
@@ -10,7 +9,6 @@ mod program;
 mod rpc;
 
 use std::{
-    collections::{BTreeMap, HashSet},
     net::TcpListener,
     path::PathBuf,
     sync::{Arc, atomic::AtomicBool},
@@ -20,11 +18,11 @@ use std::{
 
 use anyhow::{Context, anyhow, bail};
 use crossbeam_channel::{Receiver, Sender};
-use crtx_chain::token::TOKEN_PROGRAM_ID;
 use solana_account::Account;
 use solana_pubkey::Pubkey;
 use surfpool_core::{
     jsonrpc_http_server::Server,
+    runloops::start_local_surfnet_runloop,
     surfnet::{
         BlockIdentifier, GeyserEvent,
         locker::SurfnetSvmLocker,
@@ -36,11 +34,10 @@ use surfpool_types::{BlockProductionMode, RpcConfig, SimnetCommand, SimnetConfig
 use tokio::sync::mpsc;
 
 use self::{
-    block::Position,
     blocks::Blocks,
-    database::{ChainDatabase, State},
+    database::{ChainDatabase, Position, State},
     history::{Headers, Transactions},
-    owner_index::{OwnerIndex, this_thread_executes_transactions},
+    owner_index::{OwnerIndex, executing_transactions},
 };
 
 pub use self::blocks::now_unix_ms;
@@ -68,9 +65,7 @@ pub struct ChainOptions {
 pub enum StartedFrom {
     Nothing,
     /// A run that stopped cleanly.
-    Saved {
-        slot: u64,
-    },
+    Saved,
     /// A run that was killed: everything up to the last block on disk.
     Recovered {
         slot: u64,
@@ -120,17 +115,8 @@ impl Chain {
         let locker = SurfnetSvmLocker::new(svm);
         let blocks = Blocks::new(locker.clone(), Arc::clone(&database), state, owners)?;
         let (rpc_port, ws_port) = (free_port(options.rpc_port)?, free_port(options.ws_port)?);
-        let own_port = another_port([rpc_port, ws_port])?;
         let (commands, commands_rx) = crossbeam_channel::unbounded();
-        spawn_surfpool(
-            locker.clone(),
-            own_port,
-            ws_port,
-            commands.clone(),
-            commands_rx,
-            geyser_events,
-            failures.clone(),
-        )?;
+        spawn_surfpool(locker.clone(), ws_port, commands.clone(), commands_rx, geyser_events, failures.clone())?;
         wait_until_started(&events)?;
         let rpc = rpc::serve(rpc_port, ws_port, &locker, &commands, &database)?;
 
@@ -185,10 +171,9 @@ fn new_network(options: &ChainOptions, database: &Arc<ChainDatabase>) -> anyhow:
 type Network = (SurfnetSvm, Receiver<SimnetEvent>, Receiver<GeyserEvent>);
 
 /// Runs Surfpool on a thread with a runtime of its own: it blocks while it waits for commands. Its own RPC server
-/// gets a port that is not published; [`rpc::serve`] is the one that is used.
+/// gets any free port; [`rpc::serve`] is the one that is used.
 fn spawn_surfpool(
     locker: SurfnetSvmLocker,
-    own_port: u16,
     ws_port: u16,
     commands: Sender<SimnetCommand>,
     commands_rx: Receiver<SimnetCommand>,
@@ -206,7 +191,7 @@ fn spawn_surfpool(
             instruction_profiling_enabled: false,
             ..SimnetConfig::default()
         }],
-        rpc: RpcConfig { bind_host: "127.0.0.1".to_owned(), bind_port: own_port, ws_port, ..RpcConfig::default() },
+        rpc: RpcConfig { bind_host: "127.0.0.1".to_owned(), bind_port: 0, ws_port, ..RpcConfig::default() },
         ..SurfpoolConfig::default()
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -216,14 +201,8 @@ fn spawn_surfpool(
         .build()
         .context("no runtime for the embedded network")?;
     let run = move || {
-        this_thread_executes_transactions();
-        let ended = runtime.block_on(surfpool_core::runloops::start_local_surfnet_runloop(
-            locker,
-            config,
-            commands,
-            commands_rx,
-            geyser_events,
-        ));
+        let running = start_local_surfnet_runloop(locker, config, commands, commands_rx, geyser_events);
+        let ended = executing_transactions(|| runtime.block_on(running));
         if let Err(error) = ended {
             // Nobody listens any more when the process is stopping.
             let _ = failures.send(anyhow!("the embedded network stopped: {error}"));
@@ -258,41 +237,19 @@ fn new_state(svm: &SurfnetSvm) -> State {
 /// Puts the saved accounts back and sets the chain's position.
 fn restore(svm: &mut SurfnetSvm, saved: State, database: &ChainDatabase) -> anyhow::Result<(State, StartedFrom)> {
     set_position(svm, &saved.position, if saved.clean { 0 } else { UNCLEAN_SLOT_GAP });
-    restore_accounts(svm, database.accounts()?)?;
-    let slot = saved.position.slot;
-    let started_from = match saved.clean {
-        true => StartedFrom::Saved { slot },
-        false => StartedFrom::Recovered { slot, saved_at_unix_ms: saved.position.saved_at_unix_ms },
-    };
-    let now = Position {
-        clock_unix_ms: saved.position.clock_unix_ms,
-        saved_at_unix_ms: saved.position.saved_at_unix_ms,
-        ..blocks::position(svm, 0)
-    };
-    Ok((State { position: now, clean: false, ..saved }, started_from))
+    let mut accounts = database.accounts()?.into_iter();
+    executing_transactions(|| accounts.try_for_each(|(address, account)| restore_account(svm, address, &account)))?;
+    let Position { slot, clock_unix_ms, saved_at_unix_ms, .. } = saved.position;
+    let started_from = if saved.clean { StartedFrom::Saved } else { StartedFrom::Recovered { slot, saved_at_unix_ms } };
+    let position = Position { clock_unix_ms, saved_at_unix_ms, ..blocks::position(svm, 0) };
+    Ok((State { position, clean: false, ..saved }, started_from))
 }
 
-/// Surfpool's own way to set an account copies the list of its owner's accounts each time.
-fn restore_accounts(svm: &mut SurfnetSvm, accounts: Vec<(Pubkey, Account)>) -> anyhow::Result<()> {
-    let mut by_owner: BTreeMap<Pubkey, Vec<String>> = BTreeMap::new();
-    for (address, account) in accounts {
-        let failed = |error: String| anyhow!("saved account {address}: {error}");
-        svm.inner.set_account(address, account.clone()).map_err(|error| failed(error.to_string()))?;
-        if account.owner == TOKEN_PROGRAM_ID {
-            svm.update_account_registries(&address, None, &account).map_err(|error| failed(error.to_string()))?;
-        } else {
-            by_owner.entry(account.owner).or_default().push(address.to_string());
-        }
-    }
-    for (owner, mut addresses) in by_owner {
-        let failed = |error| anyhow!("accounts of {owner}: {error}");
-        let known = svm.accounts_by_owner.get(&owner.to_string()).map_err(failed)?.unwrap_or_default();
-        let new: HashSet<&String> = addresses.iter().collect();
-        let others: Vec<String> = known.into_iter().filter(|address| !new.contains(address)).collect();
-        addresses.extend(others);
-        svm.accounts_by_owner.store(owner.to_string(), addresses).map_err(failed)?;
-    }
-    Ok(())
+/// Accounts are indexed as a transaction does it. Surfpool's own way to set an account also tells subscribers.
+fn restore_account(svm: &mut SurfnetSvm, address: Pubkey, account: &Account) -> anyhow::Result<()> {
+    let failed = |error: String| anyhow!("saved account {address}: {error}");
+    svm.inner.set_account(address, account.clone()).map_err(|error| failed(error.to_string()))?;
+    svm.update_account_registries(&address, None, account).map_err(|error| failed(error.to_string()))
 }
 
 fn set_position(svm: &mut SurfnetSvm, position: &Position, gap: u64) {
@@ -311,16 +268,6 @@ fn set_position(svm: &mut SurfnetSvm, position: &Position, gap: u64) {
     svm.updated_at = now;
     svm.genesis_updated_at = now.saturating_sub(since_genesis);
     svm.reconstruct_sysvars();
-}
-
-/// A free port that is none of those that were chosen and are not taken yet.
-fn another_port(chosen: [u16; 2]) -> anyhow::Result<u16> {
-    loop {
-        let port = free_port(None)?;
-        if !chosen.contains(&port) {
-            return Ok(port);
-        }
-    }
 }
 
 /// Ports for services. Systems give outgoing connections higher ones, so that none takes a port between its choice and

@@ -20,9 +20,12 @@ thread_local! {
     static EXECUTES_TRANSACTIONS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Says that this thread executes transactions, now and until it ends.
-pub fn this_thread_executes_transactions() {
+/// Does what this thread does for transactions that it executes.
+pub fn executing_transactions<T>(work: impl FnOnce() -> T) -> T {
     EXECUTES_TRANSACTIONS.set(true);
+    let done = work();
+    EXECUTES_TRANSACTIONS.set(false);
+    done
 }
 
 /// Clones share what they hold; [`Storage::clone_box`] makes a copy of its own.
@@ -141,15 +144,8 @@ mod tests {
         }
     }
 
-    /// Runs `work` on a thread that executes transactions.
-    fn executing(index: &OwnerIndex, work: impl FnOnce(&mut OwnerIndex) + Send) {
-        let mut shared = index.clone();
-        std::thread::scope(|threads| {
-            threads.spawn(move || {
-                this_thread_executes_transactions();
-                work(&mut shared);
-            });
-        });
+    fn executing(index: &OwnerIndex, work: impl FnOnce(&mut OwnerIndex)) {
+        executing_transactions(|| work(&mut index.clone()));
     }
 
     #[test]

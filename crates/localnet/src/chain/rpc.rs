@@ -60,8 +60,8 @@ pub fn serve(
     let (plugins, _) = crossbeam_channel::unbounded();
     let mut io = Io::with_middleware(SurfpoolMiddleware::new(locker.clone(), commands, &config, &None, plugins));
     add_surfpools_methods(&mut io);
-    add_signatures_for_address(&mut io, locker.clone(), Arc::clone(database));
-    add_signature_statuses(&mut io, locker.clone(), Arc::clone(database));
+    add_own_method(&mut io, "getSignaturesForAddress", signatures_for_address, locker, database);
+    add_own_method(&mut io, "getSignatureStatuses", signature_statuses, locker, database);
     let address = SocketAddr::from(([127, 0, 0, 1], port));
     let start = move || {
         ServerBuilder::new(io)
@@ -92,10 +92,17 @@ fn add_surfpools_methods(io: &mut Io) {
     io.extend_with(SurfpoolBankDataRpc.to_delegate());
 }
 
-fn add_signatures_for_address(io: &mut Io, locker: SurfnetSvmLocker, database: Arc<ChainDatabase>) {
-    io.add_method_with_meta("getSignaturesForAddress", move |params: Params, _: Option<RunloopContext>| {
-        let answer = signatures_for_address(params, &locker, &database);
-        async move { answer }
+/// Answers a method of Surfpool's in its place.
+fn add_own_method(
+    io: &mut Io,
+    name: &str,
+    answer: fn(Params, &SurfnetSvmLocker, &ChainDatabase) -> Result<Value, Error>,
+    locker: &SurfnetSvmLocker,
+    database: &Arc<ChainDatabase>,
+) {
+    let (locker, database) = (locker.clone(), Arc::clone(database));
+    io.add_method_with_meta(name, move |params: Params, _: Option<RunloopContext>| {
+        std::future::ready(answer(params, &locker, &database))
     });
 }
 
@@ -133,13 +140,6 @@ const fn confirmation(depth: u64) -> TransactionConfirmationStatus {
         true => TransactionConfirmationStatus::Finalized,
         false => TransactionConfirmationStatus::Confirmed,
     }
-}
-
-fn add_signature_statuses(io: &mut Io, locker: SurfnetSvmLocker, database: Arc<ChainDatabase>) {
-    io.add_method_with_meta("getSignatureStatuses", move |params: Params, _: Option<RunloopContext>| {
-        let answer = signature_statuses(params, &locker, &database);
-        async move { answer }
-    });
 }
 
 fn signature_statuses(params: Params, locker: &SurfnetSvmLocker, database: &ChainDatabase) -> Result<Value, Error> {

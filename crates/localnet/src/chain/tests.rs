@@ -77,7 +77,7 @@ async fn a_stopped_network_continues_with_its_accounts_and_transactions() {
     let started = Instant::now();
     let (chain, client) = start(dir.path());
     assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
-    assert!(matches!(chain.started_from, StartedFrom::Saved { .. }));
+    assert_eq!(chain.started_from, StartedFrom::Saved);
     assert_eq!(lamports(&client, receiver).await, Some(5_000_000));
     let statuses = client.signature_statuses(&[signed.signature], true).await.expect("statuses");
     assert!(statuses[0].as_ref().is_some_and(|status| status.err.is_none()));

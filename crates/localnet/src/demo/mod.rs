@@ -10,15 +10,14 @@ use std::{sync::Arc, time::Duration};
 use axum::{
     Json, Router,
     body::{Body, Bytes},
-    extract::{DefaultBodyLimit, State},
-    http::StatusCode,
+    extract::State,
     response::{IntoResponse, Response},
     routing::post,
 };
-use crtx_http::ServeLimits;
+use crtx_http::{ApiJson, ServeLimits, TrustedProxies};
 use crtx_protocol::result_hash::{CallProof, ResultHash, format_signature};
 use ed25519_dalek::SigningKey;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 use solana_pubkey::Pubkey;
 use tokio::net::TcpListener;
@@ -53,63 +52,40 @@ fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Pubkey, D::Erro
     String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
 }
 
-/// What a creator answers.
-#[derive(Clone, Debug, Serialize)]
-struct CreatorAnswer {
-    execution_id: Uuid,
-    status: &'static str,
-    result: Option<String>,
-    result_hash: Option<String>,
-    signature: Option<String>,
-    call_signature: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tokens_used: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    steps: Option<Vec<Value>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
-}
-
 /// Serves both agents until `shutdown`.
 pub async fn serve(listener: TcpListener, result_key: SigningKey, shutdown: CancellationToken) -> std::io::Result<()> {
     // The gateway keeps its connections, and would not know that one was closed just before it is used.
     let keep_alive = Duration::from_secs(24 * 3_600);
     let limits = ServeLimits { keep_alive, drain: Duration::from_millis(500), ..ServeLimits::default() };
-    crtx_http::serve(listener, router(result_key), limits, shutdown.cancelled_owned()).await
+    crtx_http::serve(TrustedProxies::default(), listener, router(result_key), limits, shutdown.cancelled_owned()).await
 }
 
 fn router(result_key: SigningKey) -> Router {
     Router::new()
         .route("/text-stats/execute", post(text_stats_agent))
         .route("/conformance-target/execute", post(conformance_agent))
-        .layer(DefaultBodyLimit::max(MAX_REQUEST_BYTES))
         .with_state(Arc::new(result_key))
 }
 
-async fn text_stats_agent(State(key): State<Arc<SigningKey>>, body: Bytes) -> Response {
-    let request = match read(&body) {
-        Ok(request) => request,
-        Err(refusal) => return *refusal,
-    };
+async fn text_stats_agent(
+    State(key): State<Arc<SigningKey>>,
+    ApiJson(request): ApiJson<CreatorRequest, MAX_REQUEST_BYTES>,
+) -> Json<Value> {
     let top = match request.parameters.get("top_words") {
         None => DEFAULT_TOP_WORDS,
         Some(value) => match value.as_u64().filter(|top| (1..=MAX_TOP_WORDS).contains(top)) {
             Some(top) => top,
-            None => return Json(failed(&request, "top_words must be a whole number from 1 to 50")).into_response(),
+            None => return Json(failed(&request, "top_words must be a whole number from 1 to 50")),
         },
     };
     let stats = text_stats::count(&request.task, usize::try_from(top).unwrap_or(usize::MAX));
-    match serde_json::to_string(&stats) {
-        Ok(result) => Json(completed(&key, &request, result)).into_response(),
-        Err(error) => Json(failed(&request, &error.to_string())).into_response(),
-    }
+    Json(completed(&key, &request, &json!(stats).to_string()))
 }
 
-async fn conformance_agent(State(key): State<Arc<SigningKey>>, body: Bytes) -> Response {
-    let request = match read(&body) {
-        Ok(request) => request,
-        Err(refusal) => return *refusal,
-    };
+async fn conformance_agent(
+    State(key): State<Arc<SigningKey>>,
+    ApiJson(request): ApiJson<CreatorRequest, MAX_REQUEST_BYTES>,
+) -> Response {
     let delay_ms = request.parameters.get("delay_ms").and_then(Value::as_u64).unwrap_or_default().min(MAX_DELAY_MS);
     tokio::time::sleep(Duration::from_millis(delay_ms)).await;
     let behaviour = request.parameters.get("behaviour").and_then(Value::as_str).unwrap_or("ok");
@@ -117,45 +93,33 @@ async fn conformance_agent(State(key): State<Arc<SigningKey>>, body: Bytes) -> R
 }
 
 /// Everything that a creator can get wrong, by name.
+#[expect(clippy::indexing_slicing, reason = "an assignment to a member of a JSON object inserts it")]
 async fn behave(behaviour: &str, key: &SigningKey, request: &CreatorRequest) -> Response {
     let result = json!({"behaviour": behaviour, "task": request.task}).to_string();
-    let good = completed(key, request, result);
-    let answer = match behaviour {
-        "ok" => CreatorAnswer {
-            tokens_used: Some(42),
-            steps: Some(vec![json!({"step": 1, "description": "did as asked"})]),
-            ..good
-        },
-        "fail" => failed(request, "failed as requested"),
-        "slow" => {
-            tokio::time::sleep(Duration::from_secs(request.timeout_seconds).saturating_add(SLOW_BY)).await;
-            good
+    let mut answer = completed(key, request, &result);
+    match behaviour {
+        "ok" => {
+            answer["tokens_used"] = json!(42);
+            answer["steps"] = json!([{"step": 1, "description": "did as asked"}]);
         }
-        "bad_signature" => {
-            let stranger = SigningKey::from_bytes(&[1; 32]);
-            completed(&stranger, request, good.result.unwrap_or_default())
-        }
+        "fail" => answer = failed(request, "failed as requested"),
+        "slow" => tokio::time::sleep(Duration::from_secs(request.timeout_seconds).saturating_add(SLOW_BY)).await,
+        "bad_signature" => answer = completed(&SigningKey::from_bytes(&[1; 32]), request, &result),
         "wrong_hash" => {
-            let other = completed(key, request, "something else".to_owned());
-            CreatorAnswer {
-                result_hash: other.result_hash,
-                signature: other.signature,
-                call_signature: other.call_signature,
-                ..good
-            }
+            answer = completed(key, request, "something else");
+            answer["result"] = json!(result);
         }
-        "no_call_signature" => CreatorAnswer { call_signature: None, ..good },
+        "no_call_signature" => answer["call_signature"] = Value::Null,
         "other_call_signature" => {
             let other_call = CreatorRequest { execution_record: Pubkey::new_from_array([1; 32]), ..request.clone() };
-            let other = completed(key, &other_call, good.result.clone().unwrap_or_default());
-            CreatorAnswer { call_signature: other.call_signature, ..good }
+            answer["call_signature"] = completed(key, &other_call, &result)["call_signature"].take();
         }
-        "wrong_execution_id" => CreatorAnswer { execution_id: Uuid::new_v4(), ..good },
-        "oversize" => completed(key, request, "x".repeat(OVERSIZE_BYTES)),
+        "wrong_execution_id" => answer["execution_id"] = json!(Uuid::new_v4()),
+        "oversize" => answer = completed(key, request, &"x".repeat(OVERSIZE_BYTES)),
         "not_json" => return "this is not JSON".into_response(),
         "drop" => return dropped(),
-        other => failed(request, &format!("there is no behaviour `{other}`")),
-    };
+        other => answer = failed(request, &format!("there is no behaviour `{other}`")),
+    }
     Json(answer).into_response()
 }
 
@@ -166,41 +130,25 @@ fn dropped() -> Response {
     Body::from_stream(broken).into_response()
 }
 
-fn read(body: &[u8]) -> Result<CreatorRequest, Box<Response>> {
-    serde_json::from_slice(body).map_err(|error| {
-        let message = json!({"error": format!("not an execution request: {error}")});
-        Box::new((StatusCode::BAD_REQUEST, Json(message)).into_response())
+/// What a creator answers.
+fn completed(key: &SigningKey, request: &CreatorRequest, result: &str) -> Value {
+    let hash = ResultHash::of(result.as_bytes());
+    let proof = CallProof::sign(key, request.execution_record.as_array(), &hash);
+    json!({
+        "execution_id": request.execution_id,
+        "status": "completed",
+        "result": result,
+        "result_hash": hash.to_string(),
+        "signature": format_signature(&proof.signature),
+        "call_signature": proof.call_signature.as_ref().map(format_signature),
     })
 }
 
-fn completed(key: &SigningKey, request: &CreatorRequest, result: String) -> CreatorAnswer {
-    let hash = ResultHash::of(result.as_bytes());
-    let proof = CallProof::sign(key, request.execution_record.as_array(), &hash);
-    CreatorAnswer {
-        execution_id: request.execution_id,
-        status: "completed",
-        result: Some(result),
-        result_hash: Some(hash.to_string()),
-        signature: Some(format_signature(&proof.signature)),
-        call_signature: proof.call_signature.as_ref().map(format_signature),
-        tokens_used: None,
-        steps: None,
-        error: None,
-    }
-}
-
-fn failed(request: &CreatorRequest, error: &str) -> CreatorAnswer {
-    CreatorAnswer {
-        execution_id: request.execution_id,
-        status: "failed",
-        result: None,
-        result_hash: None,
-        signature: None,
-        call_signature: None,
-        tokens_used: None,
-        steps: None,
-        error: Some(error.to_owned()),
-    }
+fn failed(request: &CreatorRequest, error: &str) -> Value {
+    json!({
+        "execution_id": request.execution_id, "status": "failed", "error": error,
+        "result": null, "result_hash": null, "signature": null, "call_signature": null,
+    })
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ impl Default for Answers {
 
 /// With room for the compressed form.
 fn size((_, query): &(u64, String), answer: &Arc<Whole>) -> u32 {
-    let bytes = answer.len().saturating_add(answer.len().div_ceil(2));
+    let bytes = answer.bytes.len().saturating_add(answer.bytes.len().div_ceil(2));
     u32::try_from(bytes.saturating_add(query.len()).saturating_add(OVERHEAD)).unwrap_or(u32::MAX)
 }
 

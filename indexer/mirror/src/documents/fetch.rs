@@ -135,7 +135,7 @@ pub struct Ways {
 
 impl Ways {
     pub fn new(policy: OutboundPolicy, sources: ContentSources) -> reqwest::Result<Self> {
-        let base = OutboundPolicy::LOCAL.client(PACE.whole)?;
+        let base = Outbound::new(OutboundPolicy::LOCAL).client(PACE.whole)?;
         let guarded = Outbound::new(policy).client(PACE.whole)?;
         Ok(Self { guarded, content: ContentReader::new(sources, base.clone()), base })
     }

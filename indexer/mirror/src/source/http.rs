@@ -9,7 +9,7 @@ use std::{
 use crtx_chain::{
     AtSlot, FetchedAccount,
     past::{Listed, MAX_SIGNATURES_PER_PAGE},
-    wire::{Answer, Refusal, WireAccount, WithContext},
+    wire::{Answer, Refusal},
 };
 use crtx_protocol::text::shortened;
 use reqwest::{Client, Response, StatusCode, Url, header::CONTENT_TYPE};
@@ -136,13 +136,12 @@ impl HttpNode {
         let config = json!({"encoding": "base64", "commitment": at.as_str(), "minContextSlot": named(min_slot)});
         let method = "getMultipleAccounts";
         let question = Question { method, params: json!([addresses_text, config]), min_slot };
-        let answer: WithContext<Vec<Option<WireAccount>>> = self.ask(&question, ACCOUNTS_ANSWER).await?;
-        self.check_slot(answer.context.slot, min_slot)?;
+        let answer: AtSlot<Vec<Option<FetchedAccount>>> = self.ask(&question, ACCOUNTS_ANSWER).await?;
+        self.check_slot(answer.slot, min_slot)?;
         if answer.value.len() != addresses.len() {
             return Err(SourceError::Malformed { node: self.name.clone(), what: method });
         }
-        let value = answer.value.into_iter().map(|account| account.map(|WireAccount(account)| account)).collect();
-        Ok(AtSlot { slot: answer.context.slot, value })
+        Ok(answer)
     }
 
     /// The newest slot.
@@ -160,7 +159,7 @@ impl HttpNode {
     pub(super) async fn knows_blockhash(&self, blockhash: &str) -> Result<bool, SourceError> {
         let params = json!([blockhash, {"commitment": "confirmed"}]);
         let question = Question { method: "isBlockhashValid", params, min_slot: 0 };
-        Ok(self.ask::<WithContext<bool>>(&question, SMALL_ANSWER).await?.value)
+        Ok(self.ask::<AtSlot<bool>>(&question, SMALL_ANSWER).await?.value)
     }
 
     /// Transactions that name the program, newest first, up to `after` or [`MAX_TRANSACTIONS`].

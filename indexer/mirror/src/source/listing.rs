@@ -129,7 +129,7 @@ impl<'de> Visitor<'de> for Member<'_, '_> {
         while let Some(WireKeyedAccount { pubkey, account }) = entries.next_element()? {
             walk.since_entry.set(0);
             walk.listed.entries = walk.listed.entries.saturating_add(1);
-            if let Err(stopped) = (walk.taker)(walk.listed.slot, pubkey, account.0) {
+            if let Err(stopped) = (walk.taker)(walk.listed.slot, pubkey, account) {
                 walk.stopped = Some(stopped);
                 return Err(S::Error::custom("stopped"));
             }

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use crtx_chain::{
-    FetchedAccount,
-    wire::{Context, Refusal, WireAccount, WireKeyedAccount, WithContext},
+    AtSlot, FetchedAccount,
+    wire::{Refusal, WireKeyedAccount},
 };
 use crtx_protocol::text::shortened;
 use serde::{Deserialize, de::IgnoredAny};
@@ -70,6 +70,11 @@ struct Head<'a> {
 }
 
 #[derive(Deserialize)]
+struct Slot {
+    slot: u64,
+}
+
+#[derive(Deserialize)]
 struct Params<T> {
     result: T,
 }
@@ -91,17 +96,13 @@ pub(super) fn read(text: &str) -> Option<Received> {
 fn notification(method: &str, params: &str) -> Option<Received> {
     match method {
         "programNotification" => {
-            let WithContext { context, value } = result_of::<WithContext<WireKeyedAccount>>(params)?;
-            let WireKeyedAccount { pubkey, account: WireAccount(account) } = value;
-            Some(Received::Account { slot: context.slot, address: pubkey, account })
+            let AtSlot { slot, value } = result_of::<AtSlot<WireKeyedAccount>>(params)?;
+            Some(Received::Account { slot, address: value.pubkey, account: value.account })
         }
-        "slotNotification" => {
-            let Context { slot } = result_of(params)?;
-            Some(Received::Slot(slot))
-        }
+        "slotNotification" => Some(Received::Slot(result_of::<Slot>(params)?.slot)),
         "accountNotification" => {
-            let WithContext { context, .. } = result_of::<WithContext<IgnoredAny>>(params)?;
-            Some(Received::Clock(context.slot))
+            let AtSlot { slot, .. } = result_of::<AtSlot<IgnoredAny>>(params)?;
+            Some(Received::Clock(slot))
         }
         _ => Some(Received::Other),
     }

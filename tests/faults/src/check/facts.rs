@@ -75,7 +75,7 @@ impl Checker<'_> {
     pub async fn facts(&self) -> Result<Facts> {
         let chain = self.world.chain()?;
         let program = chain.build.addresses.program_id();
-        let accounts = chain.client.program_accounts(&program, CommitmentConfig::confirmed()).await?.value;
+        let accounts = chain.client.program_accounts(&program, &[], CommitmentConfig::confirmed()).await?.value;
         let mut records = BTreeMap::new();
         let mut by_request: HashMap<_, Vec<Pubkey>> = HashMap::new();
         for (address, account) in accounts {
