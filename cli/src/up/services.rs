@@ -9,7 +9,7 @@ use anyhow::bail;
 use crtx_localnet::{ListedAgent, Marketplace};
 use crtx_server::{
     ServiceConfig,
-    config::{Sources, load, resolve},
+    config::{load, resolve},
 };
 use crtx_store::{PgPool, metadata};
 use serde_json::Value;
@@ -29,9 +29,9 @@ pub fn config(marketplace: &Marketplace, listen: SocketAddr, arguments: &UpArgs)
         // The chain runs in this process: whatever it closed is closed.
         ("indexer-accept-mass-closing", "true".to_owned()),
     ];
-    let flags = flags.map(|(name, value)| (name.to_owned(), value)).to_vec();
-    let sources = Sources { file: Some(marketplace.server_config.clone()), environment: &|_| None, flags };
-    let config = load(&sources).and_then(|loaded| resolve(&loaded))?.service;
+    let flags = flags.map(|(name, value)| (name.to_owned(), value));
+    let loaded = load(Some(&marketplace.server_config), &|_| None, &flags)?;
+    let config = resolve(&loaded)?.service;
     let site = config.deployment.links.site().clone();
     let local = config.dashboard.then(|| crtx_localnet::demo_wallets::router(&marketplace.keys, site));
     Ok(ServiceConfig { trusted_proxies: arguments.trusted_proxies.iter().copied().collect(), local, ..config })

@@ -53,11 +53,13 @@ pub struct AtSlot<T> {
     pub value: T,
 }
 
+/// Names a slot.
+#[derive(Deserialize)]
+pub struct Context {
+    pub slot: u64,
+}
+
 fn slot_of_context<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-    #[derive(Deserialize)]
-    struct Context {
-        slot: u64,
-    }
     Context::deserialize(deserializer).map(|context| context.slot)
 }
 

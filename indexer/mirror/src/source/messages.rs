@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crtx_chain::{
     AtSlot, FetchedAccount,
-    wire::{Refusal, WireKeyedAccount},
+    wire::{Context, Refusal, WireKeyedAccount},
 };
 use crtx_protocol::text::shortened;
 use serde::{Deserialize, de::IgnoredAny};
@@ -70,11 +70,6 @@ struct Head<'a> {
 }
 
 #[derive(Deserialize)]
-struct Slot {
-    slot: u64,
-}
-
-#[derive(Deserialize)]
 struct Params<T> {
     result: T,
 }
@@ -99,7 +94,7 @@ fn notification(method: &str, params: &str) -> Option<Received> {
             let AtSlot { slot, value } = result_of::<AtSlot<WireKeyedAccount>>(params)?;
             Some(Received::Account { slot, address: value.pubkey, account: value.account })
         }
-        "slotNotification" => Some(Received::Slot(result_of::<Slot>(params)?.slot)),
+        "slotNotification" => Some(Received::Slot(result_of::<Context>(params)?.slot)),
         "accountNotification" => {
             let AtSlot { slot, .. } = result_of::<AtSlot<IgnoredAny>>(params)?;
             Some(Received::Clock(slot))
