@@ -69,32 +69,22 @@ impl ReceivedCall {
         Ok(Self { request: Request { task, parameters }, is_async, request_hash, body_hash })
     }
 
-    /// The request as a call whose escrow the wallet itself opens, and whose endpoint is not known yet.
-    pub fn into_call(
-        self,
-        record: Pubkey,
-        execution_id: Uuid,
-        caller: Pubkey,
-        agent: Pubkey,
-        amount: UsdcBase,
-        timeout_seconds: u32,
-    ) -> Call {
-        let Self { request, is_async, request_hash, body_hash } = self;
-        let (session_key, idempotency_key, endpoint) = (None, None, String::new());
+    /// The request as a call whose escrow the wallet itself opens, and whose terms are not known yet.
+    pub fn into_call(self, record: Pubkey, execution_id: Uuid, caller: Pubkey, agent: Pubkey) -> Call {
         Call {
             record,
             execution_id,
             caller,
             agent,
-            session_key,
-            idempotency_key,
-            body_hash,
-            is_async,
-            request,
-            request_hash,
-            amount,
-            timeout_seconds,
-            endpoint,
+            session_key: None,
+            idempotency_key: None,
+            body_hash: self.body_hash,
+            is_async: self.is_async,
+            request: self.request,
+            request_hash: self.request_hash,
+            amount: UsdcBase(0),
+            timeout_seconds: 0,
+            endpoint: String::new(),
         }
     }
 }

@@ -91,11 +91,6 @@ impl SignIn {
         self.sessions.take(wallet, "sign-ins of this wallet")
     }
 
-    /// The wallet that a text names, if it is a challenge. It has not proved anything.
-    pub fn named_in(text: &str) -> Option<Pubkey> {
-        text.parse::<SignInMessage>().ok().map(|message| message.address)
-    }
-
     /// A new challenge for a wallet.
     pub fn challenge(&self, address: Pubkey, now: DateTime<Utc>) -> Result<SignInMessage, ApiError> {
         let mut random = [0; 16];

@@ -36,7 +36,12 @@ impl Engine {
         let [record, config, clock, fee_payer] = read;
         let record = self.decode::<Execution>(record.as_ref()).ok_or_else(|| not_there(id))?;
         let terms = open_terms(&record)?;
-        check_authority(self.decode::<Config>(config.as_ref()), &gateway)?;
+        let config = self.decode::<Config>(config.as_ref());
+        let config = config.ok_or_else(|| ApiError::unavailable("the program is not configured"))?;
+        // Only the configured gateway can settle and refund.
+        if config.gateway_authority != gateway {
+            return Err(ApiError::unavailable("the program's configuration names another gateway"));
+        }
         check_time(&terms, time_of(clock.as_ref()))?;
         self.fee_payer.allow(fee_payer.map_or(0, |account| account.lamports))?;
         let [listing] = self.read([record.agent]).await.map_err(ApiError::unavailable)?;
@@ -77,15 +82,6 @@ fn open_terms(record: &Execution) -> Result<OpenTerms, ApiError> {
         return Err(conflict("the execution was opened with an API key, and the service that opened it works on it"));
     }
     Ok(terms)
-}
-
-/// Only the configured gateway can settle and refund.
-fn check_authority(config: Option<Config>, gateway: &Pubkey) -> Result<(), ApiError> {
-    let config = config.ok_or_else(|| ApiError::unavailable("the program is not configured"))?;
-    if config.gateway_authority == *gateway {
-        return Ok(());
-    }
-    Err(ApiError::unavailable("the program's configuration names another gateway"))
 }
 
 /// The creator must get its whole time, and the settlement some more: otherwise its failure would not be its own.

@@ -111,8 +111,8 @@ async fn answer_dispatch(
     });
     let opening = refused.slow(&wallet, 1, opening).await?;
     let place = Arc::new(engine.gate.enter(&wallet, &opening.record.agent).await?);
-    let (agent, amount) = (opening.record.agent, UsdcBase(opening.record.amount));
-    let mut call = received.into_call(record, execution_id, wallet, agent, amount, opening.terms.timeout_seconds);
+    let mut call = received.into_call(record, execution_id, wallet, opening.record.agent);
+    (call.amount, call.timeout_seconds) = (UsdcBase(opening.record.amount), opening.terms.timeout_seconds);
     let checked = execute::check_by_document(gateway, &mut call, &opening.listing).await;
     drop(large_place);
     refused.slow(&wallet, dear, checked).await?;

@@ -34,7 +34,7 @@ use crate::{
         gate::CallPlace,
         turns::{Subject, Turn},
     },
-    engine::{Stage, TimeSpent, ToOpen, payer_of},
+    engine::{Engine, Stage, TimeSpent, ToOpen, payer_of},
     gateway::Gateway,
     request::{self, ExecuteBody, ReceivedCall},
     terms::Terms,
@@ -128,35 +128,19 @@ async fn answer_call(
     spent: &mut TimeSpent,
 ) -> Result<Response, ApiError> {
     let (head, body) = request.into_parts();
-    let engine = &gateway.engine;
-    let (refused, presented) = (&engine.refused, Presented::read(&head, gateway)?);
-    let key = *presented.session_key();
-    refused.check(&key)?;
-    let agent = agent_id.parse::<Pubkey>().map_err(|_| ApiError::agent_not_found(agent_id));
-    let ahead = match (&agent, engine.wallets.get(&key)) {
-        (Ok(agent), Some(wallet)) => Some((wallet, read_ahead(gateway, wallet, key, *agent))),
-        _ => None,
-    };
-    let caller = presented.authenticate(gateway).await?;
+    let (caller, agent, idempotency_key, ahead) = read_head(gateway, agent_id, &head).await?;
     let (wallet, key) = (&caller.wallet, &caller.session_key);
-    engine.wallets.insert(*key, *wallet);
-    BodyOwner::note(&head.extensions, wallet);
-    let headers = agent.and_then(|agent| {
-        check_content_type(&head.headers)?;
-        Ok((agent, request::idempotency_key(&head.headers)?))
-    });
-    let (agent, idempotency_key) = refused.slow(key, 1, headers).await?;
-    let ahead = ahead.filter(|(known, _)| known == wallet).map(|(_, reading)| reading);
-    let ahead = ahead.unwrap_or_else(|| read_ahead(gateway, *wallet, *key, agent));
+    let Engine { gate, refused, .. } = &*gateway.engine;
     let execution_id = match &idempotency_key {
         Some(key) => execution_id::from_idempotency_key(wallet, key),
         None => execution_id::random(),
     };
-    let record = engine.instructions.addresses.execution(wallet, execution_id.as_bytes());
+    let record = gateway.engine.instructions.addresses.execution(wallet, execution_id.as_bytes());
     // Only a call with an idempotency key can be a repetition.
     let repeated = idempotency_key.is_some().then_some(&record);
     let mut earlier = Earlier::find(gateway, repeated).await?;
-    let terms_before = if earlier.has_an_answer() {
+    let terms_before = if earlier.execution.as_ref().is_some_and(|execution| !may_be_tried_again(execution)) {
+        // The call gets the answer of the earlier one, whatever its wallet holds by now.
         None
     } else {
         let allowed = spent.on_chain(ahead).await.map_err(ApiError::internal)?;
@@ -173,23 +157,56 @@ async fn answer_call(
     {
         return answer;
     }
-    let place = Arc::new(engine.gate.enter(wallet, &agent).await?);
-    let prepared = async {
-        let terms = match terms_before.filter(|terms| terms.read_at.elapsed() <= FRESH) {
-            Some(terms) => terms,
-            None => spent.on_chain(allow(gateway, wallet, key, &agent)).await?,
-        };
-        let (amount, timeout_seconds) = (terms.price, terms.listing.timeout_seconds);
-        let call = received.into_call(record, execution_id, *wallet, agent, amount, timeout_seconds);
-        let mut call = Call { session_key: Some(*key), idempotency_key, ..call };
-        check_by_document(gateway, &mut call, &terms.listing).await?;
-        Ok((terms, call))
-    };
-    let prepared = prepared.await;
+    let place = Arc::new(gate.enter(wallet, &agent).await?);
+    let call = received.into_call(record, execution_id, *wallet, agent);
+    let mut call = Call { session_key: Some(*key), idempotency_key, ..call };
+    let prepared = prepare(gateway, &caller, &mut call, terms_before, spent).await;
     drop(large_place);
-    let (terms, mut call) = refused.slow(key, dear, prepared).await?;
+    let terms = refused.slow(key, dear, prepared).await?;
     let attempt = accept(gateway, &caller, &mut call, terms, &place, spent).await?;
     attempt.answer(gateway, &call, spent).await
+}
+
+/// The chain is read while the database is asked about the call.
+type Ahead = AbortOnDropHandle<Result<Terms, ApiError>>;
+
+fn read_ahead(gateway: &Gateway, wallet: Pubkey, key: Pubkey, agent: Pubkey) -> Ahead {
+    let gateway = gateway.clone();
+    AbortOnDropHandle::new(tokio::spawn(async move {
+        // Reads of the chain are limited by places, but nobody keeps a place while the body arrives.
+        let _place = gateway.engine.gate.enter(&wallet, &agent).await?;
+        allow(&gateway, &wallet, &key, &agent).await
+    }))
+}
+
+/// Reads who calls which agent, and the idempotency key, and begins to read the chain.
+async fn read_head(
+    gateway: &Gateway,
+    agent_id: &str,
+    head: &Parts,
+) -> Result<(Caller, Pubkey, Option<String>, Ahead), ApiError> {
+    let Engine { refused, wallets, .. } = &*gateway.engine;
+    let presented = Presented::read(head, gateway)?;
+    let key = *presented.session_key();
+    refused.check(&key)?;
+    let agent = agent_id.parse::<Pubkey>().map_err(|_| ApiError::agent_not_found(agent_id));
+    let ahead = match (&agent, wallets.get(&key)) {
+        (Ok(agent), Some(wallet)) => Some((wallet, read_ahead(gateway, wallet, key, *agent))),
+        _ => None,
+    };
+    let caller = presented.authenticate(gateway).await?;
+    wallets.insert(key, caller.wallet);
+    BodyOwner::note(&head.extensions, &caller.wallet);
+    let read = agent.and_then(|agent| {
+        check_content_type(&head.headers)?;
+        Ok((agent, request::idempotency_key(&head.headers)?))
+    });
+    let (agent, idempotency_key) = refused.slow(&key, 1, read).await?;
+    let ahead = match ahead {
+        Some((wallet, ahead)) if wallet == caller.wallet => ahead,
+        _ => read_ahead(gateway, caller.wallet, key, agent),
+    };
+    Ok((caller, agent, idempotency_key, ahead))
 }
 
 /// What this service knows of an execution before the call.
@@ -207,11 +224,6 @@ impl Earlier {
             None => None,
         };
         Ok(Self { execution, read_at })
-    }
-
-    /// Whether the call gets the answer of the earlier one, whatever its wallet holds by now.
-    fn has_an_answer(&self) -> bool {
-        self.execution.as_ref().is_some_and(|execution| !may_be_tried_again(execution))
     }
 
     pub fn is_fresh(&self) -> bool {
@@ -273,25 +285,28 @@ fn in_progress(call: &Call) -> ApiError {
         .with_retry_after(Duration::from_secs(1))
 }
 
-/// Begins to read the chain while the database is asked about the call.
-fn read_ahead(
-    gateway: &Gateway,
-    wallet: Pubkey,
-    key: Pubkey,
-    agent: Pubkey,
-) -> AbortOnDropHandle<Result<Terms, ApiError>> {
-    let gateway = gateway.clone();
-    AbortOnDropHandle::new(tokio::spawn(async move {
-        // Reads of the chain are limited by places, but nobody keeps a place while the body arrives.
-        let _place = gateway.engine.gate.enter(&wallet, &agent).await?;
-        allow(&gateway, &wallet, &key, &agent).await
-    }))
-}
-
 /// Makes the checks that need no body: terms, and whether the agent's document is there.
 async fn allow(gateway: &Gateway, wallet: &Pubkey, key: &Pubkey, agent: &Pubkey) -> Result<Terms, ApiError> {
     let terms = gateway.engine.terms(wallet, key, agent).await?;
     gateway.engine.documents.get(agent, &terms.listing.metadata_hash).await?;
+    Ok(terms)
+}
+
+/// Gives the call its terms, which are read again if they are not fresh, and makes every other check that can refuse it
+/// before money moves.
+async fn prepare(
+    gateway: &Gateway,
+    caller: &Caller,
+    call: &mut Call,
+    terms_before: Option<Terms>,
+    spent: &mut TimeSpent,
+) -> Result<Terms, ApiError> {
+    let terms = match terms_before.filter(|terms| terms.read_at.elapsed() <= FRESH) {
+        Some(terms) => terms,
+        None => spent.on_chain(allow(gateway, &caller.wallet, &caller.session_key, &call.agent)).await?,
+    };
+    (call.amount, call.timeout_seconds) = (terms.price, terms.listing.timeout_seconds);
+    check_by_document(gateway, call, &terms.listing).await?;
     Ok(terms)
 }
 

@@ -18,10 +18,7 @@ use solana_pubkey::Pubkey;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{
-    gateway::Gateway,
-    sign_in::{MAX_BODY_BYTES, SignIn},
-};
+use crate::{gateway::Gateway, sign_in::MAX_BODY_BYTES};
 
 /// How long a session holds, used or not.
 const SESSION_LIFETIME: TimeDelta = TimeDelta::days(7);
@@ -159,7 +156,9 @@ pub async fn sign_in(
     ApiJson(body): ApiJson<SignInBody, MAX_BODY_BYTES>,
 ) -> Result<Response, ApiError> {
     let sign_in = &gateway.engine.sign_in;
-    sign_in.admit(peer.map(|Extension(Peer(address))| address), SignIn::named_in(&body.message))?;
+    // The wallet that the text names has not proved anything yet.
+    let named = body.message.parse::<SignInMessage>().ok().map(|message| message.address);
+    sign_in.admit(peer.map(|Extension(Peer(address))| address), named)?;
     let kind = body.session;
     if kind == SessionKind::Cookie {
         check_page(&headers, gateway.site())?;
