@@ -66,8 +66,10 @@ fn remove_abandoned(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         if path.as_os_str().as_encoded_bytes().ends_with(TEMPORARY.as_bytes())
-            && File::open(&path).is_ok_and(|file| file.try_lock().is_ok())
+            && let Ok(file) = File::open(&path)
+            && file.try_lock().is_ok()
         {
+            // Still locked here, so that no process takes the file for its own.
             remove_one(&path)?;
         }
     }

@@ -80,14 +80,14 @@ pub struct ShowArgs {
 #[derive(Clone, Debug, clap::Args)]
 #[command(mut_arg("address", |address| address.help("Address of the wallet, if it is not that of the key pair")))]
 pub struct FundArgs {
-    #[command(flatten)]
-    wallet: ShowArgs,
     /// Whole SOL to add
     #[arg(long, value_name = "AMOUNT", default_value_t = DEFAULT_SOL, value_parser = clap::value_parser!(u64).range(..=MAX_SOL))]
     sol: u64,
     /// USDC to add
     #[arg(long, value_name = "AMOUNT", default_value = DEFAULT_USDC, value_parser = some_usdc)]
     usdc: UsdcBase,
+    #[command(flatten)]
+    wallet: ShowArgs,
 }
 
 impl ShowArgs {

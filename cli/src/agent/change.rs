@@ -55,14 +55,14 @@ async fn own_agent(sender: &Sender, address: &Pubkey) -> anyhow::Result<AgentLis
 #[derive(Clone, Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("new_key").required(true).args(["key", "result_key"]))]
 pub struct RotateKeyArgs {
-    #[command(flatten)]
-    own: OwnArgs,
     /// File with the new key pair; it is made if it does not exist
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
     /// The new public key, if the key pair is elsewhere
     #[arg(long, value_name = "ADDRESS")]
     result_key: Option<Pubkey>,
+    #[command(flatten)]
+    own: OwnArgs,
 }
 
 /// `status`: active or paused.

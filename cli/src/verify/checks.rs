@@ -194,7 +194,7 @@ fn settlement_is_there(evidence: &Evidence) -> Finding {
 }
 
 /// The parts of the Ed25519 instruction directly before the completion.
-struct Proof<'a> {
+struct Ed25519Proof<'a> {
     header: [u8; 16],
     /// The key that signed. The program compared it with the record's key when it completed the record.
     key: Pubkey,
@@ -222,7 +222,7 @@ fn is_bound(evidence: &Evidence) -> Result<bool, String> {
     }
 }
 
-fn proof(evidence: &Evidence) -> Result<Proof<'_>, String> {
+fn proof(evidence: &Evidence) -> Result<Ed25519Proof<'_>, String> {
     let ending = known(&evidence.ending)?;
     let before = ending.at.checked_sub(1).and_then(|at| ending.transaction.instructions.get(at));
     let proof = before.ok_or("no instruction is before the completion")?;
@@ -236,7 +236,7 @@ fn proof(evidence: &Evidence) -> Result<Proof<'_>, String> {
         let (header, rest) = proof.data.split_first_chunk()?;
         let (key, rest) = rest.split_first_chunk()?;
         let (signature, message) = rest.split_first_chunk()?;
-        Some(Proof { header: *header, key: Pubkey::new_from_array(*key), signature: *signature, message })
+        Some(Ed25519Proof { header: *header, key: Pubkey::new_from_array(*key), signature: *signature, message })
     };
     let (length, due) = (proof.data.len(), PROOF_LEN.saturating_add(demanded_message(evidence)?.len()));
     parts()
@@ -253,7 +253,7 @@ fn proof_has_the_canonical_shape(evidence: &Evidence) -> Finding {
 }
 
 fn proof_is_about_the_hash(evidence: &Evidence) -> Finding {
-    let Proof { message, .. } = proof(evidence)?;
+    let Ed25519Proof { message, .. } = proof(evidence)?;
     if message != demanded_message(evidence)? {
         return Err(format!("what was signed is {:?}", String::from_utf8_lossy(message)));
     }
@@ -288,7 +288,7 @@ fn proof_is_of_the_agreed_key(evidence: &Evidence) -> Finding {
 }
 
 fn signature_verifies(evidence: &Evidence) -> Finding {
-    let Proof { signature, key, .. } = proof(evidence)?;
+    let Ed25519Proof { signature, key, .. } = proof(evidence)?;
     let (key, hash, record) = (key.to_bytes(), stated_hash(evidence)?, evidence.record_address.to_bytes());
     let verified = match is_bound(evidence)? {
         true => verify_call_signature(&key, &record, &hash, &signature),
