@@ -80,9 +80,8 @@ impl Changes {
             states.iter_mut().for_each(|known| known.confirmed = false);
         }
         if let Some(same) = states.iter_mut().find(|known| known.slot == state.slot) {
-            // The stream tells a closing after the changes of its slot.
-            let is_later = same.revision <= state.revision || state.exact && state.data_hash.is_none();
-            if same.data_hash != state.data_hash && is_later {
+            // Of a closing and an opening in one slot nobody knows which came last: a read tells.
+            if same.data_hash != state.data_hash && same.revision <= state.revision {
                 *same = state;
             }
             return;
@@ -261,5 +260,45 @@ impl Changes {
         for address in addresses {
             self.suspects.remove(address);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ADDRESS: Pubkey = Pubkey::new_from_array([1; 32]);
+
+    fn told(states: &[State]) -> Changes {
+        let mut changes = Changes::default();
+        states.iter().for_each(|state| changes.note(ADDRESS, *state));
+        changes
+    }
+
+    fn open(slot: u64, revision: u64) -> State {
+        State { revision, data_hash: Some([9; 32]), exact: true, ..State::gone(slot) }
+    }
+
+    #[test]
+    fn a_slot_that_closes_and_opens_an_account_does_not_prove_which_came_last() {
+        let closed = State { exact: true, ..State::gone(5) };
+        for states in [[open(5, 2), closed], [closed, open(5, 2)]] {
+            let confirmed = told(&states).confirm(&ADDRESS, 8, Some([9; 32]));
+            assert_eq!(confirmed, Confirmed::default());
+            let mut changes = told(&states);
+            changes.note(ADDRESS, State::gone(7));
+            let confirmed = changes.confirm(&ADDRESS, 8, None);
+            assert_eq!(confirmed, Confirmed { differs: false, not_before: 7 }, "no earlier slot is known");
+        }
+    }
+
+    #[test]
+    fn a_row_that_a_read_wrote_is_compared_again_although_its_account_was_confirmed() {
+        let closed = State { exact: true, ..State::gone(3) };
+        let mut changes = told(&[closed, State { exact: false, ..open(6, 1) }]);
+        changes.confirm(&ADDRESS, 8, Some([9; 32]));
+        assert!(changes.due(8).is_empty());
+        changes.note(ADDRESS, State::gone(5));
+        assert_eq!(changes.due(8), [ADDRESS]);
     }
 }
