@@ -1,9 +1,6 @@
 //! The read API: agents, executions, wallets, the network, and the status of the mirror.
 
-mod agent_answers;
-mod agent_history;
 pub mod agent_list;
-mod agent_metrics;
 mod agent_names;
 mod agents;
 mod connections;
@@ -50,7 +47,7 @@ fn rows() -> OpenApiRouter<ApiState> {
     OpenApiRouter::with_openapi(Description::openapi())
         .routes(routes!(list_agents::list_agents))
         .routes(routes!(agents::get_agent))
-        .routes(routes!(agent_history::get_agent_history))
+        .routes(routes!(agents::get_agent_history))
         .routes(routes!(listings::get_listing))
         .routes(routes!(executions::list_executions))
         .routes(routes!(executions::get_execution))

@@ -19,12 +19,11 @@ mod statistics;
 mod wallets;
 
 pub use crate::columns::{Count, Timestamp};
-pub use agent_history::{AgentDay, PublicExecution, agent_days, recent_executions};
+pub use agent_history::{AgentDay, RecentExecution, agent_days, recent_executions};
 pub use agent_metrics::{AgentMetrics, METRICS_DAYS, agent_metrics};
 pub use agent_names::agent_names;
 pub use agents::{
     AgentDetails, AgentVersion, CreatorDetails, ListingStatus, ListingStatusName, agent, agent_versions, agents,
-    disputable_amount,
 };
 pub use configuration::{Configuration, NetworkParameters, NetworkRoles, configuration};
 pub use disputes::{
