@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::bail;
 use crtx_api::Deployment;
-use crtx_content::{ContentLocation, ContentSources};
+use crtx_content::ContentSources;
 use crtx_gateway::{GatewayConfig, Limits};
 use crtx_http::{Links, TrustedProxies, outbound::OutboundPolicy};
 use crtx_localnet::{ListedAgent, Marketplace};
@@ -24,7 +24,6 @@ const READY_LIMIT: Duration = Duration::from_secs(60);
 pub fn config(marketplace: &Marketplace, base_url: &str, dashboard: bool) -> anyhow::Result<ServiceConfig> {
     let Marketplace { keys, instructions, rpc_url, ws_url, content_dir, .. } = marketplace;
     let links = Links::local(base_url, rpc_url);
-    let content = ContentLocation::Folder(content_dir.clone());
     let gateway = GatewayConfig {
         rpc_urls: rpc_url.parse()?,
         addresses: instructions.addresses,
@@ -33,7 +32,7 @@ pub fn config(marketplace: &Marketplace, base_url: &str, dashboard: bool) -> any
         cluster: Cluster::Localnet,
         outbound: OutboundPolicy::LOCAL,
         links: links.clone(),
-        content: content.clone(),
+        content: content_dir.clone(),
         // Tests and demonstrations travel in time and want to see what is due soon after.
         limits: Limits { housekeeping_every: Duration::from_secs(5), ..Limits::default() },
     };
@@ -41,7 +40,7 @@ pub fn config(marketplace: &Marketplace, base_url: &str, dashboard: bool) -> any
         // The chain runs in this process: whatever it closed is closed.
         accept_mass_closing: true,
         outbound: OutboundPolicy::LOCAL,
-        content: ContentSources { store: Some(content), base_url: None },
+        content: ContentSources { store: Some(content_dir.clone()), base_url: None },
         ..IndexerConfig::new(rpc_url.parse()?, ws_url, agent_marketplace::ID)
     };
     Ok(ServiceConfig {

@@ -15,14 +15,10 @@ mod transactions;
 mod view;
 mod work;
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use crtx_chain::{ChainClient, FetchedAccount, Instructions, Layout};
-use crtx_content::{ContentLocation, ContentStore};
+use crtx_content::ContentStore;
 use crtx_http::{
     Credentials,
     allowance::{Allowances, Rate},
@@ -111,7 +107,8 @@ impl Engine {
             chain,
             instructions: Instructions::new(config.addresses, config.usdc_mint),
             content: ContentStore::create(&config.content)?,
-            creators: Creators::new(outbound.clone(), folder_of_long_answers(&config.content))?,
+            // Long answers are on the disk of the content, because the system's temporary folder may be in memory.
+            creators: Creators::new(outbound.clone(), config.content.clone())?,
             documents: AgentDocuments::new(executions.clone(), outbound.clone())?,
             agent_tests: AgentTests::new(outbound),
             examinations: Examinations::default(),
@@ -133,9 +130,4 @@ impl Engine {
         let account = account.filter(|account| account.owner == self.instructions.addresses.program_id())?;
         A::decode(&account.data).ok()
     }
-}
-
-/// The folder is on the disk of the content store, because the system's temporary folder may be in memory.
-fn folder_of_long_answers(content: &ContentLocation) -> PathBuf {
-    content.folder().map_or_else(std::env::temp_dir, Path::to_path_buf)
 }
