@@ -14,17 +14,12 @@ mod holdings;
 mod kept;
 mod layers;
 mod list_agents;
-mod listing_reason;
 mod listings;
 mod network;
-mod network_response;
 mod paging;
 mod state;
 mod status;
-mod status_problems;
-mod status_response;
 mod types;
-mod wallet_response;
 mod wallets;
 
 use axum::{Router, middleware::from_fn_with_state};

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use crate::{
     agent_list::AgentList, agent_names::AgentNames, agents::Agents, connections::Connections,
     dispute_transactions::DisputeHistory, freshness::MirrorWatch, history::MarketHistoryResponse, holdings::Holdings,
-    kept::Kept, network_response::NetworkResponse, status_response::StatusResponse,
+    kept::Kept, network::NetworkResponse, status::StatusResponse,
 };
 
 /// How long a read waits for the content store.

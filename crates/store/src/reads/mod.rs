@@ -27,7 +27,8 @@ pub use agents::{
 };
 pub use configuration::{Configuration, NetworkParameters, NetworkRoles, configuration};
 pub use disputes::{
-    DisputeDetails, DisputeFilter, DisputePlace, DisputeScope, DisputeStatus, dispute, is_resolver, list_disputes,
+    DisputeDetails, DisputeFilter, DisputePlace, DisputeScope, DisputeStatus, DisputeTransactions, dispute,
+    is_resolver, list_disputes,
 };
 pub use execution_list::{
     ExecutionFilter, ExecutionListQuestion, ExecutionPage, ExecutionPlace, ExecutionRole, ListedExecution, ShownStatus,
@@ -36,10 +37,10 @@ pub use execution_list::{
 pub use executions::{ExecutionDetails, ExecutionDispute, ExecutionQuestion, SettledBy, execution, executions};
 pub use freshness::{Freshness, freshness, quarantined};
 pub use history::{CreatorDay, MarketDay, creator_history, market_history};
-pub use listings::{ListingState, is_quarantined, listing};
+pub use listings::{ListingReason, ListingReasonCode, ListingState, is_quarantined, listing};
 pub use page::{Listed, Page, Start};
 pub use statistics::{MirrorCounts, mirror_counts};
 pub use wallets::{
-    OverdueExecution, OwnedAgent, WalletProfile, WalletTotals, overdue_executions, owned_agents, wallet_profile,
-    wallet_totals,
+    OverdueExecution, OwnedAgent, WalletProfile, WalletTotals, WithdrawableCollateral, overdue_executions,
+    owned_agents, wallet_profile, wallet_totals, withdrawable_collateral,
 };
