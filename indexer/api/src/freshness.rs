@@ -2,10 +2,7 @@
 //! that are too old waits for the database.
 
 use std::{
-    sync::{
-        Arc, Weak,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Once, Weak},
     time::{Duration, Instant},
 };
 
@@ -62,19 +59,17 @@ impl Known {
 pub struct MirrorWatch {
     pool: PgPool,
     known: watch::Sender<Known>,
-    started: AtomicBool,
+    started: Once,
 }
 
 impl MirrorWatch {
     pub fn new(pool: PgPool) -> Arc<Self> {
-        Arc::new(Self { pool, known: watch::Sender::default(), started: AtomicBool::new(false) })
+        Arc::new(Self { pool, known: watch::Sender::default(), started: Once::new() })
     }
 
     /// Waits only for the first read of the process.
     pub async fn known(self: &Arc<Self>) -> Known {
-        if !self.started.swap(true, Ordering::AcqRel) {
-            tokio::spawn(read_repeatedly(Arc::downgrade(self)));
-        }
+        self.started.call_once(|| drop(tokio::spawn(read_repeatedly(Arc::downgrade(self)))));
         let known = *self.known.borrow();
         if known.read {
             return known;

@@ -10,10 +10,7 @@ mod sort;
 mod table;
 
 use std::{
-    sync::{
-        Arc, Weak,
-        atomic::{AtomicBool, Ordering as Atomic},
-    },
+    sync::{Arc, Once, Weak},
     time::{Duration, Instant},
 };
 
@@ -52,7 +49,7 @@ pub struct AgentList {
     current: watch::Sender<Option<Arc<Current>>>,
     reader: Mutex<Reader>,
     answers: Answers,
-    started: AtomicBool,
+    started: Once,
 }
 
 /// A table, and when it was true.
@@ -73,17 +70,13 @@ impl AgentList {
             current: watch::Sender::default(),
             reader: Mutex::default(),
             answers: Answers::default(),
-            started: AtomicBool::new(false),
+            started: Once::new(),
         })
     }
 
-    /// Begins to follow the database, if there is a runtime.
+    /// Begins to follow the database.
     pub fn start(self: &Arc<Self>) {
-        if let Ok(runtime) = tokio::runtime::Handle::try_current()
-            && !self.started.swap(true, Atomic::AcqRel)
-        {
-            runtime.spawn(follow(Arc::downgrade(self)));
-        }
+        self.started.call_once(|| drop(tokio::spawn(follow(Arc::downgrade(self)))));
     }
 
     /// The last table. Waits a moment for the first one; `None` if there is none yet.
