@@ -24,7 +24,8 @@ const NODE_MEMORY: usize = 2_048;
 #[derive(Debug)]
 pub(crate) struct Graph {
     pub nodes: Vec<Node>,
-    memory_bytes: usize,
+    /// About what the compiled schema takes in memory.
+    pub memory_bytes: usize,
 }
 
 /// One subschema.
@@ -79,10 +80,6 @@ impl Graph {
             return Err(SchemaError::TooManyExpansions);
         }
         Ok(graph)
-    }
-
-    pub fn memory_bytes(&self) -> usize {
-        self.memory_bytes
     }
 
     /// For each subschema, how many subschemas a value meets at most that is checked against it. Linear in the
