@@ -5,7 +5,6 @@ use agent_marketplace::state::{
     MAX_METADATA_URI_BYTES, MAX_PRICE, MAX_TIMEOUT_S, MIN_TIMEOUT_S,
 };
 use axum::{Json, extract::State};
-use chrono::TimeDelta;
 use crtx_chain::{
     instructions::event_authority_address,
     token::{ASSOCIATED_TOKEN_PROGRAM_ID, TOKEN_PROGRAM_ID, USDC_DECIMALS},
@@ -15,7 +14,7 @@ use crtx_protocol::{cluster::Cluster, creator_answer, metadata, seeds, usdc::Usd
 use crtx_store::{
     mirror,
     pools::ReadConnection,
-    reads::{self, Configuration, NetworkParameters, NetworkRoles},
+    reads::{self, AnnouncedParameters, AnnouncedRoles, Configuration, NetworkParameters, NetworkRoles},
 };
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -23,7 +22,6 @@ use utoipa::ToSchema;
 use crate::{
     kept::age_of,
     state::{ApiState, Deployment},
-    types::Timestamp,
 };
 
 /// Everything that a client needs to build transactions for this deployment.
@@ -89,31 +87,6 @@ pub struct NetworkSeeds {
     pub dispute: String,
     pub grant: String,
     pub spender: String,
-}
-
-/// Successors; null where a role does not change.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct AnnouncedRoles {
-    #[schema(required)]
-    pub resolver: Option<String>,
-    #[schema(required)]
-    pub treasury_owner: Option<String>,
-    #[schema(required)]
-    pub insurance_owner: Option<String>,
-    /// First second in which they can be applied.
-    pub apply_from: Timestamp,
-    /// From then on they cannot be applied any more.
-    pub lapses_at: Timestamp,
-}
-
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct AnnouncedParameters {
-    #[serde(flatten)]
-    pub parameters: NetworkParameters,
-    /// First second in which they can be applied.
-    pub apply_from: Timestamp,
-    /// From then on they cannot be applied any more.
-    pub lapses_at: Timestamp,
 }
 
 /// Limits of the program and of the protocol. Sizes are bytes, unless the name says otherwise.
@@ -183,12 +156,12 @@ pub async fn network(
         let configuration =
             configuration.ok_or_else(|| ApiError::unavailable("the mirror has no configuration of the program yet"))?;
         let genesis_hash = checkpoint.and_then(|checkpoint| checkpoint.genesis_hash);
-        Ok((response(&state.shared.deployment, &configuration, genesis_hash), age_of(took)))
+        Ok((response(&state.shared.deployment, configuration, genesis_hash), age_of(took)))
     };
     Ok(Json(state.shared.network_facts.get((), reading).await?))
 }
 
-fn response(deployment: &Deployment, configuration: &Configuration, genesis_hash: Option<String>) -> NetworkResponse {
+fn response(deployment: &Deployment, configuration: Configuration, genesis_hash: Option<String>) -> NetworkResponse {
     let Deployment { cluster, addresses, links, public_rpc_url, outbound_addresses, .. } = deployment;
     let program = addresses.program_id();
     NetworkResponse {
@@ -197,7 +170,7 @@ fn response(deployment: &Deployment, configuration: &Configuration, genesis_hash
         key_prefix: cluster.key_network().prefix(),
         genesis_hash,
         program_id: program.to_string(),
-        usdc_mint: configuration.usdc_mint.clone(),
+        usdc_mint: configuration.usdc_mint,
         usdc_decimals: USDC_DECIMALS,
         addresses: NetworkAddresses {
             config: addresses.config().to_string(),
@@ -206,10 +179,10 @@ fn response(deployment: &Deployment, configuration: &Configuration, genesis_hash
             associated_token_program: ASSOCIATED_TOKEN_PROGRAM_ID.to_string(),
         },
         seeds: network_seeds(),
-        roles: configuration.roles.clone(),
-        announced_roles: announced_roles(configuration),
-        parameters: configuration.parameters.clone(),
-        announced_parameters: announced_parameters(configuration),
+        roles: configuration.roles,
+        announced_roles: configuration.announced_roles,
+        parameters: configuration.parameters,
+        announced_parameters: configuration.announced_parameters,
         paused: configuration.paused,
         tags: metadata::STANDARD_TAGS.to_vec(),
         limits: limits(),
@@ -244,28 +217,6 @@ fn network_seeds() -> NetworkSeeds {
         grant: text(seeds::GRANT),
         spender: text(seeds::SPENDER),
     }
-}
-
-fn announced_roles(configuration: &Configuration) -> Option<AnnouncedRoles> {
-    let apply_from = configuration.roles_apply_from?;
-    Some(AnnouncedRoles {
-        resolver: configuration.announced_resolver.clone(),
-        treasury_owner: configuration.announced_treasury_owner.clone(),
-        insurance_owner: configuration.announced_insurance_owner.clone(),
-        apply_from,
-        lapses_at: lapses_at(apply_from),
-    })
-}
-
-fn lapses_at(Timestamp(apply_from): Timestamp) -> Timestamp {
-    let life = TimeDelta::seconds(Config::ANNOUNCEMENT_LIFE_S);
-    Timestamp(apply_from.checked_add_signed(life).unwrap_or(apply_from))
-}
-
-fn announced_parameters(configuration: &Configuration) -> Option<AnnouncedParameters> {
-    let parameters = configuration.announced_parameters.clone()?;
-    let apply_from = configuration.parameters_apply_from?;
-    Some(AnnouncedParameters { parameters, apply_from, lapses_at: lapses_at(apply_from) })
 }
 
 fn limits() -> NetworkLimits {

@@ -25,7 +25,9 @@ pub use agent_names::agent_names;
 pub use agents::{
     AgentDetails, AgentVersion, CreatorDetails, ListingStatus, ListingStatusName, agent, agent_versions, agents,
 };
-pub use configuration::{Configuration, NetworkParameters, NetworkRoles, configuration};
+pub use configuration::{
+    AnnouncedParameters, AnnouncedRoles, Configuration, NetworkParameters, NetworkRoles, configuration,
+};
 pub use disputes::{
     DisputeDetails, DisputeFilter, DisputePlace, DisputeScope, DisputeStatus, DisputeTransactions, dispute,
     is_resolver, list_disputes,
