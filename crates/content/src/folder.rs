@@ -129,7 +129,7 @@ fn read(path: &Path, max_bytes: usize) -> Result<Option<Bytes>, ContentError> {
     Ok(Some(content.into()))
 }
 
-/// Short blocking work on few of the runtime's threads.
+/// Runs short blocking work on a few threads of the runtime.
 #[derive(Debug)]
 struct Readers {
     threads: Arc<Semaphore>,
@@ -144,7 +144,7 @@ impl Default for Readers {
 }
 
 impl Readers {
-    /// What `work` returns. It is not begun if the caller does not wait any more.
+    /// Runs `work`, unless the caller has gone before it begins.
     async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
         let too_many = |_| io::Error::new(ErrorKind::ResourceBusy, "too many reads wait");
         let _place = self.places.try_acquire().map_err(too_many)?;

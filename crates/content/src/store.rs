@@ -1,7 +1,7 @@
 //! The content store: bytes under the CID of their hash. What is read is checked against its name, so a
 //! damaged disk can lose content but never change it.
 //!
-//! What is stored is kept, without an end. Content that clients hand in before anything refers to it is held in a
+//! Stored content is kept forever. Content that clients hand in before anything refers to it is held in a
 //! place of its own until it is kept or released: releasing it never takes away what somebody else stored. Readers
 //! see both.
 

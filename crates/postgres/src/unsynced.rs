@@ -1,6 +1,6 @@
-//! The time in which a new cluster is not on the disk yet. Making a cluster writes a thousand files; syncing each
-//! of them takes seconds on a slow disk and is not needed: as long as the machine runs, no killed process loses
-//! what was written. So a new cluster runs without syncing until it is set up, and is then synced as a whole.
+//! A new cluster runs without syncing until it is set up, and is then synced as a whole. `initdb` writes a thousand files,
+//! and syncing each of them takes seconds on a slow disk. It is not needed: as long as the machine runs, a killed process
+//! loses nothing that it wrote.
 //!
 //! A note in the cluster's folder says that this has not happened yet. A start that finds it makes the cluster again:
 //! nothing was served from it.

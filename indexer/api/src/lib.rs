@@ -37,7 +37,7 @@ pub use state::{ApiState, Deployment};
 ))]
 struct Description;
 
-/// What shows rows of the mirror.
+/// Endpoints that show rows of the mirror.
 fn rows() -> OpenApiRouter<ApiState> {
     OpenApiRouter::with_openapi(Description::openapi())
         .routes(routes!(list_agents::list_agents))
@@ -53,7 +53,7 @@ fn rows() -> OpenApiRouter<ApiState> {
         .routes(routes!(history::market_history))
 }
 
-/// What says how the service is, and what it is. It answers also from an old mirror.
+/// Endpoints about the service itself. They answer even if the mirror is too old.
 fn facts() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(status::status))

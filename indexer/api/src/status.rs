@@ -36,7 +36,7 @@ const MAX_COUNTS_AGE: Duration = Duration::from_secs(600);
 const SILENT_AFTER_S: f64 = 30.0;
 /// Faults of the audit that are said one by one.
 const MAX_FAULTS: usize = 5;
-/// Longest text that is taken over from a report.
+/// Longest text that a problem quotes.
 const MAX_TEXT: usize = 500;
 
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -195,7 +195,7 @@ async fn read(
     })
 }
 
-/// Parts of messages come from nodes and from accounts.
+/// Shortens the message: nodes and accounts wrote parts of it.
 fn problem(code: &str, message: impl Into<String>) -> Problem {
     let message: String = message.into();
     Problem { code: code.to_owned(), message: message.chars().take(MAX_TEXT).collect() }

@@ -33,8 +33,8 @@ use reader::Reader;
 
 /// Between two looks at the database.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// A look is followed by a pause of at least so many times its own length, so that a large list with many changes uses a
-/// fifth of a processor at most.
+/// After a look, the task pauses for at least this multiple of the look's time, so that a large list with many changes uses
+/// at most a fifth of a processor.
 const PAUSE_PER_LOOK: u32 = 4;
 /// After a look that failed.
 const RETRY_AFTER: Duration = Duration::from_millis(500);
@@ -131,7 +131,7 @@ impl AgentList {
     }
 }
 
-/// Ends with the service. The first failure of several is logged.
+/// Runs until the service ends. Of several failures in a row it logs the first.
 async fn follow(list: Weak<AgentList>) {
     let mut failed = false;
     while let Some(list) = list.upgrade() {
