@@ -153,7 +153,7 @@ CREATE TABLE mirror_executions (
     agent             text NOT NULL,
     caller            text NOT NULL,
     -- The program drops request_hash, result_key, grant_address, paid_from, deadline_at and timeout_seconds when an
-    -- execution ends. The mirror keeps what it knows of them; they are null if it never saw the record open.
+    -- execution ends: null from then on.
     request_hash      bytea,
     result_key        text,
     rent_payer        text NOT NULL,
@@ -170,7 +170,6 @@ CREATE TABLE mirror_executions (
     opened_at         timestamptz NOT NULL,
     deadline_at       timestamptz,
     finished_at       timestamptz,
-    dispute_deadline  timestamptz,
     -- record_status(…)
     status            smallint NOT NULL,
     -- failure_reason(…)

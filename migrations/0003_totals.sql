@@ -1,9 +1,7 @@
--- What follows from the rows of `mirror_executions`: which wallets paid which agent, what each wallet paid, what each agent
--- received, exactly as the rows say. Nobody counts these rows to show a number.
+-- Which wallets paid which agent, what each wallet paid and what each agent received, from the rows of `mirror_executions`.
 --
--- A trigger notes what each statement changed. The transaction then adds these notes to the totals, when it has all its
--- locks on executions, and in the order of the keys. If the trigger wrote the totals, two transactions could wait
--- for each other: one for an execution, one for a total. The trigger is in `0013_record_triggers.sql`.
+-- A trigger (`0013_record_triggers.sql`) notes what each statement changed. The transaction adds the notes to the totals
+-- when it has all its locks on executions, in the order of the keys: so no two transactions wait for each other.
 
 -- Settled and refunded executions that came (or, below 0, went), what the settled ones cost, and what the creator received.
 CREATE TABLE mirror_total_notes (

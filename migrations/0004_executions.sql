@@ -27,7 +27,7 @@ CREATE TABLE executions (
     request_hash            bytea       NOT NULL,
     -- The terms at reservation. The record has its own amount and timeout, read by the program at the opening.
     amount                  bigint      NOT NULL,
-    timeout_seconds         integer     NOT NULL,
+    timeout_seconds         bigint      NOT NULL,
     endpoint                text        NOT NULL,
 
     -- The creator's result, after every check.
@@ -48,12 +48,11 @@ CREATE TABLE executions (
 
     -- Why it failed: failure_reason(…), and the answer to the caller.
     failure_reason          smallint,
-    error_status            smallint,
+    error_status            integer,
     error_code              text,
     error_message           text,
 
     created_at              timestamptz NOT NULL DEFAULT now(),
-    updated_at              timestamptz NOT NULL DEFAULT now(),
     opened_at               timestamptz,
     dispatched_at           timestamptz,
     finished_at             timestamptz,
@@ -153,7 +152,6 @@ CREATE INDEX missing_content_by_hash ON missing_content (sha256);
 CREATE TABLE gateway_processes (
     id         uuid        PRIMARY KEY,
     lock_key   integer     NOT NULL GENERATED ALWAYS AS IDENTITY UNIQUE,
-    started_at timestamptz NOT NULL DEFAULT now(),
     beat_at    timestamptz NOT NULL DEFAULT now()
 );
 
@@ -167,28 +165,17 @@ CREATE TABLE fee_payers (
     at         timestamptz NOT NULL DEFAULT now()
 );
 
--- The status of an execution whose record is open or not on the chain, from the state of the gateway's row. Without
--- a row another gateway works on it.
-CREATE FUNCTION status_of_state(state text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE
-    WHEN state IN ('completed', 'failed') THEN state
-    WHEN state IN ('reserved', 'opening', 'pending') THEN 'pending'
-    ELSE 'running'
-END;
-
--- Executions as their caller sees them, in two halves, so that each is read in the order of its index. The chain
--- decides what happened to the money. The gateway's row adds what the chain does not have: progress, the text of the
--- result, and times finer than a second.
-
 -- What is shown of an execution, from what the chain and the gateway's row say. `record`: record_status(…); null if the
--- mirror has no record. The views below and the list of executions use these rules.
+-- mirror has no record. The view below and the list of executions use these rules.
 CREATE FUNCTION shown_status(record smallint, state text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE
     WHEN record = record_status('completed') THEN 'completed'
     WHEN record = record_status('disputed') THEN 'disputed'
     WHEN record IN (record_status('failed'), record_status('expired'), record_status('overturned')) THEN 'failed'
-    -- The record is open, as far as the mirror shows, or not there.
-    ELSE status_of_state(state)
+    -- The record is open, as far as the mirror shows, or not there. Without a row another gateway works on it.
+    WHEN state IN ('completed', 'failed') THEN state
+    WHEN state IN ('reserved', 'opening', 'pending') THEN 'pending'
+    ELSE 'running'
 END;
 
 -- The amount; 0 after a refund; after an upheld dispute what is left of it after the compensation.
@@ -209,20 +196,29 @@ RETURN CASE
     ELSE finished_at
 END;
 
--- Executions with an on-chain record.
-CREATE VIEW shown_executions_on_chain AS
+-- Executions that the mirror does not show: not opened yet, or never opened.
+CREATE VIEW shown_executions_off_chain AS
+SELECT e.record, e.execution_id, e.caller, e.agent, shown_status(NULL, e.state) AS status,
+       shown_cost(NULL, COALESCE(e.charged_amount, e.amount), e.state, NULL) AS cost, e.created_at AS initiated_at,
+       e.finished_at AS completed_at
+FROM executions e
+WHERE NOT EXISTS (SELECT FROM mirror_executions m WHERE m.address = e.record);
+
+-- Executions as their caller sees them. The chain decides what happened to the money. The gateway's row adds what the chain
+-- does not have: progress, the text of the result, and times finer than a second.
+CREATE VIEW shown_executions AS
 SELECT
-    m.address AS record,
-    m.execution_id,
-    m.agent,
-    m.caller,
-    m.initiated_at,
+    k.record,
+    k.execution_id,
+    k.agent,
+    k.caller,
+    COALESCE(m.initiated_at, e.created_at) AS initiated_at,
     shown_status(m.status, e.state) AS status,
     shown_end(m.status, m.initiated_at, m.finished_at, e.finished_at) AS completed_at,
-    shown_cost(m.status, m.amount, e.state, d.compensation) AS cost,
+    shown_cost(m.status, COALESCE(m.amount, e.charged_amount, e.amount), e.state, d.compensation) AS cost,
     -- What was paid: 0 until the settlement.
-    CASE WHEN x.paid THEN m.creator_amount ELSE 0 END AS creator_amount,
-    CASE WHEN x.paid THEN m.platform_amount ELSE 0 END AS platform_amount,
+    CASE WHEN x.paid THEN COALESCE(m.creator_amount, e.charged_creator_amount, 0) ELSE 0 END AS creator_amount,
+    CASE WHEN x.paid THEN COALESCE(m.platform_amount, e.charged_platform_amount, 0) ELSE 0 END AS platform_amount,
     -- Shown only once it is paid for, and only if it is the result that was paid for.
     CASE WHEN x.delivered THEN e.result END AS result,
     CASE WHEN x.paid THEN COALESCE(m.result_hash, e.result_hash) END AS result_hash,
@@ -230,73 +226,29 @@ SELECT
     CASE WHEN x.settled THEN m.tokens_used WHEN e.state = 'completed' THEN e.tokens_used END AS tokens_used,
     CASE WHEN x.settled THEN m.execution_time_ms ELSE e.execution_time_ms END AS execution_time_ms,
     CASE WHEN x.delivered THEN e.steps END AS steps,
-    m.failure_reason,
+    CASE WHEN m.address IS NULL THEN e.failure_reason ELSE m.failure_reason END AS failure_reason,
     e.error_code,
     e.error_message,
-    d.outcome AS dispute_outcome,
-    d.raised_at AS dispute_raised_at,
-    d.resolved_at AS dispute_resolved_at,
-    d.evidence_hash AS dispute_evidence_hash,
-    d.evidence_uri AS dispute_evidence_uri,
-    d.compensation AS dispute_compensation,
-    d.slash_amount - d.compensation AS dispute_penalty,
-    d.answer_hash AS dispute_answer_hash,
-    d.answer_uri AS dispute_answer_uri,
-    d.answered_at AS dispute_answered_at,
+    -- The fields of `crtx_store::reads::ExecutionDispute`.
+    CASE WHEN d.address IS NOT NULL THEN jsonb_build_object(
+        'status', d.outcome, 'raised_at', d.raised_at, 'resolved_at', d.resolved_at,
+        'evidence_hash', 'sha256:' || encode(d.evidence_hash, 'hex'), 'evidence_uri', d.evidence_uri,
+        'answer_hash', 'sha256:' || encode(d.answer_hash, 'hex'), 'answer_uri', d.answer_uri,
+        'answered_at', d.answered_at, 'compensation_usdc', d.compensation,
+        'penalty_usdc', d.slash_amount - d.compensation)
+    END AS dispute,
     m.settled_by,
     m.binding
-FROM mirror_executions m
-LEFT JOIN executions e ON e.record = m.address
+FROM (SELECT address AS record, execution_id, agent, caller FROM mirror_executions
+      UNION ALL SELECT record, execution_id, agent, caller FROM shown_executions_off_chain) AS k
+LEFT JOIN mirror_executions m ON m.address = k.record
+LEFT JOIN executions e ON e.record = k.record
 LEFT JOIN mirror_disputes d ON d.execution = m.address
+CROSS JOIN LATERAL (SELECT is_settled(m.status) AS settled, e.state = 'completed' AS completed) AS r
 CROSS JOIN LATERAL (
-    SELECT m.status = record_status('open') AS open,
-           m.status IN (record_status('completed'), record_status('disputed'), record_status('overturned')) AS settled
-) AS r
-CROSS JOIN LATERAL (
-    SELECT r.open,
-           r.settled,
-           r.settled OR e.state = 'completed' AS paid,
+    SELECT r.settled,
+           r.settled OR r.completed AS paid,
            (r.settled AND e.result_hash IS NOT DISTINCT FROM m.result_hash)
-               OR (r.open AND e.state = 'completed') AS delivered
+               -- The record is open, as far as the mirror shows, or not there.
+               OR (COALESCE(m.status = record_status('open'), true) AND r.completed) AS delivered
 ) AS x;
-
--- Executions that the mirror does not show: not opened yet, or never opened.
-CREATE VIEW shown_executions_off_chain AS
-SELECT
-    e.record,
-    e.execution_id,
-    e.agent,
-    e.caller,
-    e.created_at AS initiated_at,
-    shown_status(NULL, e.state) AS status,
-    e.finished_at AS completed_at,
-    shown_cost(NULL, COALESCE(e.charged_amount, e.amount), e.state, NULL) AS cost,
-    CASE WHEN e.state = 'completed' THEN COALESCE(e.charged_creator_amount, 0) ELSE 0::bigint END AS creator_amount,
-    CASE WHEN e.state = 'completed' THEN COALESCE(e.charged_platform_amount, 0) ELSE 0::bigint END AS platform_amount,
-    CASE WHEN e.state = 'completed' THEN e.result END AS result,
-    CASE WHEN e.state = 'completed' THEN e.result_hash END AS result_hash,
-    CASE WHEN e.state = 'completed' THEN e.tokens_used END AS tokens_used,
-    e.execution_time_ms,
-    CASE WHEN e.state = 'completed' THEN e.steps END AS steps,
-    e.failure_reason,
-    e.error_code,
-    e.error_message,
-    NULL::smallint AS dispute_outcome,
-    NULL::timestamptz AS dispute_raised_at,
-    NULL::timestamptz AS dispute_resolved_at,
-    NULL::bytea AS dispute_evidence_hash,
-    NULL::text AS dispute_evidence_uri,
-    NULL::bigint AS dispute_compensation,
-    NULL::bigint AS dispute_penalty,
-    NULL::bytea AS dispute_answer_hash,
-    NULL::text AS dispute_answer_uri,
-    NULL::timestamptz AS dispute_answered_at,
-    NULL::smallint AS settled_by,
-    NULL::boolean AS binding
-FROM executions e
-WHERE NOT EXISTS (SELECT FROM mirror_executions m WHERE m.address = e.record);
-
-CREATE VIEW shown_executions AS
-SELECT * FROM shown_executions_on_chain
-UNION ALL
-SELECT * FROM shown_executions_off_chain;

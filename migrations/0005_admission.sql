@@ -5,7 +5,6 @@
 -- openings that the chain rejected. A row is kept for as long as a limit counts it. A trigger writes the refunds
 -- (`follow_execution`), whether engine, sweep or an operator makes them.
 CREATE TABLE call_failures (
-    id          bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     caller      text        NOT NULL,
     -- Null: the wallet opened the execution itself.
     session_key text,

@@ -1,5 +1,4 @@
--- Sign-in with Solana: sessions of wallets, and the challenges that were used. And API keys that belong to the wallet
--- that proves them.
+-- Sign-in with Solana: sessions of wallets. And API keys that belong to the wallet that proves them.
 
 -- A session is found by the SHA-256 of its token. The token itself is stored nowhere.
 CREATE TABLE sessions (
@@ -10,23 +9,17 @@ CREATE TABLE sessions (
     created_at   timestamptz NOT NULL DEFAULT now(),
     last_used_at timestamptz,
     expires_at   timestamptz NOT NULL,
-    ended_at     timestamptz
+    ended_at     timestamptz,
+    -- The random part of the challenge that opened it: no challenge opens two sessions. The row lives longer than the
+    -- challenge.
+    challenge    bytea       NOT NULL UNIQUE CHECK (octet_length(challenge) = 16)
 );
 CREATE INDEX sessions_of_wallet ON sessions (wallet, created_at) WHERE ended_at IS NULL;
 -- The time from which a session is over, for the purge.
 CREATE INDEX sessions_over ON sessions (COALESCE(ended_at, expires_at));
 
--- The random part of each challenge that opened a session. A row lives longer than its challenge, so no challenge opens
--- two sessions. Challenges that nobody used have no row.
-CREATE TABLE used_challenges (
-    nonce      bytea       PRIMARY KEY CHECK (octet_length(nonce) = 16),
-    keep_until timestamptz NOT NULL
-);
-CREATE INDEX used_challenges_by_time ON used_challenges (keep_until);
-
 -- Session public keys are visible on chain, so any wallet can grant spending to the session key of another one. A row
--- belongs to the pair of both. It is proven if the holder of the session key registered it with a signature; the key acts
--- for the wallet of its proven row, and there is at most one.
+-- belongs to the pair of both. The key acts for the wallet for which its holder registered it with a signature: at most one.
 --
 -- Only the session public key is kept: nothing in this table can sign or spend.
 CREATE TABLE api_keys (
@@ -35,7 +28,6 @@ CREATE TABLE api_keys (
     grant_address      text NOT NULL,
     -- Null: nobody named it.
     name               text,
-    network            text NOT NULL CHECK (network IN ('live', 'test')),
     created_at         timestamptz NOT NULL DEFAULT now(),
     last_used_at       timestamptz,
     revoked_at         timestamptz,
@@ -45,11 +37,9 @@ CREATE TABLE api_keys (
     spent              bigint NOT NULL DEFAULT 0,
     -- The end of the key's text, by which its owner tells it from others.
     last_four          text CHECK (octet_length(last_four) = 4),
-    proven             boolean NOT NULL DEFAULT true,
-    -- When it was registered with a signature.
+    -- Null: it does not act for the wallet.
     registered_at      timestamptz,
-    PRIMARY KEY (session_public_key, wallet),
-    CONSTRAINT api_keys_proven_by_registration CHECK (NOT proven OR registered_at IS NOT NULL)
+    PRIMARY KEY (session_public_key, wallet)
 );
 CREATE INDEX api_keys_by_wallet ON api_keys (wallet, created_at);
-CREATE UNIQUE INDEX api_keys_proven ON api_keys (session_public_key) WHERE proven;
+CREATE UNIQUE INDEX api_keys_registered ON api_keys (session_public_key) WHERE registered_at IS NOT NULL;

@@ -18,10 +18,9 @@ CREATE TABLE agent_metadata (
     error        text,
     attempts     integer NOT NULL DEFAULT 0,
     next_attempt timestamptz,
-    -- The document as it was fetched: `jsonb` does not keep what the hash was made of. Null for documents whose
-    -- `has_no_bytes` is true.
+    -- The document as it was fetched: `jsonb` does not keep what the hash was made of. Null once the listing is closed and
+    -- only the name is kept; `document` is '{}' then.
     bytes        bytea,
-    has_no_bytes boolean NOT NULL DEFAULT false,
     -- Which kind of failure `error` is; null with a document.
     error_code   text CHECK (error_code IN ('document_unavailable', 'document_mismatch', 'document_invalid')),
     last_attempt timestamptz,
@@ -113,9 +112,6 @@ CREATE INDEX agent_metadata_by_hash ON agent_metadata (sha256) WHERE bytes IS NO
 CREATE FUNCTION is_of_listing(hash bytea) RETURNS boolean LANGUAGE sql STABLE PARALLEL SAFE
 RETURN EXISTS (SELECT FROM mirror_agents m WHERE m.metadata_hash = hash AND m.closed_at_slot IS NULL)
     OR EXISTS (SELECT FROM agent_metadata d WHERE d.sha256 = hash AND d.bytes IS NOT NULL);
-
-CREATE FUNCTION is_referred_to(hash bytea) RETURNS boolean LANGUAGE sql STABLE PARALLEL SAFE
-RETURN is_kept_for_ever(hash) OR is_of_listing(hash);
 
 -- What becomes of a held piece: 'kept' with the content that stays for ever, 'listed' as long as a listing refers to
 -- it, or 'dropped' after its time. A listing's content that is longer than any document is dropped as well.

@@ -13,7 +13,7 @@ CREATE TABLE dispute_notes (
     raised_by text NOT NULL,
     creator   text,
     outcome   smallint NOT NULL,
-    n         smallint NOT NULL
+    n         bigint NOT NULL
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
 
 -- The counters that a dispute is in.
@@ -41,34 +41,27 @@ CREATE TRIGGER name_creator BEFORE INSERT OR UPDATE OF agent ON mirror_disputes 
     WHEN (NEW.creator IS NULL) EXECUTE FUNCTION name_creator_of_dispute();
 
 -- What follows from new, changed and lost disputes: the list of executions shows their compensation, and lists of
--- disputes have counters. The function that makes the change switches these joins off.
-CREATE FUNCTION follow_disputes() RETURNS trigger LANGUAGE plpgsql
-SET enable_hashjoin = on SET enable_mergejoin = on AS $$
+-- disputes have counters. What did not change cancels out.
+CREATE FUNCTION follow_disputes() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
+    v_was     mirror_disputes[] := '{}';
+    v_now     mirror_disputes[] := '{}';
     v_records text[];
 BEGIN
-    IF TG_OP = 'INSERT' THEN
-        v_records := ARRAY(SELECT execution FROM inserted ORDER BY execution);
-        INSERT INTO dispute_notes (raised_by, creator, outcome, n) SELECT raised_by, creator, outcome, 1 FROM inserted;
-    ELSIF TG_OP = 'DELETE' THEN
-        v_records := ARRAY(SELECT execution FROM deleted ORDER BY execution);
-        INSERT INTO dispute_notes (raised_by, creator, outcome, n) SELECT raised_by, creator, outcome, -1 FROM deleted;
-    ELSE
-        v_records := ARRAY(
-            SELECT changed.execution
-            FROM inserted u JOIN deleted o ON o.address = u.address
-            CROSS JOIN LATERAL (VALUES (o.execution), (u.execution)) AS changed (execution)
-            WHERE (o.compensation, o.execution) IS DISTINCT FROM (u.compensation, u.execution)
-            GROUP BY changed.execution ORDER BY changed.execution);
-        INSERT INTO dispute_notes (raised_by, creator, outcome, n)
-        SELECT c.raised_by, c.creator, c.outcome, c.n
-        FROM inserted u
-        JOIN deleted o ON o.address = u.address
-        CROSS JOIN LATERAL (VALUES (o.raised_by, o.creator, o.outcome, -1::smallint),
-                                   (u.raised_by, u.creator, u.outcome, 1::smallint))
-                           AS c (raised_by, creator, outcome, n)
-        WHERE (o.raised_by, o.creator, o.outcome) IS DISTINCT FROM (u.raised_by, u.creator, u.outcome);
+    IF TG_OP <> 'DELETE' THEN
+        v_now := ARRAY(SELECT i FROM inserted i);
     END IF;
+    IF TG_OP <> 'INSERT' THEN
+        v_was := ARRAY(SELECT d FROM deleted d);
+    END IF;
+    INSERT INTO dispute_notes (raised_by, creator, outcome, n)
+    SELECT raised_by, creator, outcome, sum(n)
+    FROM (SELECT 1 AS n, * FROM unnest(v_now) UNION ALL SELECT -1, * FROM unnest(v_was)) AS c
+    GROUP BY raised_by, creator, outcome HAVING sum(n) <> 0;
+    v_records := ARRAY(
+        SELECT DISTINCT execution
+        FROM (SELECT 1 AS n, * FROM unnest(v_now) UNION ALL SELECT -1, * FROM unnest(v_was)) AS c
+        GROUP BY address, execution, compensation HAVING sum(n) <> 0 ORDER BY execution);
     -- An upsert is an insertion as well, often of nothing.
     IF cardinality(v_records) > 0 THEN
         PERFORM refresh_execution_list(v_records, false, TG_OP <> 'INSERT');

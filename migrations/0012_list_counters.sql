@@ -152,16 +152,3 @@ BEGIN
     PERFORM fill_dispute_totals();
 END
 $$;
-
-CREATE FUNCTION rebuild_lists_of_emptied() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM rebuild_lists();
-    RETURN NULL;
-END
-$$;
-CREATE TRIGGER rebuild_lists AFTER TRUNCATE ON mirror_executions
-    FOR EACH STATEMENT EXECUTE FUNCTION rebuild_lists_of_emptied();
-CREATE TRIGGER rebuild_lists AFTER TRUNCATE ON mirror_disputes
-    FOR EACH STATEMENT EXECUTE FUNCTION rebuild_lists_of_emptied();
-CREATE TRIGGER rebuild_lists AFTER TRUNCATE ON executions
-    FOR EACH STATEMENT EXECUTE FUNCTION rebuild_lists_of_emptied();

@@ -34,17 +34,7 @@ CREATE TRIGGER note_changed AFTER UPDATE ON mirror_agents FOR EACH ROW
            NEW.status, NEW.closed_at_slot, NEW.metadata_hash, NEW.name, NEW.tagline, NEW.tags))
     EXECUTE FUNCTION note_changed_agent();
 
--- The only way in which many rows go at once.
-CREATE FUNCTION note_emptied() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    UPDATE mirror_agent_changes SET changed_in = pg_current_xact_id()
-    WHERE agent IN (SELECT address FROM mirror_agents);
-    RETURN NULL;
-END
-$$;
-CREATE TRIGGER note_emptied BEFORE TRUNCATE ON mirror_agents FOR EACH STATEMENT EXECUTE FUNCTION note_emptied();
-
--- A creator's change is one of all its agents. A profile is emptied with the agents, and never deleted alone.
+-- A creator's change is one of all its agents. A profile is deleted with the agents, and never alone.
 CREATE FUNCTION note_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     NEW.changed_in := pg_current_xact_id();

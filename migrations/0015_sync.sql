@@ -44,18 +44,10 @@ CREATE TABLE indexer_processes (
     last_event_at  timestamptz,
     last_change_at timestamptz,
     -- A list of {"code", "message"}.
-    problems       jsonb NOT NULL DEFAULT '[]'
-);
-
--- The state of the indexer, so that every process can answer GET /v1/status.
-CREATE TABLE indexer_heartbeat (
-    only_row    boolean PRIMARY KEY DEFAULT true CHECK (only_row),
-    -- The chain's confirmed slot at the last heartbeat.
-    chain_slot  bigint NOT NULL,
-    -- Whether the indexer receives changes.
-    streaming   boolean NOT NULL,
-    last_change timestamptz,
-    at          timestamptz NOT NULL DEFAULT now()
+    problems       jsonb NOT NULL DEFAULT '[]',
+    -- Its last sign of life as the one that leads and knows the chain's slot.
+    led_at         timestamptz,
+    stopped        boolean NOT NULL DEFAULT false
 );
 
 CREATE TABLE indexer_audit (

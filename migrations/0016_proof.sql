@@ -57,39 +57,14 @@ CREATE TABLE mirror_rebuild (
     transactions bigint NOT NULL DEFAULT 0,
     read         bigint NOT NULL DEFAULT 0,
     closings     bigint NOT NULL DEFAULT 0,
-    openings     bigint NOT NULL DEFAULT 0,
-    -- Seconds that executions have for their settlement after their time-out, as the configuration had it at the place
-    -- of the walk; and as it was announced.
-    settle_grace_s    bigint,
-    announced_grace_s bigint,
     -- Every closed account of the program is known.
-    finished_at  timestamptz,
-    started_at   timestamptz NOT NULL DEFAULT now(),
-    updated_at   timestamptz NOT NULL DEFAULT now()
+    finished_at  timestamptz
 );
 
 -- Transactions of the round that are not read yet. The oldest has the highest position.
 CREATE TABLE mirror_rebuild_transactions (
     position  bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     signature text NOT NULL
-);
-
--- The terms of each listing that a record does not keep, as they were at the place of the walk.
-CREATE TABLE mirror_rebuild_terms (
-    agent           text PRIMARY KEY,
-    result_key      text,
-    timeout_seconds bigint
-);
-
--- The open terms of executions. The rows of ended executions get them at the end.
-CREATE TABLE mirror_rebuild_openings (
-    record          text PRIMARY KEY,
-    request_hash    bytea NOT NULL,
-    grant_address   text,
-    paid_from       text NOT NULL,
-    result_key      text,
-    timeout_seconds bigint,
-    settle_grace_s  bigint
 );
 
 -- What the kept totals must be, counted from the executions: the audit compares with it, and keeps it if they differ.

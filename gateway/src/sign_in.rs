@@ -15,7 +15,6 @@ use crtx_protocol::{
     signature::is_signed_by,
     text::shortened,
 };
-use crtx_store::sessions::UsedChallenge;
 use hkdf::Hkdf;
 use hmac::{Hmac, Mac};
 use rand::{TryRngCore, rngs::OsRng};
@@ -29,8 +28,6 @@ const MAC_LABEL: &[u8] = b"crtx sign-in challenge v1";
 const LIFETIME: TimeDelta = TimeDelta::minutes(5);
 /// How far the clocks of two gateways may differ.
 const CLOCK_SKEW: TimeDelta = TimeDelta::seconds(30);
-/// How much longer than that a used challenge is remembered.
-const MEMORY: TimeDelta = TimeDelta::minutes(10);
 /// Base58 digits of random bytes and MAC.
 const MAX_NONCE_DIGITS: usize = 70;
 const MINUTE: Duration = Duration::from_secs(60);
@@ -56,8 +53,8 @@ pub(crate) struct SignIn {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Proven {
     pub wallet: Pubkey,
-    /// To be used up with the session that it opens.
-    pub challenge: UsedChallenge,
+    /// The random part of the challenge. It opens one session.
+    pub challenge: [u8; 16],
 }
 
 /// A wallet or a person reads it; the MAC covers it.
@@ -152,8 +149,7 @@ impl SignIn {
         if !is_signed_by(&message.address.to_bytes(), text.as_bytes(), &signature) {
             return Err(ApiError::unauthorized("`signature` is not one of the wallet over `message`"));
         }
-        let keep_until = expires.checked_add_signed(MEMORY).unwrap_or(expires);
-        Ok(Proven { wallet: message.address, challenge: UsedChallenge { nonce, keep_until } })
+        Ok(Proven { wallet: message.address, challenge: nonce })
     }
 
     /// The random part of the nonce, if the MAC belongs to the message.

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use agent_marketplace::state::{AgentListed, AgentStatus, Config, SpendingGrant};
 use crtx_chain::{FetchedAccount, token::TokenAccount};
-use crtx_http::{ApiError, Caller, ErrorCode};
+use crtx_http::{ApiError, ErrorCode};
 use crtx_protocol::usdc::UsdcBase;
 use solana_pubkey::Pubkey;
 use solana_signer::Signer;
@@ -43,22 +43,22 @@ struct Accounts {
 
 impl Engine {
     /// Reads all accounts that decide about the call in one request, and checks them.
-    pub(crate) async fn terms(&self, caller: &Caller, agent: &Pubkey) -> Result<Terms, ApiError> {
+    pub(crate) async fn terms(&self, wallet: &Pubkey, key: &Pubkey, agent: &Pubkey) -> Result<Terms, ApiError> {
         let read_at = Instant::now();
-        let accounts = self.accounts_of(caller, agent).await?;
+        let accounts = self.accounts_of(wallet, key, agent).await?;
         let listing = self.decode::<AgentListed>(accounts.agent.as_ref());
         let listing = listing.ok_or_else(|| ApiError::agent_not_found(&agent.to_string()))?;
-        let funds = accounts.allow(self, &caller.wallet, agent, &listing)?;
+        let funds = accounts.allow(self, wallet, agent, &listing)?;
         self.fee_payer.allow(accounts.fee_payer.as_ref().map_or(0, |account| account.lamports))?;
         Ok(Terms { price: UsdcBase(listing.price), listing, funds, read_at })
     }
 
-    async fn accounts_of(&self, caller: &Caller, agent: &Pubkey) -> Result<Accounts, ApiError> {
+    async fn accounts_of(&self, wallet: &Pubkey, key: &Pubkey, agent: &Pubkey) -> Result<Accounts, ApiError> {
         let addresses = [
             self.instructions.addresses.config(),
             *agent,
-            self.instructions.addresses.grant(&caller.wallet, &caller.session_key),
-            self.instructions.usdc_of(&caller.wallet),
+            self.instructions.addresses.grant(wallet, key),
+            self.instructions.usdc_of(wallet),
             self.config.keypair.pubkey(),
         ];
         let read = self.chain.accounts(&addresses).await.map_err(ApiError::unavailable)?;

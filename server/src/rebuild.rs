@@ -36,8 +36,8 @@ pub async fn run(config: &IndexerConfig, pool: &PgPool) -> Result<()> {
         Rebuild { source: &source, history: Arc::new(history), pool, program: config.program_id, show: &show };
     let done = rebuild.run().await?;
     eprintln!(
-        "rebuilt: {} transactions, {} closed accounts, {} openings, {} accounts that live",
-        done.transactions, done.closings, done.openings, done.accounts
+        "rebuilt: {} transactions, {} closed accounts, {} accounts that live",
+        done.transactions, done.closings, done.accounts
     );
     Ok(())
 }

@@ -11,7 +11,7 @@ use crtx_content::ContentSources;
 use crtx_gateway::{GatewayConfig, Limits};
 use crtx_http::{Links, TrustedProxies, outbound::OutboundPolicy};
 use crtx_localnet::{ListedAgent, Marketplace};
-use crtx_mirror::IndexerConfig;
+use crtx_mirror::{IndexerConfig, config::DEFAULT_RESYNC_INTERVAL, sync::SyncSettings};
 use crtx_protocol::cluster::Cluster;
 use crtx_server::{Roles, ServiceConfig};
 use crtx_store::{PgPool, metadata};
@@ -38,7 +38,7 @@ pub fn config(marketplace: &Marketplace, base_url: &str, dashboard: bool) -> any
     };
     let indexer = IndexerConfig {
         // The chain runs in this process: whatever it closed is closed.
-        accept_mass_closing: true,
+        sync: SyncSettings { accept_mass_closing: true, ..SyncSettings::new(DEFAULT_RESYNC_INTERVAL) },
         outbound: OutboundPolicy::LOCAL,
         content: ContentSources { store: Some(content_dir.clone()), base_url: None },
         ..IndexerConfig::new(rpc_url.parse()?, ws_url, agent_marketplace::ID)

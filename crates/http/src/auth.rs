@@ -78,22 +78,19 @@ impl Presented {
         let found = self.find(credentials).await;
         credentials.strangers().note(&self.name(), &found);
         let row = found?;
-        note_use(credentials, &row, &self.key).await;
+        note_use(credentials, &row).await;
         Ok(Caller { wallet: row.wallet, session_key: self.session_key, key: self.key })
     }
 
     async fn find(&self, credentials: &Credentials) -> Result<ApiKeyRow, ApiError> {
         match credentials.key(self.session_key).await? {
-            Some(row) if row.network != self.key.network() => Err(unknown()),
             Some(row) if row.revoked_at.is_some() => Err(ApiError::unauthorized("the API key has been revoked")),
             Some(row) => Ok(row),
-            None => Err(unknown()),
+            None => {
+                Err(ApiError::unauthorized("the API key is not known; its owner registers it with `POST /v1/keys`"))
+            }
         }
     }
-}
-
-fn unknown() -> ApiError {
-    ApiError::unauthorized("the API key is not known; its owner registers it with `POST /v1/keys`")
 }
 
 fn presented_key(headers: &HeaderMap) -> Result<ApiKey, ApiError> {
@@ -103,9 +100,9 @@ fn presented_key(headers: &HeaderMap) -> Result<ApiKey, ApiError> {
 }
 
 /// Keeps `last_used_at` correct to ten seconds without a write per request. If this fails, the key is accepted anyway.
-async fn note_use(credentials: &Credentials, row: &ApiKeyRow, key: &ApiKey) {
+async fn note_use(credentials: &Credentials, row: &ApiKeyRow) {
     if row.is_use_due()
-        && let Err(error) = api_keys::touch(credentials.pool(), row, &key.last_four()).await
+        && let Err(error) = api_keys::touch(credentials.pool(), row).await
     {
         tracing::warn!(%error, "the use of an API key could not be noted");
     }

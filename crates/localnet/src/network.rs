@@ -11,7 +11,7 @@ use anyhow::{Context, anyhow};
 use crtx_chain::{ChainClient, Instructions};
 use crtx_content::ContentStore;
 use crtx_postgres::Cluster;
-use crtx_protocol::{address::Addresses, api_key::KeyNetwork};
+use crtx_protocol::address::Addresses;
 use crtx_store::{
     PgPool, Pools,
     api_keys::{self, NewApiKey},
@@ -252,13 +252,10 @@ async fn bind_preferred(port: Option<u16>) -> anyhow::Result<TcpListener> {
 async fn store_api_keys(pool: &PgPool, addresses: &Addresses, keys: &Keys) -> anyhow::Result<()> {
     for (name, CallerWallet { wallet, api_key }) in [("demo", &keys.demo), ("unfunded", &keys.unfunded)] {
         let session_public_key = Pubkey::new_from_array(api_key.session_public_key());
-        if api_keys::find(pool, &session_public_key).await?.is_some() {
-            continue;
-        }
         let wallet = wallet.pubkey();
         let grant = addresses.grant(&wallet, &session_public_key);
-        let key = NewApiKey { session_public_key, wallet, grant, name, network: KeyNetwork::Test };
-        api_keys::insert(pool, &key).await?;
+        let key = NewApiKey { session_public_key, wallet, grant, name, last_four: &api_key.last_four() };
+        api_keys::register(pool, &key).await?;
     }
     Ok(())
 }

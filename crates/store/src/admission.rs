@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::{
     columns::Usdc,
-    convert::{amount_to_db, saturating_to_db, timeout_to_db},
+    convert::{amount_to_db, saturating_to_db},
     error::StoreError,
     executions::{Call, Execution, Executions, Lease},
 };
@@ -52,7 +52,8 @@ pub struct PerSubject {
 }
 
 /// What shares a limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::EnumString)]
+#[strum(serialize_all = "snake_case")]
 pub enum Subject {
     Key,
     Wallet,
@@ -89,19 +90,12 @@ pub struct Bounds {
 /// The money exists, but other calls have reserved it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shortage {
-    pub of: Money,
+    /// The wallet, for its USDC or its token approval; or the key, for its grant.
+    pub of: Subject,
     /// What other calls have reserved.
     pub reserved: UsdcBase,
     /// The database's time at which they were counted. A read of the chain after the refusal has this [`ReadAt`].
     pub as_of: DateTime<Utc>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Money {
-    /// The wallet's USDC, or its token approval.
-    Wallet,
-    /// The key's grant.
-    Key,
 }
 
 /// Why a call was not accepted.
@@ -148,24 +142,18 @@ struct Verdict {
 impl Verdict {
     fn refusal(&self) -> Result<Option<Refusal>, StoreError> {
         let Some(name) = self.refusal.as_deref() else { return Ok(None) };
-        let short = |of| {
-            let reserved = self.reserved.map_or(UsdcBase(0), UsdcBase::from);
-            Refusal::Short(Shortage { of, reserved, as_of: self.as_of })
-        };
-        let failures = |of| {
-            let seconds = self.retry_after_s.unwrap_or(0.0).max(0.0);
-            Refusal::TooManyFailures { of, retry_after: Duration::try_from_secs_f64(seconds).unwrap_or_default() }
-        };
-        Ok(Some(match name {
-            "wallet_funds" => short(Money::Wallet),
-            "key_funds" => short(Money::Key),
-            "key_calls" => Refusal::TooManyUnderWay(Subject::Key),
-            "wallet_calls" => Refusal::TooManyUnderWay(Subject::Wallet),
-            "agent_calls" => Refusal::TooManyUnderWay(Subject::Agent),
-            "key_failures" => failures(Subject::Key),
-            "wallet_failures" => failures(Subject::Wallet),
-            "agent_failures" => failures(Subject::Agent),
-            other => return Err(StoreError::corrupt("refusal", other)),
+        let of_subject = name.split_once('_').and_then(|(of, limit)| Some((of.parse().ok()?, limit)));
+        Ok(Some(match of_subject {
+            Some((of, "funds")) => {
+                let reserved = self.reserved.map_or(UsdcBase(0), UsdcBase::from);
+                Refusal::Short(Shortage { of, reserved, as_of: self.as_of })
+            }
+            Some((of, "calls")) => Refusal::TooManyUnderWay(of),
+            Some((of, "failures")) => {
+                let retry_after = Duration::try_from_secs_f64(self.retry_after_s.unwrap_or_default());
+                Refusal::TooManyFailures { of, retry_after: retry_after.unwrap_or_default() }
+            }
+            _ => return Err(StoreError::corrupt("refusal", name)),
         }))
     }
 }
@@ -174,7 +162,7 @@ impl Executions {
     /// Accepts a call and reserves its amount until the chain takes it from the wallet. Nothing is changed if its
     /// record is known already.
     ///
-    /// The commit does not wait for the disk. Nothing is sent before [`Executions::opening`] has stored the signed
+    /// The commit does not wait for the disk. Nothing is sent before [`Executions::signed`] has stored the signed
     /// transaction, and that commit also flushes this one. A crash in between loses a call for which nothing was
     /// signed; its worker finds no row, as if it had lost its lease.
     pub async fn reserve(&self, call: &Call, bounds: &Bounds) -> Result<Reservation, StoreError> {
@@ -269,7 +257,7 @@ impl Executions {
                        state = excluded.state, session_key = excluded.session_key, amount = excluded.amount,
                        timeout_seconds = excluded.timeout_seconds, endpoint = excluded.endpoint,
                        failure_reason = NULL, error_status = NULL, error_code = NULL, error_message = NULL,
-                       finished_at = NULL, updated_at = now(), lease_owner = excluded.lease_owner,
+                       finished_at = NULL, lease_owner = excluded.lease_owner,
                        lease_until = excluded.lease_until, lease_process = excluded.lease_process
                    WHERE $28 AND e.body_hash = excluded.body_hash AND e.opened_at IS NULL
                      AND (e.state = 'failed'
@@ -293,7 +281,7 @@ impl Executions {
             i64::from(failures.key),
             i64::from(failures.wallet),
             i64::from(failures.agent),
-            timeout_to_db(call.timeout_seconds)?,
+            i64::from(call.timeout_seconds),
             call.endpoint,
             call.body_hash.as_slice(),
             token,

@@ -48,10 +48,6 @@ pub(crate) fn base_units<'de, D: Deserializer<'de>>(deserializer: D) -> Result<U
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Base58(Pubkey);
 
-/// A column that can be null.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Nullable<T>(Option<T>);
-
 impl<'r> Decode<'r, Postgres> for Count {
     fn decode(value: PgValueRef<'r>) -> Result<Self, BoxDynError> {
         Ok(Self(u64::try_from(<i64 as Decode<Postgres>>::decode(value)?)?))
@@ -82,12 +78,6 @@ impl Type<Postgres> for Base58 {
     }
 }
 
-impl<'r, T: Decode<'r, Postgres>> Decode<'r, Postgres> for Nullable<T> {
-    fn decode(value: PgValueRef<'r>) -> Result<Self, BoxDynError> {
-        Ok(Self(Option::decode(value)?))
-    }
-}
-
 impl From<Count> for u64 {
     fn from(Count(number): Count) -> Self {
         number
@@ -103,11 +93,5 @@ impl From<Usdc> for UsdcBase {
 impl From<Base58> for Pubkey {
     fn from(Base58(address): Base58) -> Self {
         address
-    }
-}
-
-impl From<Nullable<Count>> for Option<u64> {
-    fn from(Nullable(number): Nullable<Count>) -> Self {
-        number.map(u64::from)
     }
 }

@@ -32,11 +32,3 @@ pub fn time_to_db(what: &'static str, unix_s: i64) -> Result<DateTime<Utc>, Stor
 pub fn optional_address(address: &Pubkey) -> Option<String> {
     (*address != Pubkey::default()).then(|| address.to_string())
 }
-
-pub fn timeout_to_db(seconds: u32) -> Result<i32, StoreError> {
-    i32::try_from(seconds).map_err(|_| StoreError::out_of_range("timeout", seconds))
-}
-
-pub fn status_to_db(status: u16) -> Result<i16, StoreError> {
-    i16::try_from(status).map_err(|_| StoreError::out_of_range("HTTP status", status))
-}

@@ -71,9 +71,4 @@ impl StoreError {
         };
         code.is_some_and(|code| REFUSED.iter().any(|prefix| code.starts_with(prefix)))
     }
-
-    /// A row with that key exists already.
-    pub fn is_unique_violation(&self) -> bool {
-        matches!(self, Self::Database(error) if error.as_database_error().is_some_and(|e| e.is_unique_violation()))
-    }
 }

@@ -272,7 +272,8 @@ async fn other_pieces(
                 LATERAL (
                     SELECT count(*) FILTER (WHERE alone) AS pieces, COALESCE(sum(size), 0)::bigint AS bytes,
                            COALESCE(extract(epoch FROM now() - min(held_at)), 0)::float8 AS seconds
-                    FROM (SELECT size, held_at, NOT listed AND NOT is_referred_to(sha256) AS alone
+                    FROM (SELECT size, held_at,
+                                 NOT listed AND NOT is_kept_for_ever(sha256) AND NOT is_of_listing(sha256) AS alone
                           FROM held_content WHERE wallet = $1 AND sha256 <> ALL ($2)) AS own
                     WHERE alone OR held_at > now() - make_interval(secs => $3)) AS w,
                 LATERAL (

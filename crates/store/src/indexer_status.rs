@@ -1,4 +1,4 @@
-//! The state of the indexer: its heartbeat and its last audit.
+//! The state of the indexer: the signs of life of its processes, and its last audit.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
@@ -13,6 +13,7 @@ use crate::{
     error::StoreError,
 };
 
+/// The last sign of life of a process that led.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Heartbeat {
     /// The chain's confirmed slot at the heartbeat.
@@ -88,31 +89,30 @@ pub struct ProcessRow {
     pub silent_s: f64,
 }
 
-/// Writes a sign of life. The one of the leader is also the heartbeat of the mirror. Processes that were silent for ten
-/// minutes are forgotten. Only the database's clock says how old something is: times of this process are stored by their
+/// Writes a sign of life. Processes that were silent for ten minutes are forgotten. Only the database's clock says how old something is: times of this process are stored by their
 /// age. Returns how far the clock of this process is ahead of the database's, less what the request may have taken.
 pub async fn beat(pool: &PgPool, beat: &Beat) -> Result<TimeDelta, StoreError> {
     let sent_at = Utc::now();
     let problems = serde_json::to_value(&beat.problems).map_err(|error| StoreError::corrupt("problems", error))?;
-    let chain_slot = optional_amount_to_db("slot", beat.chain_slot)?;
     let database_at = sqlx::query_scalar!(
         r#"WITH forgotten AS (DELETE FROM indexer_processes WHERE at < now() - interval '10 minutes' AND id <> $1)
          INSERT INTO indexer_processes AS p (id, leads, source, streaming, chain_slot, finalized_slot, last_event_at,
-             last_change_at, problems)
+             last_change_at, problems, led_at)
          VALUES ($1, $2, $3, $4, $5, $6, now() - ($10::timestamptz - $7::timestamptz),
-             now() - ($10::timestamptz - $8::timestamptz), $9)
+             now() - ($10::timestamptz - $8::timestamptz), $9, CASE WHEN $2 AND $5::bigint IS NOT NULL THEN now() END)
          ON CONFLICT (id) DO UPDATE SET
              at = now(), leads = excluded.leads, source = excluded.source, streaming = excluded.streaming,
              chain_slot = COALESCE(excluded.chain_slot, p.chain_slot),
              finalized_slot = COALESCE(excluded.finalized_slot, p.finalized_slot),
              last_event_at = COALESCE(excluded.last_event_at, p.last_event_at),
-             last_change_at = COALESCE(excluded.last_change_at, p.last_change_at), problems = excluded.problems
+             last_change_at = COALESCE(excluded.last_change_at, p.last_change_at), problems = excluded.problems,
+             led_at = COALESCE(excluded.led_at, p.led_at)
          RETURNING now() AS "now!""#,
         beat.id,
         beat.leads,
         beat.source,
         beat.streaming,
-        chain_slot,
+        optional_amount_to_db("slot", beat.chain_slot)?,
         optional_amount_to_db("slot", beat.finalized_slot)?,
         beat.last_event_at,
         beat.last_change_at,
@@ -121,23 +121,7 @@ pub async fn beat(pool: &PgPool, beat: &Beat) -> Result<TimeDelta, StoreError> {
     )
     .fetch_one(pool)
     .await?;
-    let ahead = clock_ahead(sent_at, database_at, Utc::now());
-    if let (true, Some(chain_slot)) = (beat.leads, chain_slot) {
-        sqlx::query!(
-            "INSERT INTO indexer_heartbeat AS h (chain_slot, streaming, last_change)
-             VALUES ($1, $2, now() - ($4::timestamptz - $3::timestamptz))
-             ON CONFLICT (only_row) DO UPDATE SET
-                 chain_slot = excluded.chain_slot, streaming = excluded.streaming,
-                 last_change = COALESCE(excluded.last_change, h.last_change), at = now()",
-            chain_slot,
-            beat.streaming,
-            beat.last_change_at,
-            sent_at,
-        )
-        .execute(pool)
-        .await?;
-    }
-    Ok(ahead)
+    Ok(clock_ahead(sent_at, database_at, Utc::now()))
 }
 
 /// How far the clock of this process is ahead of the database's; negative if it is behind. Zero if the difference can be
@@ -167,24 +151,26 @@ pub async fn processes(executor: impl PgExecutor<'_>) -> Result<Vec<ProcessRow>,
                   chain_slot AS "chain_slot: Count", finalized_slot AS "finalized_slot: Count",
                   last_event_at AS "last_event_at: Timestamp", last_change_at AS "last_change_at: Timestamp",
                   problems AS "problems: Json<Vec<Problem>>"
-           FROM indexer_processes ORDER BY leads DESC, at DESC, id LIMIT 100"#
+           FROM indexer_processes WHERE NOT stopped ORDER BY leads DESC, at DESC, id LIMIT 100"#
     );
     Ok(rows.fetch_all(executor).await?)
 }
 
-/// Ends the entry of a process that stops.
+/// A process that stops is not shown any more.
 pub async fn end(executor: impl PgExecutor<'_>, id: Uuid) -> Result<(), StoreError> {
-    sqlx::query!("DELETE FROM indexer_processes WHERE id = $1", id).execute(executor).await?;
+    sqlx::query!("UPDATE indexer_processes SET stopped = true, leads = false WHERE id = $1", id)
+        .execute(executor)
+        .await?;
     Ok(())
 }
 
-/// The last heartbeat; `None` if no indexer ever ran on this database.
+/// The newest heartbeat; `None` if no indexer ever led on this database.
 pub async fn heartbeat(executor: impl PgExecutor<'_>) -> Result<Option<Heartbeat>, StoreError> {
     let heartbeat = sqlx::query_as!(
         Heartbeat,
-        r#"SELECT chain_slot AS "chain_slot: Count", streaming, last_change, at,
-                  extract(epoch FROM now() - at)::float8 AS "silent_s!"
-           FROM indexer_heartbeat"#
+        r#"SELECT chain_slot AS "chain_slot!: Count", streaming, last_change_at AS last_change, led_at AS "at!",
+                  extract(epoch FROM now() - led_at)::float8 AS "silent_s!"
+           FROM indexer_processes WHERE led_at IS NOT NULL ORDER BY led_at DESC LIMIT 1"#
     );
     Ok(heartbeat.fetch_optional(executor).await?)
 }

@@ -66,9 +66,7 @@ pub async fn realign(pool: &PgPool, chain: &ChainNow<'_>) -> Result<Realigned, S
     mirror::roll_back(&mut transaction, chain.snapshot, chain.lost).await?;
     let lost = sqlx::query_scalar!(
         r#"WITH gone AS (
-               SELECT record, session_key, caller,
-                      CASE WHEN state = 'completed' THEN COALESCE(charged_amount, 0) ELSE 0 END AS paid
-               FROM executions
+               SELECT record FROM executions
                WHERE opened_at IS NOT NULL AND record = ANY ($1)
                  AND (state <> 'failed' OR error_code IS DISTINCT FROM 'unavailable')
                FOR UPDATE),
@@ -76,25 +74,17 @@ pub async fn realign(pool: &PgPool, chain: &ChainNow<'_>) -> Result<Realigned, S
                UPDATE executions
                SET state = 'failed', error_status = 503, error_code = 'unavailable',
                    error_message = 'the local network lost this execution; nothing was charged',
-                   finished_at = COALESCE(finished_at, now()), updated_at = now(), settled_elsewhere = false,
+                   finished_at = COALESCE(finished_at, now()), settled_elsewhere = false,
                    lease_owner = NULL, lease_until = NULL, lease_process = NULL
-               WHERE record IN (SELECT record FROM gone)),
-           unspent AS (
-               UPDATE api_keys k SET spent = GREATEST(0, k.spent - of_key.paid)
-               FROM (SELECT session_key, caller, sum(paid)::bigint AS paid FROM gone GROUP BY session_key, caller) of_key
-               WHERE k.session_public_key = of_key.session_key AND k.wallet = of_key.caller)
+               WHERE record IN (SELECT record FROM gone))
            SELECT count(*) AS "rows!" FROM gone"#,
         &lost,
     )
     .fetch_one(&mut *transaction)
     .await?;
-    // Open again: their API keys count them again when they finish again.
     let reopened = sqlx::query_scalar!(
         r#"WITH open AS (
-               SELECT record, session_key, caller, result IS NOT NULL AND state <> 'failed' AS settles,
-                      state = 'completed' OR state = 'failed' AND opened_at IS NOT NULL AS counted,
-                      CASE WHEN state = 'completed' THEN COALESCE(charged_amount, 0) ELSE 0 END AS paid
-               FROM executions
+               SELECT record, result IS NOT NULL AND state <> 'failed' AS settles FROM executions
                WHERE record = ANY ($1)
                  AND (state = 'settling' OR state IN ('completed', 'failed') AND finished_at < $2)
                FOR UPDATE),
@@ -107,21 +97,24 @@ pub async fn realign(pool: &PgPool, chain: &ChainNow<'_>) -> Result<Realigned, S
                        'the local network lost the settlement of this execution') END,
                    failure_reason = CASE WHEN open.settles THEN NULL
                        ELSE COALESCE(e.failure_reason, failure_reason('invalid_response')) END,
-                   opened_at = COALESCE(e.opened_at, now()), finished_at = NULL, updated_at = now(),
+                   opened_at = COALESCE(e.opened_at, now()), finished_at = NULL,
                    settled_elsewhere = false, lease_owner = NULL, lease_until = NULL, lease_process = NULL
-               FROM open WHERE e.record = open.record),
-           uncounted AS (
-               UPDATE api_keys k
-               SET execution_count = GREATEST(0, k.execution_count - of_key.counted),
-                   spent = GREATEST(0, k.spent - of_key.paid)
-               FROM (SELECT session_key, caller, count(*) FILTER (WHERE counted) AS counted, sum(paid)::bigint AS paid
-                     FROM open GROUP BY session_key, caller) of_key
-               WHERE k.session_public_key = of_key.session_key AND k.wallet = of_key.caller)
+               FROM open WHERE e.record = open.record)
            SELECT count(*) AS "rows!" FROM open"#,
         &open,
         chain.read_after,
     )
     .fetch_one(&mut *transaction)
+    .await?;
+    // What is open again is counted for its API key when it finishes again.
+    sqlx::query!(
+        "UPDATE api_keys k SET execution_count = of_key.ended, spent = of_key.spent
+         FROM (SELECT session_key, caller, count(*) FILTER (WHERE finished_at IS NOT NULL) AS ended,
+                      COALESCE(sum(charged_amount) FILTER (WHERE state = 'completed'), 0)::bigint AS spent
+               FROM executions WHERE opened_at IS NOT NULL GROUP BY session_key, caller) AS of_key
+         WHERE k.session_public_key = of_key.session_key AND k.wallet = of_key.caller"
+    )
+    .execute(&mut *transaction)
     .await?;
     transaction.commit().await?;
     Ok(Realigned { lost: lost.unsigned_abs(), reopened: reopened.unsigned_abs() })

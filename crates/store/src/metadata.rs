@@ -43,14 +43,16 @@ pub async fn store_document(
     let agent = wanted.agent.to_string();
     let mut transaction = transaction::begin(pool).await?;
     sqlx::query!(
-        "INSERT INTO agent_metadata (agent, sha256, uri, document, name, tagline, tags, endpoint, fetched_at, attempts,
-                                     last_attempt, bytes, has_no_bytes)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now(), $9, now(), $10, false)
-         ON CONFLICT (agent, sha256) DO UPDATE SET
-             uri = excluded.uri, document = excluded.document, name = excluded.name, tagline = excluded.tagline,
-             tags = excluded.tags, endpoint = excluded.endpoint, fetched_at = excluded.fetched_at, error = NULL,
-             error_code = NULL, attempts = excluded.attempts, next_attempt = NULL,
-             last_attempt = excluded.last_attempt, bytes = excluded.bytes, has_no_bytes = false",
+        "WITH stored AS (
+             INSERT INTO agent_metadata (agent, sha256, uri, document, name, tagline, tags, endpoint, fetched_at,
+                                         attempts, last_attempt, bytes)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now(), $9, now(), $10)
+             ON CONFLICT (agent, sha256) DO UPDATE SET
+                 uri = excluded.uri, document = excluded.document, name = excluded.name, tagline = excluded.tagline,
+                 tags = excluded.tags, endpoint = excluded.endpoint, fetched_at = excluded.fetched_at, error = NULL,
+                 error_code = NULL, attempts = excluded.attempts, next_attempt = NULL,
+                 last_attempt = excluded.last_attempt, bytes = excluded.bytes)
+         UPDATE mirror_agents SET name = $5, tagline = $6, tags = $7 WHERE address = $1 AND metadata_hash = $2",
         agent,
         wanted.sha256.as_slice(),
         wanted.uri,
@@ -61,16 +63,6 @@ pub async fn store_document(
         metadata.endpoint,
         next_count(wanted),
         bytes,
-    )
-    .execute(&mut *transaction)
-    .await?;
-    sqlx::query!(
-        "UPDATE mirror_agents SET name = $3, tagline = $4, tags = $5 WHERE address = $1 AND metadata_hash = $2",
-        agent,
-        wanted.sha256.as_slice(),
-        metadata.name,
-        metadata.tagline,
-        &metadata.tags,
     )
     .execute(&mut *transaction)
     .await?;
@@ -160,7 +152,7 @@ pub async fn prune_closed(pool: &PgPool, after: Duration) -> Result<u64, StoreEr
     .execute(pool)
     .await?;
     sqlx::query!(
-        "UPDATE agent_metadata SET document = '{}', bytes = NULL, has_no_bytes = true
+        "UPDATE agent_metadata SET document = '{}', bytes = NULL
          WHERE (agent, sha256) IN (
              SELECT m.agent, m.sha256
              FROM agent_metadata m JOIN mirror_agents a ON a.address = m.agent
@@ -181,13 +173,11 @@ pub async fn document(
     agent: &Pubkey,
     sha256: &[u8; 32],
 ) -> Result<Option<Value>, StoreError> {
-    let row = sqlx::query!(
+    let document = sqlx::query_scalar!(
         r#"SELECT document AS "document!" FROM agent_metadata
            WHERE agent = $1 AND sha256 = $2 AND document IS NOT NULL"#,
         agent.to_string(),
         sha256.as_slice(),
-    )
-    .fetch_optional(executor)
-    .await?;
-    Ok(row.map(|row| row.document))
+    );
+    Ok(document.fetch_optional(executor).await?)
 }

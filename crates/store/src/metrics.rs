@@ -5,6 +5,7 @@ use serde_json::Value;
 use sqlx::PgPool;
 
 use crate::{
+    convert::saturating_to_db,
     error::StoreError,
     fee_payers,
     housekeeping::{self, Chore},
@@ -17,7 +18,7 @@ pub async fn read(pool: &PgPool) -> Result<Vec<(&'static str, i64)>, StoreError>
     add_mirror(&mut figures, pool).await?;
     add_documents(&mut figures, pool).await?;
     if let Some(payer) = fee_payers::latest(pool).await? {
-        figures.push(("fee_payer_lamports", saturating(payer.lamports)));
+        figures.push(("fee_payer_lamports", saturating_to_db(payer.lamports)));
     }
     for (name, chore) in [
         ("housekeeping_refunds", Chore::Refund),
@@ -25,18 +26,18 @@ pub async fn read(pool: &PgPool) -> Result<Vec<(&'static str, i64)>, StoreError>
         ("housekeeping_expired_disputes", Chore::ExpireDispute),
         ("housekeeping_announcements", Chore::ApplyAnnouncement),
     ] {
-        figures.push((name, saturating(housekeeping::total(pool, chore).await?.actions)));
+        figures.push((name, saturating_to_db(housekeeping::total(pool, chore).await?.actions)));
     }
     Ok(figures)
 }
 
 async fn add_mirror(figures: &mut Vec<(&'static str, i64)>, pool: &PgPool) -> Result<(), StoreError> {
     if let Some(checkpoint) = mirror::checkpoint(pool).await? {
-        figures.push(("indexed_slot", saturating(checkpoint.slot)));
+        figures.push(("indexed_slot", saturating_to_db(checkpoint.slot)));
     }
     if let Some(beat) = indexer_status::heartbeat(pool).await? {
         let age = |at: chrono::DateTime<chrono::Utc>| chrono::Utc::now().signed_duration_since(at).num_seconds();
-        figures.push(("chain_slot", saturating(beat.chain_slot)));
+        figures.push(("chain_slot", saturating_to_db(beat.chain_slot)));
         figures.push(("indexer_streaming", i64::from(beat.streaming)));
         figures.push(("indexer_heartbeat_age_seconds", age(beat.at)));
         if let Some(at) = beat.last_change {
@@ -73,8 +74,4 @@ async fn add_documents(figures: &mut Vec<(&'static str, i64)>, pool: &PgPool) ->
         ("documents_failing", row.failing),
     ]);
     Ok(())
-}
-
-fn saturating(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }

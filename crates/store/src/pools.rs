@@ -32,7 +32,7 @@ pub struct PoolLimits {
     pub idle_in_transaction: Duration,
     /// Longest wait for a lock.
     pub lock: Duration,
-    /// Every statement finds its rows by a key. Its plan is made once and never scans a whole table: statistics are
+    /// Most statements find their rows by a key. Their plan is made once and never scans a whole table: statistics are
     /// missing or old while a table grows fast, and planning costs as much as execution.
     pub by_key: bool,
 }
@@ -88,39 +88,27 @@ impl PoolLimits {
     /// A small pool serves more calls than a large one: each connection is a server process, and many processes push
     /// each other's data out of the processor caches.
     pub fn money(connections: u32) -> Self {
-        Self {
-            connections,
-            acquire: S(5),
-            statement: Some(S(10)),
-            idle_in_transaction: S(10),
-            lock: S(5),
-            by_key: true,
-        }
+        let (acquire, idle_in_transaction, lock) = (S(5), S(10), S(5));
+        Self { connections, acquire, statement: Some(S(10)), idle_in_transaction, lock, by_key: true }
     }
 
     pub fn points(connections: u32) -> Self {
-        Self { connections, acquire: S(2), statement: Some(S(2)), idle_in_transaction: S(5), lock: S(1), by_key: true }
+        Self { connections, by_key: true, ..Self::health() }
     }
 
     pub fn lists(connections: u32) -> Self {
-        Self { connections, acquire: S(2), statement: Some(S(5)), idle_in_transaction: S(5), lock: S(1), by_key: false }
+        Self { connections, statement: Some(S(5)), by_key: true, ..Self::health() }
     }
 
     pub fn health() -> Self {
-        Self {
-            connections: 1,
-            acquire: S(2),
-            statement: Some(S(2)),
-            idle_in_transaction: S(5),
-            lock: S(1),
-            by_key: false,
-        }
+        let (acquire, idle_in_transaction, lock) = (S(2), S(5), S(1));
+        Self { connections: 1, acquire, statement: Some(S(2)), idle_in_transaction, lock, by_key: false }
     }
 
     /// Snapshots of a million accounts are written in one transaction, so a statement may take long. A pause between two
     /// statements is only as long as the process takes to make the next one; one that was stopped blocks no later leader.
     pub fn indexer(connections: u32) -> Self {
-        Self { connections, acquire: S(30), statement: None, idle_in_transaction: S(5), lock: S(10), by_key: false }
+        Self { connections, acquire: S(30), statement: None, lock: S(10), ..Self::health() }
     }
 }
 
@@ -156,8 +144,8 @@ impl Pools {
 
 /// Creates one pool. Connections are opened when they are needed.
 pub fn open(database_url: &str, limits: PoolLimits) -> Result<PgPool, StoreError> {
-    let options: PgConnectOptions = database_url.parse()?;
-    Ok(with_limits(limits).connect_lazy_with(configure(options, limits)))
+    let pool = options().max_connections(limits.connections).acquire_timeout(limits.acquire);
+    Ok(pool.connect_lazy_with(configure(database_url.parse()?, limits)))
 }
 
 /// A connection that was idle for longer is checked before use.
@@ -174,10 +162,6 @@ pub(crate) fn options() -> PgPoolOptions {
             transaction::answers_outside_transactions(connection).await
         })
     })
-}
-
-fn with_limits(limits: PoolLimits) -> PgPoolOptions {
-    options().max_connections(limits.connections).acquire_timeout(limits.acquire)
 }
 
 /// Bitmap scans are off because they keep visiting entries of deleted rows, which index scans mark as dead: a wallet

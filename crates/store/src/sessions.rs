@@ -1,4 +1,4 @@
-//! Sessions of wallets that signed in, and the challenges that were used. Whether a session holds is asked here on every
+//! Sessions of wallets that signed in. Whether a session holds is asked here on every
 //! request, so the end of a session holds at once in every process.
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -30,14 +30,8 @@ pub struct NewSession {
     pub wallet: Pubkey,
     pub kind: SessionKind,
     pub lifetime: TimeDelta,
-}
-
-/// A challenge that a session uses up.
-#[derive(Clone, Copy, Debug)]
-pub struct UsedChallenge {
-    pub nonce: [u8; 16],
-    /// When no clock accepts the challenge any more.
-    pub keep_until: DateTime<Utc>,
+    /// The random part of the challenge that was signed.
+    pub challenge: [u8; 16],
 }
 
 /// A stored session.
@@ -59,23 +53,9 @@ pub struct SessionRow {
     pub is_use_due: bool,
 }
 
-/// Uses the challenge up and stores the session, in one transaction. `None`: the challenge was used before.
-pub async fn open(
-    pool: &PgPool,
-    session: &NewSession,
-    challenge: &UsedChallenge,
-) -> Result<Option<SessionRow>, StoreError> {
+/// Stores the session. `None`: its challenge was used before.
+pub async fn open(pool: &PgPool, session: &NewSession) -> Result<Option<SessionRow>, StoreError> {
     let mut transaction = transaction::begin(pool).await?;
-    let used = sqlx::query!(
-        "INSERT INTO used_challenges (nonce, keep_until) VALUES ($1, $2) ON CONFLICT DO NOTHING",
-        challenge.nonce.as_slice(),
-        challenge.keep_until,
-    )
-    .execute(&mut *transaction)
-    .await?;
-    if used.rows_affected() == 0 {
-        return Ok(None);
-    }
     let wallet = session.wallet.to_string();
     // Sign-ins of one wallet count its sessions one after another.
     sqlx::query!("SELECT pg_advisory_xact_lock(1668445306, hashtext($1))", &wallet).execute(&mut *transaction).await?;
@@ -90,8 +70,9 @@ pub async fn open(
     .await?;
     let row = sqlx::query_as!(
         SessionRow,
-        r#"INSERT INTO sessions (session_id, token_hash, wallet, kind, created_at, expires_at)
-           VALUES ($1, $2, $3, $4, clock_timestamp(), now() + make_interval(secs => $5))
+        r#"INSERT INTO sessions (session_id, token_hash, wallet, kind, created_at, expires_at, challenge)
+           VALUES ($1, $2, $3, $4, clock_timestamp(), now() + make_interval(secs => $5), $6)
+           ON CONFLICT (challenge) DO NOTHING
            RETURNING session_id, token_hash AS "token_hash: [u8; 32]", wallet AS "wallet: Base58",
                kind AS "kind: SessionKind", created_at, last_used_at, expires_at,
                false AS "ended!", false AS "expired!", true AS "is_use_due!""#,
@@ -100,11 +81,14 @@ pub async fn open(
         &wallet,
         session.kind.into_str(),
         session.lifetime.as_seconds_f64(),
+        session.challenge.as_slice(),
     )
-    .fetch_one(&mut *transaction)
+    .fetch_optional(&mut *transaction)
     .await?;
-    transaction.commit().await?;
-    Ok(Some(row))
+    if row.is_some() {
+        transaction.commit().await?;
+    }
+    Ok(row)
 }
 
 /// The session with that token, over or not. `last_used_at` is correct to ten seconds.
@@ -164,10 +148,10 @@ pub async fn touch(executor: impl PgExecutor<'_>, session_id: &Uuid) -> Result<(
     Ok(())
 }
 
-/// Deletes at most so many sessions that were over for an hour, and as many challenges that no clock accepts any more.
-/// Returns the number of rows.
+/// Deletes at most so many sessions that were over for an hour: by then no clock accepts their challenge any more. Returns
+/// how many.
 pub async fn purge(pool: &PgPool, most: i64) -> Result<u64, StoreError> {
-    let sessions = sqlx::query!(
+    let purged = sqlx::query!(
         "DELETE FROM sessions WHERE session_id IN (
              SELECT session_id FROM sessions WHERE COALESCE(ended_at, expires_at) < now() - interval '1 hour'
              ORDER BY COALESCE(ended_at, expires_at) LIMIT $1)",
@@ -175,12 +159,5 @@ pub async fn purge(pool: &PgPool, most: i64) -> Result<u64, StoreError> {
     )
     .execute(pool)
     .await?;
-    let challenges = sqlx::query!(
-        "DELETE FROM used_challenges WHERE nonce IN (
-             SELECT nonce FROM used_challenges WHERE keep_until < now() ORDER BY keep_until LIMIT $1)",
-        most,
-    )
-    .execute(pool)
-    .await?;
-    Ok(sessions.rows_affected().saturating_add(challenges.rows_affected()))
+    Ok(purged.rows_affected())
 }

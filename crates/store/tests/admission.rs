@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 use crtx_protocol::{transaction::Outcome, usdc::UsdcBase};
 use crtx_store::{
     admission::{
-        Bounds, CallLimits, Funds, Money, PerSubject, ReadAt, Refusal, Reservation, Retry, Subject, forget_old_failures,
+        Bounds, CallLimits, Funds, PerSubject, ReadAt, Refusal, Reservation, Retry, Subject, forget_old_failures,
     },
-    executions::{Call, Executions, ExecutionsError, Failure, Lease, State, StoredTransaction},
+    executions::{Call, Executions, ExecutionsError, Failure, Lease, State, StoredTransaction, TransactionKind},
     testing::{
         TestDatabase,
         fixtures::{call, unbounded, wallet},
@@ -67,8 +67,8 @@ fn failure(code: &str) -> Failure {
 
 async fn opened(executions: &Executions, call: &Call) -> Lease {
     let lease = reserved(executions, call).await;
-    executions.opening(lease, &transaction(&call.record.to_string())).await.unwrap();
-    executions.opened(lease).await.unwrap();
+    executions.signed(lease, TransactionKind::Open, &transaction(&call.record.to_string())).await.unwrap();
+    executions.opened(lease, State::Opening).await.unwrap();
     lease
 }
 
@@ -90,7 +90,7 @@ async fn of_many_reservations_at_once_only_as_many_succeed_as_there_is_money_for
     assert_eq!(accepted, 10);
     for outcome in outcomes {
         if let Reservation::Refused(Refusal::Short(short)) = outcome {
-            assert_eq!((short.of, short.reserved), (Money::Wallet, UsdcBase(10 * PRICE)));
+            assert_eq!((short.of, short.reserved), (Subject::Wallet, UsdcBase(10 * PRICE)));
         }
     }
     let mut rows = 0;
@@ -108,11 +108,11 @@ async fn a_wallet_is_counted_over_its_keys_and_a_key_by_itself() {
     let Refusal::Short(short) = refusal(&executions, &other_key, &money(2 * PRICE - 1, PRICE)).await else {
         panic!("short")
     };
-    assert_eq!((short.of, short.reserved), (Money::Wallet, UsdcBase(PRICE)));
+    assert_eq!((short.of, short.reserved), (Subject::Wallet, UsdcBase(PRICE)));
     let Refusal::Short(short) = refusal(&executions, &call(2), &money(2 * PRICE, 2 * PRICE - 1)).await else {
         panic!("short")
     };
-    assert_eq!((short.of, short.reserved), (Money::Key, UsdcBase(PRICE)));
+    assert_eq!((short.of, short.reserved), (Subject::Key, UsdcBase(PRICE)));
     let taken = executions.reserve(&other_key, &money(2 * PRICE, PRICE)).await.unwrap();
     assert!(matches!(taken, Reservation::New(_)), "{taken:?}");
     let other_wallet = Call { caller: wallet(210), session_key: Some(wallet(211)), ..call(3) };
@@ -220,7 +220,7 @@ async fn only_failures_of_the_creator_or_the_caller_count_and_only_for_an_hour()
 async fn a_call_that_never_was_is_forgotten_and_its_rejection_is_counted() {
     let (_database, executions) = start().await;
     let lease = reserved(&executions, &call(1)).await;
-    executions.opening(lease, &transaction("open")).await.unwrap();
+    executions.signed(lease, TransactionKind::Open, &transaction("open")).await.unwrap();
     assert!(!executions.forget(lease).await.unwrap(), "it may still land");
     executions.resolve("open", &Outcome::Rejected { slot: 5, error: "no".to_owned() }).await.unwrap();
     assert!(executions.forget(lease).await.unwrap());
@@ -238,9 +238,9 @@ async fn nothing_that_was_opened_can_be_forgotten() {
     let lease = opened(&executions, &call(1)).await;
     assert!(!executions.forget(lease).await.unwrap());
     let found = reserved(&executions, &call(2)).await;
-    executions.found_open(found).await.unwrap();
+    executions.opened(found, State::Reserved).await.unwrap();
     assert!(!executions.forget(found).await.unwrap());
-    assert!(matches!(executions.found_open(found).await, Err(ExecutionsError::LeaseLost)));
+    assert!(matches!(executions.opened(found, State::Reserved).await, Err(ExecutionsError::LeaseLost)));
 }
 
 fn handed_over(seed: u8) -> Call {

@@ -1,11 +1,10 @@
 //! API keys on a real PostgreSQL.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-use crtx_protocol::{api_key::KeyNetwork, usdc::UsdcBase};
+use crtx_protocol::usdc::UsdcBase;
 use crtx_store::{
     PgPool,
-    api_keys::{self, MOST_PER_WALLET, NewApiKey, Registered, Registration},
-    reads::Page,
+    api_keys::{self, MOST_PER_WALLET, NewApiKey, Registered},
     testing::{
         TestDatabase,
         fixtures::{addresses, grant, put, wallet},
@@ -27,11 +26,10 @@ async fn granted(pool: &PgPool, owner: u8, session: u8, revoked: bool) {
 }
 
 async fn register(pool: &PgPool, owner: u8, session: u8, name: &str) -> Registered {
-    let registration = Registration {
+    let registration = NewApiKey {
         session_public_key: wallet(session),
         wallet: wallet(owner),
         grant: addresses().grant(&wallet(owner), &wallet(session)),
-        network: KeyNetwork::Test,
         name,
         last_four: "abcd",
     };
@@ -43,22 +41,12 @@ async fn owner_of(pool: &PgPool, session: u8) -> Option<Pubkey> {
     api_keys::find(pool, &wallet(session)).await.expect("read").map(|row| row.wallet)
 }
 
-fn key(session: u8, owner: u8) -> NewApiKey<'static> {
-    NewApiKey {
-        session_public_key: wallet(session),
-        wallet: wallet(owner),
-        grant: wallet(9),
-        name: "laptop",
-        network: KeyNetwork::Test,
-    }
-}
-
 #[tokio::test]
 async fn a_key_is_found_by_its_public_half() {
     let database = TestDatabase::create().await;
     let pool = database.pool();
-    api_keys::insert(pool, &key(1, 2)).await.expect("stored");
-    assert!(api_keys::insert(pool, &key(1, 3)).await.expect_err("twice").is_unique_violation());
+    assert_eq!(register(pool, 2, 1, "laptop").await, Registered::Done);
+    assert_eq!(register(pool, 3, 1, "laptop").await, Registered::OtherWallet);
 
     let found = api_keys::find(pool, &wallet(1)).await.expect("read").expect("there");
     assert_eq!(
@@ -72,12 +60,12 @@ async fn a_key_is_found_by_its_public_half() {
 async fn only_its_owner_revokes_a_key_and_only_once() {
     let database = TestDatabase::create().await;
     let pool = database.pool();
-    api_keys::insert(pool, &key(1, 2)).await.expect("stored");
-    api_keys::insert(pool, &key(5, 2)).await.expect("stored");
+    register(pool, 2, 1, "laptop").await;
+    register(pool, 2, 5, "laptop").await;
     assert!(!api_keys::revoke(pool, &wallet(3), &wallet(1)).await.expect("done"));
     assert!(api_keys::revoke(pool, &wallet(2), &wallet(1)).await.expect("done"));
     assert!(!api_keys::revoke(pool, &wallet(2), &wallet(1)).await.expect("done"));
-    let keys = api_keys::page(pool, &wallet(2), Page { limit: 10, offset: 0 }).await.expect("read");
+    let keys = api_keys::page(pool, &wallet(2), 10, 0).await.expect("read");
     assert_eq!(keys.iter().map(|key| key.revoked).collect::<Vec<_>>(), [false, true]);
 }
 
@@ -101,7 +89,7 @@ async fn what_another_wallet_does_to_its_pair_does_not_touch_the_key() {
     granted(pool, ATTACKER, SESSION, false).await;
     let address = addresses().grant(&wallet(ATTACKER), &wallet(SESSION));
     let (attacker, key) = (wallet(ATTACKER), wallet(SESSION));
-    api_keys::revoke_pair(pool, &attacker, &key, &address, KeyNetwork::Test).await.expect("done");
+    api_keys::revoke_pair(pool, &attacker, &key, &address).await.expect("done");
     assert_eq!(register(pool, OWNER, SESSION, "laptop").await, Registered::Done);
     assert!(api_keys::rename(pool, &wallet(ATTACKER), &wallet(SESSION), "mine").await.expect("done"));
     let row = api_keys::find(pool, &wallet(SESSION)).await.expect("read").expect("there");
@@ -112,19 +100,19 @@ async fn what_another_wallet_does_to_its_pair_does_not_touch_the_key() {
 async fn a_wallet_revokes_its_own_pair_alone_registered_or_not() {
     let database = TestDatabase::create().await;
     let pool = database.pool();
-    let (key, network) = (wallet(SESSION), KeyNetwork::Test);
+    let key = wallet(SESSION);
     let pair = |owner: u8| (wallet(owner), addresses().grant(&wallet(owner), &wallet(SESSION)));
     granted(pool, OWNER, SESSION, false).await;
     // An attacker revokes before the key was ever used.
     let (attacker, address) = pair(ATTACKER);
-    api_keys::revoke_pair(pool, &attacker, &key, &address, network).await.expect("done");
+    api_keys::revoke_pair(pool, &attacker, &key, &address).await.expect("done");
     assert_eq!(register(pool, OWNER, SESSION, "laptop").await, Registered::Done);
     assert!(!api_keys::revoke(pool, &attacker, &key).await.expect("done"), "it is revoked for the attacker already");
     assert_eq!(api_keys::find(pool, &key).await.expect("read").expect("there").revoked_at, None);
     // The owner of another key revokes it before it is registered.
     granted(pool, OWNER, 50, false).await;
     let address = addresses().grant(&wallet(OWNER), &wallet(50));
-    api_keys::revoke_pair(pool, &wallet(OWNER), &wallet(50), &address, network).await.expect("done");
+    api_keys::revoke_pair(pool, &wallet(OWNER), &wallet(50), &address).await.expect("done");
     assert_eq!(register(pool, OWNER, 50, "again").await, Registered::Revoked);
 }
 
@@ -180,7 +168,7 @@ async fn a_wallet_sees_its_keys_and_its_grants_that_nobody_registered() {
     granted(pool, ATTACKER, SESSION, false).await;
     register(pool, OWNER, SESSION, "laptop").await;
     register(pool, OWNER, 60, "not mirrored yet").await;
-    let keys = api_keys::page(pool, &wallet(OWNER), Page { limit: 10, offset: 0 }).await.expect("read");
+    let keys = api_keys::page(pool, &wallet(OWNER), 10, 0).await.expect("read");
     let shown: Vec<_> = keys
         .iter()
         .map(|key| (key.session_public_key, key.name.as_deref(), key.proven, key.limits.is_some()))
@@ -192,10 +180,10 @@ async fn a_wallet_sees_its_keys_and_its_grants_that_nobody_registered() {
     ];
     assert_eq!(shown, expected);
     assert_eq!(api_keys::count(pool, &wallet(OWNER)).await.expect("read"), 3);
-    let second = api_keys::page(pool, &wallet(OWNER), Page { limit: 1, offset: 1 }).await.expect("read");
+    let second = api_keys::page(pool, &wallet(OWNER), 1, 1).await.expect("read");
     assert_eq!(second, keys.get(1..2).expect("there"));
     // The attacker's grant to the same session key is its own unregistered one.
-    let theirs = api_keys::page(pool, &wallet(ATTACKER), Page { limit: 10, offset: 0 }).await.expect("read");
+    let theirs = api_keys::page(pool, &wallet(ATTACKER), 10, 0).await.expect("read");
     assert_eq!(theirs.iter().map(|key| (key.name.as_deref(), key.proven)).collect::<Vec<_>>(), [(None, false)]);
     let one = api_keys::shown(pool, &wallet(OWNER), &wallet(50)).await.expect("read").expect("there");
     assert_eq!(one.grant, addresses().grant(&wallet(OWNER), &wallet(50)));

@@ -357,7 +357,7 @@ async fn a_step_that_changes_nothing_shown_does_not_touch_the_list() {
     let state = "SELECT xmin::text || xmax::text || ctid::text FROM execution_list";
     let before: String = sqlx::query_scalar(state).fetch_one(pool).await.unwrap();
     for change in [
-        "UPDATE executions SET lease_owner = gen_random_uuid(), lease_until = now(), updated_at = now()",
+        "UPDATE executions SET lease_owner = gen_random_uuid(), lease_until = now()",
         "UPDATE executions SET state = 'settling', result = 'x', result_hash = decode(repeat('05', 32), 'hex'),
              result_signature = decode(repeat('05', 64), 'hex'), execution_time_ms = 5",
         "UPDATE mirror_executions SET slot = slot + 1, observed_at = now(), closed_at_slot = 7",

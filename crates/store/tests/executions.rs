@@ -10,7 +10,7 @@
 
 use std::{collections::HashSet, time::Duration};
 
-use crtx_protocol::{api_key::KeyNetwork, transaction::Outcome, usdc::UsdcBase};
+use crtx_protocol::{transaction::Outcome, usdc::UsdcBase};
 use crtx_store::{
     admission::{Reservation, Retry},
     api_keys::{self, NewApiKey},
@@ -101,11 +101,11 @@ async fn a_paid_call_goes_through_every_state_and_keeps_its_result() {
     let database = TestDatabase::create().await;
     let executions = Executions::new(database.pool().clone(), LEASE);
     let lease = reserved(&executions, 1).await;
-    executions.opening(lease, &transaction("open")).await.unwrap();
-    executions.opened(lease).await.unwrap();
+    executions.signed(lease, TransactionKind::Open, &transaction("open")).await.unwrap();
+    executions.opened(lease, State::Opening).await.unwrap();
     executions.dispatching(lease).await.unwrap();
-    executions.result_stored(lease, &delivered()).await.unwrap();
-    executions.settling(lease, &transaction("complete")).await.unwrap();
+    executions.result_stored(lease, &delivered(), None).await.unwrap();
+    executions.signed(lease, TransactionKind::Complete, &transaction("complete")).await.unwrap();
     executions.completed_by(lease, &charged(), &reported(), None).await.unwrap();
     let row = executions.get(&lease.record).await.unwrap().unwrap();
     assert_eq!((row.state, row.delivered), (State::Completed, Some(delivered())));
@@ -122,17 +122,20 @@ async fn no_step_follows_from_a_state_it_does_not_belong_to() {
     let database = TestDatabase::create().await;
     let executions = Executions::new(database.pool().clone(), LEASE);
     let lease = reserved(&executions, 1).await;
-    assert!(lost(executions.opened(lease).await));
+    assert!(lost(executions.opened(lease, State::Opening).await));
     assert!(lost(executions.dispatching(lease).await));
-    assert!(lost(executions.result_stored(lease, &delivered()).await));
-    assert!(lost(executions.settling(lease, &transaction("s")).await));
+    assert!(lost(executions.result_stored(lease, &delivered(), None).await));
+    assert!(lost(executions.signed(lease, TransactionKind::Complete, &transaction("s")).await));
     assert!(lost(executions.completed_by(lease, &charged(), &reported(), None).await));
     assert!(lost(executions.refunding(lease, &failure(Some(1))).await));
-    assert!(lost(executions.refund_signed(lease, &transaction("r")).await));
+    assert!(lost(executions.signed(lease, TransactionKind::Fail, &transaction("r")).await));
     assert!(lost(executions.refunded(lease).await));
-    executions.opening(lease, &transaction("open")).await.unwrap();
-    assert!(lost(executions.opening(lease, &transaction("again")).await), "an opening is signed once");
-    executions.opened(lease).await.unwrap();
+    executions.signed(lease, TransactionKind::Open, &transaction("open")).await.unwrap();
+    assert!(
+        lost(executions.signed(lease, TransactionKind::Open, &transaction("again")).await),
+        "an opening is signed once"
+    );
+    executions.opened(lease, State::Opening).await.unwrap();
     assert!(lost(executions.not_opened(lease, &failure(None)).await), "what was paid cannot be called unopened");
 }
 
@@ -141,10 +144,10 @@ async fn a_transaction_is_stored_only_together_with_its_state() {
     let database = TestDatabase::create().await;
     let executions = Executions::new(database.pool().clone(), LEASE);
     let lease = reserved(&executions, 1).await;
-    assert!(lost(executions.settling(lease, &transaction("early")).await));
+    assert!(lost(executions.signed(lease, TransactionKind::Complete, &transaction("early")).await));
     let unresolved = executions.unresolved(&lease.record, TransactionKind::Complete).await.unwrap();
     assert_eq!(unresolved, [], "no transaction without its state");
-    executions.opening(lease, &transaction("open")).await.unwrap();
+    executions.signed(lease, TransactionKind::Open, &transaction("open")).await.unwrap();
     let unresolved = executions.unresolved(&lease.record, TransactionKind::Open).await.unwrap();
     assert_eq!(unresolved, [transaction("open")]);
 }
@@ -154,7 +157,7 @@ async fn what_the_chain_said_about_a_transaction_is_final() {
     let database = TestDatabase::create().await;
     let executions = Executions::new(database.pool().clone(), LEASE);
     let lease = reserved(&executions, 1).await;
-    executions.opening(lease, &transaction("open")).await.unwrap();
+    executions.signed(lease, TransactionKind::Open, &transaction("open")).await.unwrap();
     executions.resolve("open", &Outcome::Confirmed { slot: 9 }).await.unwrap();
     executions.resolve("open", &Outcome::Expired).await.unwrap();
     assert_eq!(executions.unresolved(&lease.record, TransactionKind::Open).await.unwrap(), []);
@@ -166,12 +169,12 @@ async fn a_landed_transaction_is_noted_with_the_step_that_follows_even_if_the_le
     let executions = Executions::new(database.pool().clone(), LEASE);
     let landing = |signature: &str| Landing { signature: signature.to_owned(), slot: 9 };
     let lease = reserved(&executions, 1).await;
-    executions.opening(lease, &transaction("open")).await.unwrap();
+    executions.signed(lease, TransactionKind::Open, &transaction("open")).await.unwrap();
     executions.opened_and_dispatching(lease, &landing("open")).await.unwrap();
     assert_eq!(executions.unresolved(&lease.record, TransactionKind::Open).await.unwrap(), []);
     assert!(lost(executions.opened_and_dispatching(lease, &landing("open")).await), "it is running already");
 
-    executions.settling_with_result(lease, &delivered(), &transaction("complete")).await.unwrap();
+    executions.result_stored(lease, &delivered(), Some(&transaction("complete"))).await.unwrap();
     let row = executions.get(&lease.record).await.unwrap().unwrap();
     assert_eq!((row.state, row.delivered), (State::Settling, Some(delivered())));
     assert!(row.opened_at.is_some() && row.dispatched_at.is_some());
@@ -179,7 +182,7 @@ async fn a_landed_transaction_is_noted_with_the_step_that_follows_even_if_the_le
         panic!("one settlement")
     };
     assert_eq!(*stored, transaction("complete"));
-    let again = executions.settling_with_result(lease, &delivered(), &transaction("another")).await;
+    let again = executions.result_stored(lease, &delivered(), Some(&transaction("another"))).await;
     assert!(lost(again), "a second settlement is signed only when the first can no longer land");
     executions.postpone(lease, Duration::ZERO).await.unwrap();
     let completed = executions.completed_by(lease, &charged(), &reported(), Some(&landing("complete"))).await;
@@ -200,13 +203,13 @@ async fn a_worker_that_lost_its_lease_changes_nothing_any_more() {
     assert_eq!(lease.record, stale.record);
     assert!(!executions.renew(stale).await.unwrap());
     assert!(executions.renew(lease).await.unwrap());
-    assert!(lost(executions.opening(stale, &transaction("stale")).await));
+    assert!(lost(executions.signed(stale, TransactionKind::Open, &transaction("stale")).await));
     let landing = Landing { signature: "fresh".to_owned(), slot: 9 };
-    executions.opening(lease, &transaction("fresh")).await.unwrap();
+    executions.signed(lease, TransactionKind::Open, &transaction("fresh")).await.unwrap();
     assert_eq!(claim(&executions, 10).await, [], "a held lease is not claimed");
     assert!(lost(executions.opened_and_dispatching(stale, &landing).await));
     executions.opened_and_dispatching(lease, &landing).await.unwrap();
-    assert!(lost(executions.settling_with_result(stale, &delivered(), &transaction("stale")).await));
+    assert!(lost(executions.result_stored(stale, &delivered(), Some(&transaction("stale"))).await));
     assert_eq!(executions.unresolved(&lease.record, TransactionKind::Complete).await.unwrap(), [], "nothing stored");
 }
 
@@ -312,10 +315,10 @@ async fn only_a_call_that_was_never_opened_is_taken_up_again() {
     let row = executions.get(&again.record).await.unwrap().unwrap();
     assert_eq!((row.state, row.call.amount, row.failure), (State::Reserved, UsdcBase(40_000), None));
 
-    executions.opening(again, &transaction("open")).await.unwrap();
-    executions.opened(again).await.unwrap();
+    executions.signed(again, TransactionKind::Open, &transaction("open")).await.unwrap();
+    executions.opened(again, State::Opening).await.unwrap();
     executions.refunding(again, &failure(Some(3))).await.unwrap();
-    executions.refund_signed(again, &transaction("fail")).await.unwrap();
+    executions.signed(again, TransactionKind::Fail, &transaction("fail")).await.unwrap();
     executions.refunded(again).await.unwrap();
     assert!(executions.retry(&call(1), &unbounded()).await.unwrap() == Retry::NotNow, "it was paid once");
     let row = executions.get(&again.record).await.unwrap().unwrap();
@@ -329,8 +332,8 @@ async fn a_worker_claims_its_own_kind_of_work_alone() {
     let executions = Executions::new(database.pool().clone(), LEASE);
     for seed in 1..=2 {
         let lease = reserved(&executions, seed).await;
-        executions.opening(lease, &transaction(&format!("open {seed}"))).await.unwrap();
-        executions.opened(lease).await.unwrap();
+        executions.signed(lease, TransactionKind::Open, &transaction(&format!("open {seed}"))).await.unwrap();
+        executions.opened(lease, State::Opening).await.unwrap();
         if seed == 2 {
             executions.refunding(lease, &failure(Some(1))).await.unwrap();
         }
@@ -348,10 +351,10 @@ async fn an_execution_that_somebody_else_settled_keeps_what_the_chain_says_and_n
     let database = TestDatabase::create().await;
     let executions = Executions::new(database.pool().clone(), LEASE);
     let lease = reserved(&executions, 1).await;
-    executions.opening(lease, &transaction("open")).await.unwrap();
-    executions.opened(lease).await.unwrap();
+    executions.signed(lease, TransactionKind::Open, &transaction("open")).await.unwrap();
+    executions.opened(lease, State::Opening).await.unwrap();
     executions.dispatching(lease).await.unwrap();
-    executions.result_stored(lease, &delivered()).await.unwrap();
+    executions.result_stored(lease, &delivered(), None).await.unwrap();
     let settled = SettledElsewhere { charged: charged(), result_hash: [9; 32], reported: reported() };
     executions.settled_elsewhere(lease, &settled).await.unwrap();
     let row = executions.get(&lease.record).await.unwrap().unwrap();
@@ -364,7 +367,7 @@ async fn a_row_follows_a_refund_on_chain_unless_somebody_works_on_it() {
     let database = TestDatabase::create().await;
     let executions = Executions::new(database.pool().clone(), LEASE);
     let lease = reserved(&executions, 1).await;
-    executions.opening(lease, &transaction("open")).await.unwrap();
+    executions.signed(lease, TransactionKind::Open, &transaction("open")).await.unwrap();
     assert!(!executions.follow_refund(&lease.record, &failure(Some(4))).await.unwrap(), "a worker has it in hand");
     executions.not_opened(lease, &failure(None)).await.unwrap();
     assert!(executions.follow_refund(&lease.record, &failure(Some(4))).await.unwrap());
@@ -382,17 +385,17 @@ async fn a_refund_is_counted_for_the_api_key_once_by_every_path() {
         wallet: call(1).caller,
         grant: Pubkey::new_from_array([203; 32]),
         name: "test",
-        network: KeyNetwork::Test,
+        last_four: "abcd",
     };
-    api_keys::insert(database.pool(), &key).await.unwrap();
+    api_keys::register(database.pool(), &key).await.unwrap();
     let counted = async || {
         let key = api_keys::find(database.pool(), &call(1).session_key.unwrap()).await.unwrap().unwrap();
         (key.execution_count, key.spent)
     };
     for seed in 1..=2 {
         let lease = reserved(&executions, seed).await;
-        executions.opening(lease, &transaction(&format!("open {seed}"))).await.unwrap();
-        executions.opened(lease).await.unwrap();
+        executions.signed(lease, TransactionKind::Open, &transaction(&format!("open {seed}"))).await.unwrap();
+        executions.opened(lease, State::Opening).await.unwrap();
         executions.refunding(lease, &failure(Some(1))).await.unwrap();
         if seed == 1 {
             executions.refunded(lease).await.unwrap();
@@ -411,13 +414,13 @@ async fn a_result_is_served_from_the_database_until_the_content_store_has_it() {
     let database = TestDatabase::create().await;
     let executions = Executions::new(database.pool().clone(), LEASE);
     let lease = reserved(&executions, 1).await;
-    executions.opening(lease, &transaction("open")).await.unwrap();
-    executions.opened(lease).await.unwrap();
+    executions.signed(lease, TransactionKind::Open, &transaction("open")).await.unwrap();
+    executions.opened(lease, State::Opening).await.unwrap();
     executions.dispatching(lease).await.unwrap();
-    executions.result_stored(lease, &delivered()).await.unwrap();
+    executions.result_stored(lease, &delivered(), None).await.unwrap();
     executions.content_missing(&lease.record).await.unwrap();
     assert_eq!(executions.result_by_hash(&delivered().hash).await.unwrap(), None, "nobody has paid for it yet");
-    executions.settling(lease, &transaction("complete")).await.unwrap();
+    executions.signed(lease, TransactionKind::Complete, &transaction("complete")).await.unwrap();
     executions.completed_by(lease, &charged(), &reported(), None).await.unwrap();
     let result = delivered().result.into_bytes();
     assert_eq!(executions.result_by_hash(&delivered().hash).await.unwrap(), Some(result.clone()));
@@ -441,7 +444,7 @@ async fn the_leases_of_a_dead_process_are_free_at_once_and_those_of_a_living_one
     let doomed = Presence::establish(pool, dead).await.unwrap();
     first.set_process(Some(dead));
     let lease = reserved(&first, 1).await;
-    first.opening(lease, &transaction("open")).await.unwrap();
+    first.signed(lease, TransactionKind::Open, &transaction("open")).await.unwrap();
 
     let mut survivor = Presence::establish(pool, alive).await.unwrap();
     second.set_process(Some(alive));
@@ -453,7 +456,7 @@ async fn the_leases_of_a_dead_process_are_free_at_once_and_those_of_a_living_one
     assert_eq!(survivor.bury_the_dead(silence).await.unwrap(), 1);
     let [taken] = claim(&second, 10).await[..] else { panic!("one row to take over") };
     assert_eq!(taken.record, lease.record);
-    assert!(lost(first.opened(lease).await), "the dead process's lease is worth nothing now");
+    assert!(lost(first.opened(lease, State::Opening).await), "the dead process's lease is worth nothing now");
     assert!(survivor.beat().await.unwrap());
 }
 

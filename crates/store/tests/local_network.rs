@@ -3,11 +3,11 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use crtx_protocol::{api_key::KeyNetwork, usdc::UsdcBase};
+use crtx_protocol::usdc::UsdcBase;
 use crtx_store::{
     admission::Reservation,
     api_keys::{self, NewApiKey},
-    executions::{Charged, Delivered, Executions, Failure, Lease, Reported, State, StoredTransaction},
+    executions::{Charged, Delivered, Executions, Failure, Lease, Reported, State, StoredTransaction, TransactionKind},
     local_network::{ChainNow, Realigned, database_time, realign, unaccounted},
     mirror::{self, Batch},
     reads,
@@ -28,8 +28,8 @@ async fn reserved(executions: &Executions, seed: u8) -> Lease {
 
 async fn opened(executions: &Executions, seed: u8) -> Lease {
     let lease = reserved(executions, seed).await;
-    executions.opening(lease, &transaction(seed, "open")).await.unwrap();
-    executions.opened(lease).await.unwrap();
+    executions.signed(lease, TransactionKind::Open, &transaction(seed, "open")).await.unwrap();
+    executions.opened(lease, State::Opening).await.unwrap();
     lease
 }
 
@@ -49,8 +49,8 @@ async fn completed(executions: &Executions, seed: u8) {
         execution_time_ms: 8,
         steps: None,
     };
-    executions.result_stored(lease, &delivered).await.unwrap();
-    executions.settling(lease, &transaction(seed, "complete")).await.unwrap();
+    executions.result_stored(lease, &delivered, None).await.unwrap();
+    executions.signed(lease, TransactionKind::Complete, &transaction(seed, "complete")).await.unwrap();
     let charged =
         Charged { amount: UsdcBase(50_000), creator_amount: UsdcBase(49_500), platform_amount: UsdcBase(500) };
     let reported = Reported { tokens_used: None, execution_time_ms: 8 };
@@ -62,7 +62,7 @@ async fn failed(executions: &Executions, seed: u8) {
     let failure =
         Failure { reason: Some(1), status: 500, code: "execution_failed".to_owned(), message: "no".to_owned() };
     executions.refunding(lease, &failure).await.unwrap();
-    executions.refund_signed(lease, &transaction(seed, "fail")).await.unwrap();
+    executions.signed(lease, TransactionKind::Fail, &transaction(seed, "fail")).await.unwrap();
     executions.refunded(lease).await.unwrap();
 }
 
@@ -123,9 +123,9 @@ async fn an_execution_that_is_open_again_is_counted_once_for_its_key() {
         wallet: wallet(200),
         grant: wallet(9),
         name: "k",
-        network: KeyNetwork::Test,
+        last_four: "abcd",
     };
-    api_keys::insert(pool, &key).await.unwrap();
+    api_keys::register(pool, &key).await.unwrap();
     for seed in [1, 2, 3] {
         completed(&executions, seed).await;
     }

@@ -1,16 +1,12 @@
 //! Sessions on a real PostgreSQL.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::arithmetic_side_effects, reason = "tests")]
 
-use chrono::{TimeDelta, Utc};
+use chrono::TimeDelta;
 use crtx_store::{
     PgPool,
-    sessions::{self, MOST_PER_WALLET, NewSession, SessionKind, SessionRow, UsedChallenge},
+    sessions::{self, MOST_PER_WALLET, NewSession, SessionKind, SessionRow},
     testing::{TestDatabase, fixtures::wallet},
 };
-
-fn challenge(number: u8) -> UsedChallenge {
-    UsedChallenge { nonce: [number; 16], keep_until: Utc::now() + TimeDelta::minutes(1) }
-}
 
 fn session(number: u8, owner: u8) -> NewSession {
     NewSession {
@@ -18,11 +14,12 @@ fn session(number: u8, owner: u8) -> NewSession {
         wallet: wallet(owner),
         kind: SessionKind::Bearer,
         lifetime: TimeDelta::hours(1),
+        challenge: [number; 16],
     }
 }
 
 async fn open(pool: &PgPool, number: u8, owner: u8) -> SessionRow {
-    sessions::open(pool, &session(number, owner), &challenge(number)).await.unwrap().expect("a new challenge")
+    sessions::open(pool, &session(number, owner)).await.unwrap().expect("a new challenge")
 }
 
 async fn is_live(pool: &PgPool, number: u8) -> bool {
@@ -35,7 +32,8 @@ async fn a_challenge_is_used_once_and_a_replay_leaves_no_session() {
     let pool = database.pool();
     let opened = open(pool, 1, 2).await;
     assert_eq!(sessions::find(pool, &[1; 32]).await.unwrap().expect("stored").session_id, opened.session_id);
-    assert_eq!(sessions::open(pool, &session(9, 2), &challenge(1)).await.unwrap(), None);
+    let replayed = NewSession { challenge: [1; 16], ..session(9, 2) };
+    assert_eq!(sessions::open(pool, &replayed).await.unwrap(), None);
     assert_eq!(sessions::find(pool, &[9; 32]).await.unwrap(), None);
 }
 
@@ -82,14 +80,14 @@ async fn what_is_over_is_deleted_after_a_while_and_nothing_else() {
     let database = TestDatabase::create().await;
     let pool = database.pool();
     let over = NewSession { lifetime: -TimeDelta::hours(2), ..session(1, 2) };
-    let old = UsedChallenge { nonce: [1; 16], keep_until: Utc::now() - TimeDelta::seconds(1) };
-    sessions::open(pool, &over, &old).await.unwrap().unwrap();
+    sessions::open(pool, &over).await.unwrap().unwrap();
     open(pool, 2, 2).await;
     let just_ended = open(pool, 3, 2).await.session_id;
     sessions::end(pool, &wallet(2), &just_ended).await.unwrap();
-    assert_eq!(sessions::purge(pool, 100).await.unwrap(), 2, "one session and one challenge");
+    assert_eq!(sessions::purge(pool, 100).await.unwrap(), 1);
     assert_eq!(sessions::find(pool, &[1; 32]).await.unwrap(), None);
     assert!(is_live(pool, 2).await);
     assert!(sessions::find(pool, &[3; 32]).await.unwrap().is_some_and(|row| row.ended));
-    assert_eq!(sessions::open(pool, &session(4, 2), &challenge(2)).await.unwrap(), None, "it is still remembered");
+    let replayed = NewSession { challenge: [3; 16], ..session(4, 2) };
+    assert_eq!(sessions::open(pool, &replayed).await.unwrap(), None, "it is still remembered");
 }

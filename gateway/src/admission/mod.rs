@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use crtx_http::{ApiError, ErrorCode, QuotaUnit, RateLimit};
 use crtx_protocol::usdc::UsdcBase;
-use crtx_store::admission::{Bounds, CallLimits, Funds, Money, ReadAt, Refusal, Shortage, Subject};
+use crtx_store::admission::{Bounds, CallLimits, Funds, ReadAt, Refusal, Shortage, Subject};
 
 use crate::terms::{Spendable, Terms};
 
@@ -63,14 +63,14 @@ pub(crate) fn short(terms: &Terms, shortage: &Shortage) -> ApiError {
     let (price, reserved) = (terms.price, shortage.reserved);
     let Spendable { holding, approved, grant_left } = terms.funds;
     match shortage.of {
-        Money::Key => ApiError::new(
+        Subject::Key => ApiError::new(
             ErrorCode::Forbidden,
             format!(
                 "the call costs {price} USDC; the key may spend {grant_left} USDC more in all, of which its calls \
                  under way take {reserved} USDC"
             ),
         ),
-        Money::Wallet => insufficient(holding, approved, reserved, price),
+        Subject::Wallet | Subject::Agent => insufficient(holding, approved, reserved, price),
     }
 }
 

@@ -24,6 +24,7 @@ use crtx_store::{
 };
 use solana_pubkey::Pubkey;
 use tokio::sync::watch;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::answer;
 use crate::{
@@ -110,18 +111,24 @@ async fn answer_call(
     refuse_query(&head)?;
     let presented = Presented::read(&head, gateway)?;
     gateway.engine.refused.check(presented.session_key())?;
-    let caller = presented.authenticate(gateway).await?;
-    BodyOwner::note(&head.extensions, &caller.wallet);
     let agent = agent_id.parse::<Pubkey>().map_err(|_| ApiError::agent_not_found(agent_id));
+    let key = *presented.session_key();
+    let ahead = match (&agent, gateway.engine.wallets.get(&key)) {
+        (Ok(agent), Some(wallet)) => Some((wallet, read_ahead(gateway, wallet, key, *agent))),
+        _ => None,
+    };
+    let caller = presented.authenticate(gateway).await?;
+    gateway.engine.wallets.insert(key, caller.wallet);
+    BodyOwner::note(&head.extensions, &caller.wallet);
     let headers = agent.and_then(|agent| Ok((agent, read_headers(&head.headers)?)));
     let (agent, idempotency_key) = slow_if_refused(gateway, &caller.session_key, headers).await?;
+    let ahead = ahead.filter(|(wallet, _)| *wallet == caller.wallet).map(|(_, reading)| reading);
+    let ahead = ahead.unwrap_or_else(|| read_ahead(gateway, caller.wallet, key, agent));
     let mut earlier = Earlier::find(gateway, &caller, idempotency_key.as_deref()).await?;
     let terms_before = if earlier.has_an_answer() {
         None
     } else {
-        // Reads of the chain are limited by places, but nobody keeps a place while the body arrives.
-        let _place = gateway.engine.gate.enter(&caller.wallet, &agent).await?;
-        let allowed = allow(gateway, &caller, &agent, spent).await;
+        let allowed = spent.on_chain(ahead).await.map_err(ApiError::internal)?;
         Some(slow_if_refused(gateway, &caller.session_key, allowed).await?)
     };
     let dear = calls_in(&body);
@@ -139,7 +146,7 @@ async fn answer_call(
     let prepared = async {
         let terms = match terms_before.filter(|terms| terms.read_at.elapsed() <= FRESH) {
             Some(terms) => terms,
-            None => allow(gateway, &caller, &agent, spent).await?,
+            None => spent.on_chain(allow(gateway, &caller.wallet, &caller.session_key, &agent)).await?,
         };
         let call = prepare(gateway, &caller, &agent, &terms, received, idempotency_key).await?;
         Ok((terms, call, place))
@@ -295,9 +302,24 @@ fn in_progress(call: &Call) -> ApiError {
         .with_retry_after(Duration::from_secs(1))
 }
 
+/// Begins to read the chain while the database is asked about the call.
+fn read_ahead(
+    gateway: &Gateway,
+    wallet: Pubkey,
+    key: Pubkey,
+    agent: Pubkey,
+) -> AbortOnDropHandle<Result<Terms, ApiError>> {
+    let gateway = gateway.clone();
+    AbortOnDropHandle::new(tokio::spawn(async move {
+        // Reads of the chain are limited by places, but nobody keeps a place while the body arrives.
+        let _place = gateway.engine.gate.enter(&wallet, &agent).await?;
+        allow(&gateway, &wallet, &key, &agent).await
+    }))
+}
+
 /// Makes the checks that need no body: terms, and whether the agent's document is there.
-async fn allow(gateway: &Gateway, caller: &Caller, agent: &Pubkey, spent: &mut TimeSpent) -> Result<Terms, ApiError> {
-    let terms = spent.on_chain(gateway.engine.terms(caller, agent)).await?;
+async fn allow(gateway: &Gateway, wallet: &Pubkey, key: &Pubkey, agent: &Pubkey) -> Result<Terms, ApiError> {
+    let terms = gateway.engine.terms(wallet, key, agent).await?;
     gateway.engine.documents.get(agent, &terms.listing.metadata_hash).await?;
     Ok(terms)
 }
@@ -360,7 +382,7 @@ async fn accept(
             return Err(admission::short(&terms, &shortage));
         }
         let document = terms.listing.metadata_hash;
-        terms = spent.on_chain(engine.terms(caller, &call.agent)).await?;
+        terms = spent.on_chain(engine.terms(&caller.wallet, &caller.session_key, &call.agent)).await?;
         if terms.listing.metadata_hash != document {
             let message = "the agent was changed while the call was prepared; nothing was charged, try again";
             return Err(ApiError::new(ErrorCode::Unavailable, message).with_retry_after(Duration::from_secs(1)));

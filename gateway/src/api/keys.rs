@@ -19,8 +19,8 @@ use crtx_protocol::{
     usdc::UsdcBase,
 };
 use crtx_store::{
-    api_keys::{self, GrantLimits, MOST_PER_WALLET, Registered, Registration, ShownKey},
-    reads::{Page, Timestamp},
+    api_keys::{self, GrantLimits, MOST_PER_WALLET, NewApiKey, Registered, ShownKey},
+    reads::Timestamp,
 };
 use serde::{Deserialize, Serialize};
 use solana_pubkey::Pubkey;
@@ -262,11 +262,10 @@ pub async fn register(
     if grant.revoked != 0 {
         return Err(conflict("the wallet has revoked the grant of this session key on chain, permanently"));
     }
-    let registration = Registration {
+    let registration = NewApiKey {
         session_public_key,
         wallet: owner.wallet,
         grant: address,
-        network: gateway.network(),
         name: &body.name,
         last_four: &body.last_four,
     };
@@ -311,13 +310,13 @@ pub async fn list(
     ApiQuery(query): ApiQuery<KeyListQuery>,
 ) -> Result<Response, ApiError> {
     admit(&gateway, &owner)?;
-    let page = Page { limit: query.limit.unwrap_or(100), offset: query.offset.unwrap_or(0) };
+    let (limit, offset) = (query.limit.unwrap_or(100), query.offset.unwrap_or(0));
     let (pool, now) = (gateway.pool(), now_unix_s());
     let approval = approval(&gateway, &owner.wallet, now).await?;
     let total = api_keys::count(pool, &owner.wallet).await?;
-    let keys = api_keys::page(pool, &owner.wallet, page).await?;
+    let keys = api_keys::page(pool, &owner.wallet, limit, offset).await?;
     let keys = keys.into_iter().map(|key| KeyAnswer::new(&gateway, key, now)).collect();
-    Ok(unstored(KeyListAnswer { keys, total, limit: page.limit, offset: page.offset, approval }))
+    Ok(unstored(KeyListAnswer { keys, total, limit, offset, approval }))
 }
 
 /// Names a key.
@@ -390,7 +389,7 @@ pub async fn revoke(
         if !is_known && grant_on_chain(&gateway, &address).await?.is_none() {
             return Err(no_grant());
         }
-        api_keys::revoke_pair(pool, &owner.wallet, &session_public_key, &address, gateway.network()).await?;
+        api_keys::revoke_pair(pool, &owner.wallet, &session_public_key, &address).await?;
     }
     Ok(StatusCode::NO_CONTENT)
 }

@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 use crate::{
     gateway::Gateway,
-    sign_in::{MAX_BODY_BYTES, SignIn},
+    sign_in::{MAX_BODY_BYTES, Proven, SignIn},
 };
 
 /// How long a session holds, used or not.
@@ -193,8 +193,9 @@ pub async fn sign_in(
     let proven = sign_in.check(&body.message, &body.signature, Utc::now())?;
     sign_in.admit_session(proven.wallet)?;
     let token = SessionToken::generate().map_err(ApiError::internal)?;
-    let new = NewSession { token_hash: token.hash(), wallet: proven.wallet, kind, lifetime: SESSION_LIFETIME };
-    let session = sessions::open(gateway.pool(), &new, &proven.challenge).await?;
+    let Proven { wallet, challenge } = proven;
+    let new = NewSession { token_hash: token.hash(), wallet, kind, lifetime: SESSION_LIFETIME, challenge };
+    let session = sessions::open(gateway.pool(), &new).await?;
     let session = session.ok_or_else(|| ApiError::unauthorized("`message` has been used; ask for a new challenge"))?;
     let is_cookie = kind == SessionKind::Cookie;
     let mut response = unstored(SignInAnswer {

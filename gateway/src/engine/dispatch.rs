@@ -99,13 +99,10 @@ impl Engine {
         let result = delivered.result.clone();
         work.delivered = Some(delivered);
         let signed = tokio::time::timeout(SIGNING_PATIENCE, self.sign_settlement(work)).await;
-        if let Ok(Ok(settlement)) = signed {
-            self.executions.settling_with_result(work.lease, work.delivered()?, &stored(&settlement)).await?;
-            (work.state, work.settlement) = (State::Settling, Some(settlement));
-        } else {
-            self.executions.result_stored(work.lease, work.delivered()?).await?;
-            work.state = State::ResultStored;
-        }
+        work.settlement = signed.ok().and_then(Result::ok);
+        let settlement = work.settlement.as_ref().map(stored);
+        self.executions.result_stored(work.lease, work.delivered()?, settlement.as_ref()).await?;
+        work.state = if settlement.is_some() { State::Settling } else { State::ResultStored };
         // The content is written after the row: both use the same disk, and the caller waits for the row.
         work.content = Some(self.write_content(result));
         Ok(())

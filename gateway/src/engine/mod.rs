@@ -25,6 +25,7 @@ use crtx_http::{
     outbound::Outbound,
 };
 use crtx_store::{PgPool, executions::Executions};
+use moka::sync::Cache;
 use solana_pubkey::Pubkey;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
@@ -58,6 +59,8 @@ use crate::{
 const KEY_REQUESTS: Rate =
     Rate { policy: "key-requests-per-wallet", burst: 60, quota: 120, window: Duration::from_secs(60) };
 
+const KNOWN_WALLETS: u64 = 10_000;
+
 /// Token accounts that this process creates for refunds to wallets that have closed theirs. Strangers decide how many
 /// there are, and keep the rent.
 const CREATED_ACCOUNTS: Rate =
@@ -73,6 +76,8 @@ pub(crate) struct Engine {
     pub creators: Creators,
     pub documents: AgentDocuments,
     pub credentials: Credentials,
+    /// The wallets of the keys that called last, which the chain is read for while the database looks the key up.
+    pub wallets: Cache<Pubkey, Pubkey>,
     pub sign_in: SignIn,
     pub agent_tests: AgentTests,
     pub examinations: Examinations,
@@ -113,6 +118,7 @@ impl Engine {
             agent_tests: AgentTests::new(outbound),
             examinations: Examinations::default(),
             credentials: Credentials::new(executions.pool().clone(), Arc::default()),
+            wallets: Cache::new(KNOWN_WALLETS),
             sign_in: SignIn::new(&config.keypair, config.links.site().clone(), config.cluster),
             gate: Gate::new(&config.limits),
             large: LargeRequests::default(),

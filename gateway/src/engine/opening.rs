@@ -72,7 +72,7 @@ impl Engine {
         if let Simulation::Refused(refused) = simulation {
             return self.refused_by_simulation(work, &caller, &refused).await;
         }
-        self.executions.opening(work.lease, &stored(&transaction)).await?;
+        self.executions.signed(work.lease, TransactionKind::Open, &stored(&transaction)).await?;
         match self.send_unnoted(work, &transaction, self.config.limits.open_patience).await? {
             Outcome::Confirmed { slot } => {
                 self.executions.opened_and_dispatching(work.lease, &landing(&transaction, slot)).await?;
@@ -127,13 +127,13 @@ impl Engine {
         let error = match record {
             Some(record) => match check_is_of(&record, &work.call) {
                 Ok(()) => {
-                    self.executions.found_open(work.lease).await?;
+                    self.executions.opened(work.lease, State::Reserved).await?;
                     work.state = State::Pending;
                     return Ok(None);
                 }
                 Err(error) => error,
             },
-            None => match self.terms(caller, &work.call.agent).await {
+            None => match self.terms(&caller.wallet, &caller.session_key, &work.call.agent).await {
                 Err(reason) => reason,
                 Ok(terms) => in_words(refused, &work.call, &terms),
             },
@@ -150,7 +150,7 @@ impl Engine {
             return self.found_opened(work).await;
         }
         let reason = match caller {
-            Some(caller) => self.terms(caller, &work.call.agent).await.err(),
+            Some(caller) => self.terms(&caller.wallet, &caller.session_key, &work.call.agent).await.err(),
             None => None,
         };
         let error = reason.unwrap_or_else(|| {
@@ -169,7 +169,7 @@ impl Engine {
     }
 
     async fn found_opened(&self, work: &mut Work) -> Step {
-        self.executions.opened(work.lease).await?;
+        self.executions.opened(work.lease, State::Opening).await?;
         work.state = State::Pending;
         Ok(None)
     }

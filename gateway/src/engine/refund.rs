@@ -59,7 +59,7 @@ impl Engine {
             }
         }
         let transaction = self.sign_refund(work, rejections).await?;
-        self.executions.refund_signed(work.lease, &stored(&transaction)).await?;
+        self.executions.signed(work.lease, TransactionKind::Fail, &stored(&transaction)).await?;
         if rejections > 0
             && let Some(refusal) = work.hold.unless_lost(self.predict_refusal(&transaction)).await?
         {

@@ -87,7 +87,7 @@ impl Engine {
             return self.give_up(work, failure).await.map(|()| (None, None));
         }
         let transaction = self.sign_settlement(work).await?;
-        self.executions.settling(work.lease, &stored(&transaction)).await?;
+        self.executions.signed(work.lease, TransactionKind::Complete, &stored(&transaction)).await?;
         work.state = State::Settling;
         Ok((Some(transaction), None))
     }

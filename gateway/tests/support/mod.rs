@@ -28,7 +28,7 @@ use axum::{
     routing::post,
 };
 use bytemuck::{Pod, Zeroable};
-use chrono::{TimeDelta, Utc};
+use chrono::TimeDelta;
 use crtx_chain::{
     Execution as OnChain, FetchedAccount, Instructions,
     testing::{
@@ -50,7 +50,7 @@ use crtx_store::{
     api_keys::{self, NewApiKey},
     executions::{Execution, Executions},
     metadata::{self, Wanted},
-    sessions::{self, NewSession, SessionKind, UsedChallenge},
+    sessions::{self, NewSession, SessionKind},
     testing::TestDatabase,
 };
 use ed25519_dalek::SigningKey;
@@ -174,8 +174,8 @@ impl Market {
         let pool = self.database.pool();
         let session_public_key = self.session_key();
         let grant = self.instructions.addresses.grant(&self.wallet, &session_public_key);
-        let key = NewApiKey { session_public_key, wallet: self.wallet, grant, name: "test", network: KeyNetwork::Test };
-        api_keys::insert(pool, &key).await.expect("key");
+        let key = NewApiKey { session_public_key, wallet: self.wallet, grant, name: "test", last_four: "abcd" };
+        api_keys::register(pool, &key).await.expect("key");
         let document = json!({
             "name": "scripted", "tagline": "t", "description": "d", "tags": ["data"], "endpoint": endpoint,
             "input_schema": {
@@ -423,9 +423,9 @@ impl Market {
 
     pub async fn session_with(&self, wallet: Pubkey, kind: SessionKind, lifetime: TimeDelta) -> SessionToken {
         let token = SessionToken::generate().expect("randomness");
-        let new = NewSession { token_hash: token.hash(), wallet, kind, lifetime };
-        let challenge = UsedChallenge { nonce: *Uuid::new_v4().as_bytes(), keep_until: Utc::now() };
-        sessions::open(self.database.pool(), &new, &challenge).await.expect("database").expect("a new challenge");
+        let new =
+            NewSession { token_hash: token.hash(), wallet, kind, lifetime, challenge: *Uuid::new_v4().as_bytes() };
+        sessions::open(self.database.pool(), &new).await.expect("database").expect("a new challenge");
         token
     }
 

@@ -141,7 +141,8 @@ async fn metrics(state: &ApiState, agent: &AgentDetails) -> Result<AgentMetrics,
         let busy = now.signed_duration_since(agent.updated_at) < BUSY_FOR;
         Ok((metrics, if busy { AGE_OF_BUSY } else { AGE }))
     };
-    Ok(state.shared.agents.metrics.get((address, totals), counting).await?.with_listing(agent))
+    let counted = state.shared.agents.metrics.get((address, totals), counting).await?;
+    Ok(agent.add_to(counted))
 }
 
 /// The last 30 days of an agent.

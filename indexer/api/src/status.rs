@@ -217,7 +217,6 @@ fn of_processes(processes: &[ProcessRow], heartbeat: Option<&Heartbeat>) -> (Vec
     }
     let problem = match heartbeat {
         _ if stands_by => Some(problem("no_leader", "indexer processes run, and none of them writes the mirror")),
-        // A process of the version before writes the heartbeat alone.
         Some(beat) if beat.silent_s <= SILENT_AFTER_S => None,
         Some(beat) => {
             let silent = words(Duration::try_from_secs_f64(beat.silent_s).unwrap_or_default());

@@ -107,8 +107,8 @@ async fn without_an_indexer_the_status_says_so() {
     let status = market.get("/v1/status").await.body;
     assert_eq!((&status["status"], codes(&status)), (&json!("starting"), vec!["no_indexer"]));
     mirror(market.database.pool(), Vec::new()).await;
-    tamper(market.database.pool(), "UPDATE indexer_processes SET at = at - interval '99 s'").await;
-    tamper(market.database.pool(), "UPDATE indexer_heartbeat SET at = at - interval '99 s'").await;
+    let silent = "UPDATE indexer_processes SET at = at - interval '99 s', led_at = led_at - interval '99 s'";
+    tamper(market.database.pool(), silent).await;
     // The answer before is reused for two seconds.
     tokio::time::sleep(Duration::from_millis(2_100)).await;
     let status = market.get("/v1/status").await.body;
@@ -152,7 +152,6 @@ async fn set_clock(database: &TestDatabase, seconds: i64) {
         // Defaults were bound to the functions of the system.
         "ALTER TABLE mirror_checkpoint ALTER updated_at SET DEFAULT skewed.now()".to_owned(),
         "ALTER TABLE indexer_processes ALTER at SET DEFAULT skewed.now()".to_owned(),
-        "ALTER TABLE indexer_heartbeat ALTER at SET DEFAULT skewed.now()".to_owned(),
         format!("ALTER DATABASE \"{name}\" SET search_path = skewed, public, pg_catalog"),
     ] {
         tamper(database.pool(), &statement).await;

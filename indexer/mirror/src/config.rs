@@ -7,7 +7,10 @@ use crtx_content::ContentSources;
 use crtx_http::outbound::OutboundPolicy;
 use solana_pubkey::Pubkey;
 
-use crate::source::{Deadlines, YellowstoneAddress};
+use crate::{
+    source::{Deadlines, YellowstoneAddress},
+    sync::SyncSettings,
+};
 
 pub const DEFAULT_RESYNC_INTERVAL: Duration = Duration::from_secs(60);
 pub const DEFAULT_AUDIT_INTERVAL: Duration = Duration::from_secs(600);
@@ -24,12 +27,7 @@ pub struct IndexerConfig {
     /// How long a node may take for each step.
     pub deadlines: Deadlines,
     pub program_id: Pubkey,
-    /// Between snapshots. A snapshot adds the changes that the stream missed.
-    pub resync_interval: Duration,
-    /// Hide accounts that the chain does not have, however many they are.
-    pub accept_mass_closing: bool,
-    /// Replace the mirror if the node belongs to another chain.
-    pub accept_new_genesis: bool,
+    pub sync: SyncSettings,
     /// Between audits of the mirror against the chain.
     pub audit_interval: Duration,
     /// The addresses that metadata fetches may reach.
@@ -46,9 +44,7 @@ impl IndexerConfig {
             yellowstone: None,
             deadlines: Deadlines::default(),
             program_id,
-            resync_interval: DEFAULT_RESYNC_INTERVAL,
-            accept_mass_closing: false,
-            accept_new_genesis: false,
+            sync: SyncSettings::new(DEFAULT_RESYNC_INTERVAL),
             audit_interval: DEFAULT_AUDIT_INTERVAL,
             outbound: OutboundPolicy::STRICT,
             content: ContentSources::default(),

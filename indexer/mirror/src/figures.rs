@@ -1,7 +1,7 @@
 //! What the indexer of this process counts, for its operator.
 
 use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, PoisonError},
     time::Duration,
 };
 
@@ -26,31 +26,15 @@ pub struct Figures(Mutex<Counted>);
 
 impl Figures {
     pub fn counted(&self) -> Counted {
-        *self.lock()
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Counted> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn event(&self) {
-        let mut counted = self.lock();
-        counted.events = counted.events.saturating_add(1);
-    }
-
-    pub(crate) fn row_refused(&self) {
-        let mut counted = self.lock();
-        counted.rows_refused = counted.rows_refused.saturating_add(1);
-    }
-
-    pub(crate) fn rows_corrected(&self, more: u64) {
-        let mut counted = self.lock();
-        counted.rows_corrected = counted.rows_corrected.saturating_add(more);
-    }
-
-    pub(crate) fn resync(&self, took: Duration) {
-        let mut counted = self.lock();
-        counted.resync_time = counted.resync_time.saturating_add(took);
-        counted.resyncs = counted.resyncs.saturating_add(1);
+    pub(crate) fn count(&self, more: Counted) {
+        let mut counted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        counted.events = counted.events.saturating_add(more.events);
+        counted.rows_refused = counted.rows_refused.saturating_add(more.rows_refused);
+        counted.rows_corrected = counted.rows_corrected.saturating_add(more.rows_corrected);
+        counted.resyncs = counted.resyncs.saturating_add(more.resyncs);
+        counted.resync_time = counted.resync_time.saturating_add(more.resync_time);
     }
 }

@@ -1,4 +1,4 @@
-//! Past transactions of the chain, for what only they have: the last bytes of closed accounts, and the terms of openings.
+//! Past transactions of the chain, for what only they have: the last bytes of closed accounts.
 
 use async_trait::async_trait;
 use crtx_chain::{

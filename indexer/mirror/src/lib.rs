@@ -32,7 +32,7 @@ use crate::{
     history::{History, Past},
     proof::Auditor,
     source::{EndpointUrls, Endpoints},
-    sync::{SyncSettings, Syncer},
+    sync::Syncer,
 };
 
 /// Of reads of past transactions.
@@ -60,14 +60,9 @@ pub async fn run(
     let yellowstone = config.yellowstone.as_ref();
     let source = Endpoints::with_yellowstone(&urls, yellowstone, config.program_id, config.deadlines)?;
     let source = Arc::new(source);
-    let settings = SyncSettings {
-        accept_mass_closing: config.accept_mass_closing,
-        accept_new_genesis: config.accept_new_genesis,
-        ..SyncSettings::new(config.resync_interval)
-    };
-    let syncer = Syncer::with_settings(Arc::clone(&source), pool.clone(), config.program_id, settings)
-        .with_figures(Arc::clone(&figures))
-        .with_history(Arc::new(Past(client, CommitmentConfig::confirmed())));
+    let confirmed = Some(Arc::new(Past(client, CommitmentConfig::confirmed())) as Arc<dyn History>);
+    let (reader, counted) = (Arc::clone(&source), Arc::clone(&figures));
+    let syncer = Syncer::new(reader, pool.clone(), config.program_id, config.sync, confirmed, counted);
     let syncer = Arc::new(syncer);
     let leads = || syncer.leads();
     let content = config.content.store.as_deref().map(ContentStore::open);
@@ -75,13 +70,13 @@ pub async fn run(
     let closer = Closer::new(Arc::clone(&history), pool.clone(), config.program_id);
     let mut auditor = Auditor::new(source, pool.clone(), config.program_id);
     (auditor.history, auditor.content, auditor.figures) = (Some(history), content, figures);
+    let others =
+        async { tokio::join!(closer.run(leads), auditor.run(config.audit_interval, leads), folding::run(pool)) };
     tokio::join!(
         Arc::clone(&syncer).run(shutdown.clone()),
         Arc::clone(&syncer).heartbeat(shutdown.clone()),
         fetcher.follow(&syncer.listings_changed, &shutdown),
-        closer.run(leads, shutdown.clone()),
-        auditor.run(config.audit_interval, leads, shutdown.clone()),
-        folding::run(pool, shutdown.clone()),
+        shutdown.run_until_cancelled(others),
     );
     Ok(())
 }

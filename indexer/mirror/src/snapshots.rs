@@ -8,19 +8,9 @@ use crate::source::{Snapshot, SnapshotItem, SourceError};
 
 /// The next page, or the end. A snapshot that stops without an end failed.
 pub async fn next_item(node: &str, snapshot: &mut Snapshot) -> Result<SnapshotItem, SourceError> {
-    let stopped = || {
-        let reason = "it stopped without an end".to_owned();
-        Err(SourceError::SnapshotIncomplete { node: node.to_owned(), reason })
-    };
+    let stopped = || Err(SourceError::incomplete(node, "it stopped without an end"));
     snapshot.recv().await.unwrap_or_else(stopped)
 }
-
-/// Accounts of one snapshot at most.
-const MAX_ACCOUNTS: usize = 20_000_000;
-
-#[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("the snapshot has more accounts than a mirror can hold")]
-pub struct TooManyAccounts;
 
 /// A set of addresses. Each is kept as a keyed hash, whose key nobody outside knows: an address that is not in the set
 /// is taken for one of a million others once in 10¹³ cases, and nobody can choose it.
@@ -31,9 +21,8 @@ pub struct Seen {
 }
 
 impl Seen {
-    pub fn add(&mut self, address: &Pubkey) -> Result<(), TooManyAccounts> {
+    pub fn add(&mut self, address: &Pubkey) {
         self.hashes.push(self.key.hash_one(address));
-        if self.hashes.len() <= MAX_ACCOUNTS { Ok(()) } else { Err(TooManyAccounts) }
     }
 
     /// Has to come between the last [`Seen::add`] and the first [`Seen::has`].

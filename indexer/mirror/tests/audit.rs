@@ -415,8 +415,8 @@ async fn a_closed_row_that_missed_the_last_change_is_repaired_by_its_closing() {
         "SELECT concat_ws(' ', status, closed_at_slot, encode(request_hash, 'hex')) FROM mirror_executions
          WHERE address = '{address}'"
     );
-    // Completed; the terms that the row knew stay.
-    assert_eq!(text_of(market.pool(), &row).await, format!("2 {slot} {}", "05".repeat(32)));
+    // Completed, without the terms that the program dropped.
+    assert_eq!(text_of(market.pool(), &row).await, format!("2 {slot}"));
     let report = market.audit().await;
     assert!(report.ok, "{report:#?}");
     let kept = crtx_store::closings::newest(market.pool(), &address).await.expect("read").expect("there");
@@ -452,7 +452,8 @@ async fn only_the_process_that_leads_audits_and_a_new_leader_begins_soon() {
             leads.load(Ordering::Relaxed)
         }
     };
-    let auditing = tokio::spawn(market.auditor().run(Duration::from_millis(10), leading, stop.clone()));
+    let auditing =
+        tokio::spawn(stop.clone().run_until_cancelled_owned(market.auditor().run(Duration::from_millis(10), leading)));
     let audited = async || indexer_status::last_audit(market.pool()).await.expect("read").is_some();
     while asked.load(Ordering::Relaxed) < 10 {
         tokio::time::sleep(Duration::from_millis(5)).await;

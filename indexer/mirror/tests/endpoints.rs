@@ -12,13 +12,11 @@ mod node;
 
 use std::time::Duration;
 
-use crtx_mirror::source::{
-    AccountSource, At, EndpointUrls, Endpoints, Event, Events, MAX_TRANSACTIONS, ProgramTransaction, SourceError,
-};
+use crtx_chain::past::Listed;
+use crtx_mirror::source::{AccountSource, At, EndpointUrls, Endpoints, Event, Events, MAX_TRANSACTIONS, SourceError};
 use crtx_store::testing::fixtures::{program, wallet};
 use node::{LONG, Node, OnConnect, Reply, SHORT, account, endpoints, listed, slot_notification};
 use serde_json::{Value, json};
-use solana_signature::Signature;
 use tokio::time::{sleep, timeout};
 
 /// Far more than any deadline of a test.
@@ -35,7 +33,7 @@ async fn to_the_end(mut events: Events) -> (Vec<u64>, SourceError) {
     let mut slots = Vec::new();
     loop {
         match timeout(PATIENCE, events.recv()).await.expect("an item").expect("a reason before the end") {
-            Ok(Event::Alive { slot, .. }) => slots.push(slot),
+            Ok(Event::Alive(slot)) => slots.push(slot),
             Ok(_) => {}
             Err(reason) => return (slots, reason),
         }
@@ -281,26 +279,25 @@ async fn the_chain_that_the_mirror_follows_decides_from_the_start() {
     assert_eq!(source.name(), second.name());
 }
 
-fn signature(number: u64) -> Signature {
-    let mut bytes = [1; 64];
-    bytes[..8].copy_from_slice(&number.to_le_bytes());
-    Signature::from(bytes)
+fn signature(number: u64) -> String {
+    format!("transaction {number}")
+}
+
+fn transaction(number: u64, failed: bool) -> Listed {
+    Listed { signature: signature(number), slot: number, block_time: None, failed }
 }
 
 /// A node with the transactions 0 to `count`, the newest last, in pages of at most 1 000.
 fn history(node: &Node, count: u64) {
     node.on("getSignaturesForAddress", move |params| {
         let config = &params[1];
-        let number = |value: &Value| {
-            let signature: Signature = value.as_str()?.parse().expect("a signature");
-            Some(u64::from_le_bytes(signature.as_ref()[..8].try_into().expect("eight bytes")))
-        };
+        let number = |value: &Value| value.as_str()?.strip_prefix("transaction ")?.parse::<u64>().ok();
         let newest = number(&config["before"]).unwrap_or(count);
         let oldest = number(&config["until"]).map_or(0, |number| number + 1);
         let found = (oldest..newest).rev().take(config["limit"].as_u64().expect("a limit") as usize);
         let found = found.map(|number| {
             let error = if number == 3 { json!({"InstructionError": [0, "InvalidArgument"]}) } else { Value::Null };
-            json!({"signature": signature(number).to_string(), "slot": number, "err": error, "memo": null})
+            json!({"signature": signature(number), "slot": number, "err": error, "memo": null})
         });
         Reply::Result(found.collect())
     });
@@ -311,10 +308,10 @@ async fn transactions_come_newest_first_up_to_the_known_one() {
     let node = Node::start().await;
     history(&node, 2_345);
     let source = node.source(LONG);
-    let found = source.transactions_after(Some(signature(2)), 100).await.expect("read").expect("offered");
+    let found = source.transactions_after(Some(&signature(2)), 100).await.expect("read").expect("offered");
     assert_eq!(found.len(), 2_342);
-    assert_eq!(found[0], ProgramTransaction { signature: signature(2_344), slot: 2_344, failed: false });
-    assert_eq!(found[2_341], ProgramTransaction { signature: signature(3), slot: 3, failed: true });
+    assert_eq!(found[0], transaction(2_344, false));
+    assert_eq!(found[2_341], transaction(3, true));
     assert_eq!(node.asked("getSignaturesForAddress")[0][1]["minContextSlot"], 100);
     let reason = node.source(SHORT).transactions_after(None, 101).await.expect_err("the node is at slot 100");
     assert!(matches!(reason, SourceError::Behind { .. }), "{reason}");
@@ -324,7 +321,7 @@ async fn transactions_come_newest_first_up_to_the_known_one() {
 async fn no_more_transactions_are_read_than_the_limit() {
     let node = Node::start().await;
     node.on("getSignaturesForAddress", |_| {
-        let transaction = json!({"signature": signature(1).to_string(), "slot": 1, "err": null});
+        let transaction = json!({"signature": signature(1), "slot": 1, "err": null});
         Reply::Result(vec![transaction; 5_000].into())
     });
     let found = node.source(LONG).transactions_after(None, 0).await.expect("read").expect("offered");

@@ -1,5 +1,5 @@
 //! A stream that brings changes later than the chain makes them final: the mirror waits for it, and does not take what
-//! it lacks for an error.
+//! it lacks for an error. And a write that ends later than its answer was true.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -12,11 +12,21 @@ mod forking;
 
 use std::time::Duration;
 
-use crtx_mirror::source::{At, Event};
-use crtx_store::{reads::ShownStatus, testing::mirrored::lock_execution};
+use crtx_mirror::{
+    source::{At, Event},
+    sync::SyncSettings,
+};
+use crtx_store::{
+    reads::ShownStatus,
+    testing::{
+        TestDatabase,
+        mirrored::{execute_in, lock_execution},
+        tampering::{tamper, text_of},
+    },
+};
 use forking::{
     Node,
-    running::{NEVER, Running, execution, execution_at, market, quick, status_of},
+    running::{NEVER, Running, difference, execution, execution_at, market, quick, status_of},
 };
 
 /// Many times the pause between two looks at the finalized state.
@@ -176,4 +186,54 @@ async fn a_stream_that_is_always_late_does_not_keep_snapshots_away() {
     running.until("two snapshots", async || node.snapshots() >= snapshots + 2).await;
     lock.rollback().await.expect("released");
     running.until_equal().await;
+}
+
+#[tokio::test]
+async fn a_closing_that_is_written_after_its_fork_was_dropped_is_taken_back() {
+    let node = market(3);
+    let settings = SyncSettings { finality_interval: NEVER, ..quick(NEVER) };
+    let running = Running::on(TestDatabase::create().await, &node, settings);
+    let (pool, closed) = (running.pool(), execution_at(3));
+    // The mirror looks at the finalized state only if it is asked to.
+    let look = || node.send(Event::Dropped(0));
+    let until_equal = async || {
+        node.finalize();
+        let is_equal = async || {
+            look();
+            difference(pool, &node.chain()).await.is_empty()
+        };
+        running.until("the mirror equals the chain", is_equal).await;
+    };
+    until_equal().await;
+    // The next update of rows waits, and those after it do not.
+    tamper(
+        pool,
+        "CREATE SEQUENCE updates;
+         CREATE FUNCTION hold_the_first() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+             IF nextval('updates') = 1 THEN PERFORM pg_advisory_xact_lock(7000001); END IF;
+             RETURN NULL;
+         END $$;
+         CREATE TRIGGER hold_the_first BEFORE UPDATE ON mirror_accounts EXECUTE FUNCTION hold_the_first()",
+    )
+    .await;
+    let mut hold = lock_execution(pool, &execution_at(77)).await;
+    execute_in(&mut hold, "SELECT pg_advisory_xact_lock(7000001)").await.expect("the lock");
+    node.begin_fork();
+    node.close(closed);
+    let is_held = async || text_of(pool, "SELECT is_called::text FROM updates").await == "true";
+    running.until("the closing is being written", is_held).await;
+
+    node.drop_fork(false);
+    node.slots(40);
+    node.finalize();
+    let reads = node.finalized_reads_of(&closed);
+    let is_read = async || {
+        look();
+        node.finalized_reads_of(&closed) > reads
+    };
+    running.until("the account is read as it is", is_read).await;
+    tokio::time::sleep(LONG).await;
+    hold.rollback().await.expect("released");
+    tokio::time::sleep(LONG).await;
+    until_equal().await;
 }

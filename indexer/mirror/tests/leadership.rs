@@ -84,7 +84,8 @@ async fn a_leader_that_lives_is_not_ended_while_its_statements_take_long() {
         let slow = "UPDATE mirror_executions SET observed_at = now() FROM pg_sleep(9) WHERE revision = 1";
         tamper(&pool, slow).await;
     });
-    let other = Syncer::with_settings(Arc::new(node.clone()), running.pool().clone(), program(), quick(NEVER));
+    let other =
+        Syncer::new(Arc::new(node.clone()), running.pool().clone(), program(), quick(NEVER), None, Arc::default());
     let (other, shutdown) = (Arc::new(other), running.shutdown.clone());
     let task = tokio::spawn(Arc::clone(&other).run(shutdown));
     slow.await.expect("the statement is not ended");
@@ -106,7 +107,8 @@ async fn a_process_that_was_paused_writes_nothing_when_it_wakes() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async move {
             let pool = PgPool::connect_lazy(&url).unwrap();
-            let syncer = Syncer::with_settings(Arc::new(paused_node), pool.clone(), program(), quick(NEVER));
+            let syncer =
+                Syncer::new(Arc::new(paused_node), pool.clone(), program(), quick(NEVER), None, Arc::default());
             let syncer = Arc::new(syncer);
             tokio::spawn(Arc::clone(&syncer).run(tokio_util::sync::CancellationToken::new()));
             while mirror::checkpoint(&pool).await.unwrap().is_none() {

@@ -51,7 +51,7 @@ async fn a_notification_with_an_absurd_slot_changes_nothing_and_its_account_is_r
     let running = Running::start(&market(3), quick(NEVER)).await;
     let node = &running.node;
     for (number, slot) in ABSURD.into_iter().enumerate() {
-        node.send(Event::Alive { slot, finalized: Some(slot) });
+        node.send(Event::Alive(slot));
         node.send(Event::Reached(slot));
         // A change that is true but for its slot.
         let (address, data) = execution(200 + number as u128, 1, None);
@@ -87,7 +87,7 @@ async fn absurd_slots_in_the_database_are_taken_back() {
         "UPDATE mirror_executions SET slot = 11000050, after_slot = 11000049",
         "UPDATE mirror_config SET slot = 9223372036854775807",
         "UPDATE mirror_final_accounts SET slot = 11000050",
-        "UPDATE indexer_heartbeat SET chain_slot = 999999999999",
+        "UPDATE indexer_processes SET chain_slot = 999999999999",
     ] {
         tamper(database.pool(), statement).await;
     }

@@ -17,16 +17,13 @@ use std::{
 use agent_marketplace::state::{AgentListed, Config, ExecutionRecord};
 use anchor_lang::Discriminator;
 use async_trait::async_trait;
-use crtx_chain::{Execution, token::TokenAccount};
+use crtx_chain::{Execution, past::Listed, token::TokenAccount};
 use crtx_content::ContentSources;
 use crtx_http::outbound::OutboundPolicy;
 use crtx_mirror::{
     documents::Fetcher,
     proof::Auditor,
-    source::{
-        AccountSource, At, Change, Event, Events, OwnedAccount, ProgramTransaction, Read, Snapshot, SnapshotItem,
-        SourceError,
-    },
+    source::{AccountSource, At, Change, Event, Events, OwnedAccount, Read, Snapshot, SnapshotItem, SourceError},
     sync::{SyncSettings, Syncer},
 };
 use crtx_protocol::{content::cid_of, result_hash::ResultHash};
@@ -37,7 +34,6 @@ use crtx_store::{
     testing::{TestDatabase, fixtures::*},
 };
 use solana_pubkey::Pubkey;
-use solana_signature::Signature;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -143,11 +139,7 @@ impl AccountSource for Chain {
         Ok(self.state().genesis.clone())
     }
 
-    async fn transactions_after(
-        &self,
-        _: Option<Signature>,
-        _: u64,
-    ) -> Result<Option<Vec<ProgramTransaction>>, SourceError> {
+    async fn transactions_after(&self, _: Option<&str>, _: u64) -> Result<Option<Vec<Listed>>, SourceError> {
         Ok(None)
     }
 }
@@ -174,7 +166,7 @@ impl Running {
             ..SyncSettings::new(resync)
         };
         let source = Arc::new(chain.clone());
-        let syncer = Arc::new(Syncer::with_settings(source, database.pool().clone(), program(), settings));
+        let syncer = Arc::new(Syncer::new(source, database.pool().clone(), program(), settings, None, Arc::default()));
         let shutdown = CancellationToken::new();
         let task = tokio::spawn(Arc::clone(&syncer).run(shutdown.clone()));
         let running = Self { database, chain, syncer, shutdown, task };

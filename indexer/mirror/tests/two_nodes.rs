@@ -22,12 +22,13 @@ use std::{
 
 use async_trait::async_trait;
 use chain::record_closed;
+use crtx_chain::{
+    ChainError,
+    past::{Listed, PastTransaction},
+};
 use crtx_mirror::{
     history::History,
-    source::{
-        AccountSource, At, Change, Event, Events, OwnedAccount, ProgramTransaction, Read, Snapshot, SnapshotItem,
-        SourceError,
-    },
+    source::{AccountSource, At, Change, Event, Events, OwnedAccount, Read, Snapshot, SnapshotItem, SourceError},
 };
 use crtx_store::{
     indexer_status, mirror,
@@ -36,7 +37,6 @@ use crtx_store::{
 };
 use forking::{Node, running::*};
 use solana_pubkey::Pubkey;
-use solana_signature::Signature;
 use tokio::sync::mpsc;
 
 type Tells = Box<dyn Fn(&Pubkey, Vec<u8>) -> Option<Vec<u8>> + Send>;
@@ -125,11 +125,7 @@ impl AccountSource for View {
         self.chain.genesis_hash().await
     }
 
-    async fn transactions_after(
-        &self,
-        after: Option<Signature>,
-        min_slot: u64,
-    ) -> Result<Option<Vec<ProgramTransaction>>, SourceError> {
+    async fn transactions_after(&self, after: Option<&str>, min_slot: u64) -> Result<Option<Vec<Listed>>, SourceError> {
         self.chain.transactions_after(after, min_slot).await
     }
 
@@ -256,14 +252,9 @@ mod chain_history {
 
 #[async_trait]
 impl History for Closings {
-    async fn about(
-        &self,
-        address: &Pubkey,
-        _: Option<&str>,
-        _: usize,
-    ) -> Result<Vec<crtx_chain::past::Listed>, crtx_chain::ChainError> {
+    async fn about(&self, address: &Pubkey, _: Option<&str>, _: usize) -> Result<Vec<Listed>, ChainError> {
         let closed = self.0.lock().unwrap();
-        let listed = closed.get(address).map(|(slot, _)| crtx_chain::past::Listed {
+        let listed = closed.get(address).map(|(slot, _)| Listed {
             signature: address.to_string(),
             slot: *slot,
             block_time: None,
@@ -272,10 +263,7 @@ impl History for Closings {
         Ok(listed.into_iter().collect())
     }
 
-    async fn transaction(
-        &self,
-        signature: &str,
-    ) -> Result<Option<crtx_chain::past::PastTransaction>, crtx_chain::ChainError> {
+    async fn transaction(&self, signature: &str) -> Result<Option<PastTransaction>, ChainError> {
         let address: Pubkey = signature.parse().unwrap();
         let Some((slot, data)) = self.0.lock().unwrap().get(&address).cloned() else { return Ok(None) };
         let scripted = chain::Chain::new();

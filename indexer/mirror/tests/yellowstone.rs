@@ -255,7 +255,7 @@ fn host(address: &YellowstoneAddress) -> String {
 async fn next(events: &mut Events) -> Option<Result<Event, SourceError>> {
     loop {
         let event = timeout(PATIENCE, events.recv()).await.expect("an event, or the end of the stream");
-        if !matches!(event, Some(Ok(Event::Alive { .. }))) {
+        if !matches!(event, Some(Ok(Event::Alive(_)))) {
             return event;
         }
     }

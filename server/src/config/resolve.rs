@@ -10,6 +10,7 @@ use crtx_http::{Links, outbound::OutboundPolicy};
 use crtx_mirror::{
     IndexerConfig,
     source::{Deadlines, YellowstoneAddress},
+    sync::SyncSettings,
 };
 use crtx_protocol::address::Addresses;
 use crtx_store::{
@@ -85,9 +86,11 @@ impl Check<'_> {
             limits: limits(settings),
         });
         let indexer = ws_urls.map(|ws_urls| IndexerConfig {
-            resync_interval: Duration::from_secs(settings.indexer.resync_seconds),
-            accept_mass_closing: settings.indexer.accept_mass_closing,
-            accept_new_genesis: settings.indexer.accept_new_genesis,
+            sync: SyncSettings {
+                accept_mass_closing: settings.indexer.accept_mass_closing,
+                accept_new_genesis: settings.indexer.accept_new_genesis,
+                ..SyncSettings::new(Duration::from_secs(settings.indexer.resync_seconds))
+            },
             audit_interval: Duration::from_secs(settings.indexer.audit_seconds),
             yellowstone: settings.rpc.yellowstone_url.as_ref().map(|url| YellowstoneAddress {
                 url: url.reveal().0.clone(),

@@ -179,8 +179,8 @@ impl LocalChain {
             let session_public_key = Pubkey::new_from_array(key.session_public_key());
             let name = format!("key {number}");
             let grant = addresses.grant(&wallet, &session_public_key);
-            let row = NewApiKey { session_public_key, wallet, grant, name: &name, network: KeyNetwork::Test };
-            api_keys::insert(pool, &row).await?;
+            let row = NewApiKey { session_public_key, wallet, grant, name: &name, last_four: "abcd" };
+            api_keys::register(pool, &row).await?;
         }
         Ok(Wallet { keypair, keys })
     }

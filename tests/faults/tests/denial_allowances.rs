@@ -16,7 +16,7 @@ use std::{
 };
 
 use axum::body::Bytes;
-use chrono::{TimeDelta, Utc};
+use chrono::TimeDelta;
 use crtx_faults::{
     client::{Client, Execute},
     denial::{
@@ -32,7 +32,7 @@ use crtx_protocol::{
 };
 use crtx_store::{
     api_keys,
-    sessions::{self, NewSession, SessionKind, UsedChallenge},
+    sessions::{self, NewSession, SessionKind},
 };
 use serde_json::{Value, json};
 use solana_pubkey::Pubkey;
@@ -61,9 +61,9 @@ async fn free_wallet(site: &Site) -> String {
 async fn session_of(site: &Site, wallet: Pubkey) -> String {
     let token = SessionToken::generate().unwrap();
     let lifetime = TimeDelta::hours(1);
-    let new = NewSession { token_hash: token.hash(), wallet, kind: SessionKind::Bearer, lifetime };
-    let challenge = UsedChallenge { nonce: rand::random(), keep_until: Utc::now() };
-    sessions::open(&site.pool, &new, &challenge).await.unwrap().expect("a new challenge");
+    let new =
+        NewSession { token_hash: token.hash(), wallet, kind: SessionKind::Bearer, lifetime, challenge: rand::random() };
+    sessions::open(&site.pool, &new).await.unwrap().expect("a new challenge");
     token.reveal()
 }
 

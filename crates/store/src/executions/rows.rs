@@ -53,7 +53,7 @@ struct StoredExecution {
     request: Json<Request>,
     request_hash: [u8; 32],
     amount: UsdcBase,
-    timeout_seconds: i32,
+    timeout_seconds: i64,
     endpoint: String,
     result: Option<String>,
     result_hash: Option<[u8; 32]>,
@@ -67,7 +67,7 @@ struct StoredExecution {
     charged_platform_amount: Option<Usdc>,
     settled_elsewhere: bool,
     failure_reason: Option<i16>,
-    error_status: Option<i16>,
+    error_status: Option<i32>,
     error_code: Option<String>,
     error_message: Option<String>,
     created_at: DateTime<Utc>,
@@ -104,7 +104,7 @@ impl From<StoredExecution> for Execution {
                 request: row.request.0,
                 request_hash: row.request_hash,
                 amount: row.amount,
-                timeout_seconds: row.timeout_seconds.unsigned_abs(),
+                timeout_seconds: u32::try_from(row.timeout_seconds).unwrap_or(u32::MAX),
                 endpoint: row.endpoint,
             },
         }
@@ -137,7 +137,7 @@ impl StoredExecution {
     fn failure(&mut self) -> Option<Failure> {
         Some(Failure {
             reason: self.failure_reason.and_then(|reason| u8::try_from(reason).ok()),
-            status: self.error_status?.unsigned_abs(),
+            status: u16::try_from(self.error_status?).ok()?,
             code: self.error_code.take()?,
             message: self.error_message.take()?,
         })

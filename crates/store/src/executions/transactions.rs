@@ -4,11 +4,7 @@ use crtx_protocol::transaction::Outcome;
 use solana_pubkey::Pubkey;
 
 use super::leases::Executions;
-use crate::{
-    columns::Count,
-    convert::{amount_to_db, optional_amount_to_db},
-    error::StoreError,
-};
+use crate::{columns::Count, convert::optional_amount_to_db, error::StoreError};
 
 /// What a transaction is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
@@ -34,13 +30,6 @@ pub struct Landing {
     /// Base58.
     pub signature: String,
     pub slot: u64,
-}
-
-impl Landing {
-    pub(super) fn to_db(landing: Option<&Self>) -> Result<(Option<&str>, Option<i64>), StoreError> {
-        let Some(Self { signature, slot }) = landing else { return Ok((None, None)) };
-        Ok((Some(signature), Some(amount_to_db("slot", *slot)?)))
-    }
 }
 
 impl Executions {

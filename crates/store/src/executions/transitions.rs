@@ -11,7 +11,7 @@ use super::{
     types::{Charged, Delivered, Failure, Lease, Reported, SettledElsewhere, State},
 };
 use crate::{
-    convert::{amount_to_db, optional_amount_to_db, status_to_db},
+    convert::{amount_to_db, optional_amount_to_db},
     error::StoreError,
 };
 
@@ -38,24 +38,49 @@ impl Executions {
         let changed = step.execute(self.pool()).await?.rows_affected();
         if changed == 1 { Ok(()) } else { Err(ExecutionsError::LeaseLost) }
     }
+
+    /// Stores a signed transaction, which may be sent then, together with the state that goes with it. reserved → opening;
+    /// result_stored or settling → settling, after the settlement before has expired; refunding → refunding.
+    pub async fn signed(&self, lease: Lease, kind: TransactionKind, transaction: &StoredTransaction) -> Step {
+        let (from, to): (&[State], _) = match kind {
+            TransactionKind::Open => (&[State::Reserved], State::Opening),
+            TransactionKind::Complete => (&[State::ResultStored, State::Settling], State::Settling),
+            TransactionKind::Fail => (&[State::Refunding], State::Refunding),
+        };
+        let from: Vec<String> = from.iter().map(|state| state.into_str().to_owned()).collect();
+        let step = sqlx::query!(
+            "WITH moved AS (
+                 UPDATE executions SET state = $3, lease_process = $9
+                 WHERE record = $1 AND lease_owner = $2 AND state = ANY($4)
+                 RETURNING record)
+             INSERT INTO execution_transactions (signature, record, kind, signed_transaction, last_valid_block_height)
+             SELECT $5, record, $6, $7, $8 FROM moved",
+            lease.record.to_string(),
+            lease.token,
+            to.into_str(),
+            &from,
+            transaction.signature,
+            kind.into_str(),
+            transaction.bytes,
+            amount_to_db("block height", transaction.last_valid_block_height)?,
+            self.process(),
+        );
+        self.take(step).await
+    }
 }
 
 /// Before the escrow exists.
 impl Executions {
-    /// reserved → opening: the signed opening is stored and may now be sent.
-    pub async fn opening(&self, lease: Lease, transaction: &StoredTransaction) -> Step {
-        self.with_transaction(lease, &[State::Reserved], State::Opening, TransactionKind::Open, transaction).await
-    }
-
-    /// opening → pending: the escrow is confirmed.
-    pub async fn opened(&self, lease: Lease) -> Step {
+    /// opening → pending: the escrow is confirmed. Or reserved → pending: somebody opened the escrow of this call before this
+    /// gateway sent anything.
+    pub async fn opened(&self, lease: Lease, from: State) -> Step {
         let step = sqlx::query!(
             "UPDATE executions
-             SET updated_at = now(), state = 'pending', opened_at = now()
-             FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
-             WHERE record = $1 AND lease_owner = $2 AND state = 'opening'",
+             SET state = 'pending', opened_at = now()
+             WHERE record = $1 AND lease_owner = $2 AND state = $3 AND state IN ('reserved', 'opening')",
             lease.record.to_string(),
             lease.token,
+            from.into_str(),
         );
         self.take(step).await
     }
@@ -67,7 +92,7 @@ impl Executions {
             "WITH noted AS (
                  UPDATE execution_transactions SET outcome = 'confirmed', slot = $4, resolved_at = now()
                  WHERE signature = $3 AND outcome = 'unknown')
-             UPDATE executions SET state = 'running', opened_at = now(), dispatched_at = now(), updated_at = now()
+             UPDATE executions SET state = 'running', opened_at = now(), dispatched_at = now()
              FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
              WHERE record = $1 AND lease_owner = $2 AND state = 'opening'",
             lease.record.to_string(),
@@ -78,28 +103,16 @@ impl Executions {
         self.take(step).await
     }
 
-    /// reserved → pending: somebody opened the escrow of this call before this gateway sent anything.
-    pub async fn found_open(&self, lease: Lease) -> Step {
-        let step = sqlx::query!(
-            "UPDATE executions
-             SET updated_at = now(), state = 'pending', opened_at = now()
-             WHERE record = $1 AND lease_owner = $2 AND state = 'reserved'",
-            lease.record.to_string(),
-            lease.token,
-        );
-        self.take(step).await
-    }
-
     /// reserved or opening → failed: no escrow exists, and no signed transaction can still create one.
     pub async fn not_opened(&self, lease: Lease, failure: &Failure) -> Step {
         let step = sqlx::query!(
             "UPDATE executions
-             SET updated_at = now(), state = 'failed', error_status = $3, error_code = $4, error_message = $5,
+             SET state = 'failed', error_status = $3, error_code = $4, error_message = $5,
                  finished_at = now(), lease_owner = NULL, lease_until = NULL, lease_process = NULL
              WHERE record = $1 AND lease_owner = $2 AND state IN ('reserved', 'opening')",
             lease.record.to_string(),
             lease.token,
-            status_to_db(failure.status)?,
+            i32::from(failure.status),
             failure.code,
             without_nul(&failure.message),
         );
@@ -149,7 +162,7 @@ impl Executions {
     pub async fn dispatching(&self, lease: Lease) -> Step {
         let step = sqlx::query!(
             "UPDATE executions
-             SET updated_at = now(), state = 'running', dispatched_at = coalesce(dispatched_at, now())
+             SET state = 'running', dispatched_at = coalesce(dispatched_at, now())
              FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
              WHERE record = $1 AND lease_owner = $2 AND state IN ('pending', 'running')",
             lease.record.to_string(),
@@ -162,7 +175,7 @@ impl Executions {
     pub async fn charged(&self, lease: Lease, charged: &Charged) -> Step {
         let step = sqlx::query!(
             "UPDATE executions
-             SET updated_at = now(), charged_amount = $3, charged_creator_amount = $4, charged_platform_amount = $5
+             SET charged_amount = $3, charged_creator_amount = $4, charged_platform_amount = $5
              FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
              WHERE record = $1 AND lease_owner = $2",
             lease.record.to_string(),
@@ -174,48 +187,27 @@ impl Executions {
         self.take(step).await
     }
 
-    /// running → result_stored. The commit does not wait for the disk: the settlement that follows is stored durably,
-    /// and the result with it. After a crash in between, the creator is asked again.
-    pub async fn result_stored(&self, lease: Lease, delivered: &Delivered) -> Step {
-        let step = sqlx::query!(
-            "UPDATE executions
-             SET updated_at = now(), state = 'result_stored', result = $3, result_hash = $4, result_signature = $5,
-                 tokens_used = $6, execution_time_ms = $7, steps = $8, result_call_signature = $9
-             FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
-             WHERE record = $1 AND lease_owner = $2 AND state = 'running'",
-            lease.record.to_string(),
-            lease.token,
-            delivered.result.as_bytes(),
-            delivered.hash.as_slice(),
-            delivered.signature.as_slice(),
-            optional_amount_to_db("tokens used", delivered.tokens_used)?,
-            amount_to_db("execution time", delivered.execution_time_ms)?,
-            delivered.steps.as_ref(),
-            delivered.call_signature.as_ref().map(<[u8; 64]>::as_slice),
-        );
-        self.take(step).await
-    }
-}
-
-/// Settlement: the creator is paid.
-impl Executions {
-    /// running → settling, in one step: a checked result, and its signed settlement.
-    pub async fn settling_with_result(
+    /// running → settling, in one step: a checked result, and its signed settlement. While nothing is signed: running →
+    /// result_stored.
+    pub async fn result_stored(
         &self,
         lease: Lease,
         delivered: &Delivered,
-        transaction: &StoredTransaction,
+        settlement: Option<&StoredTransaction>,
     ) -> Step {
+        let height = settlement.map(|settlement| settlement.last_valid_block_height);
         let step = sqlx::query!(
             "WITH moved AS (
                  UPDATE executions
-                 SET updated_at = now(), state = 'settling', result = $3, result_hash = $4, result_signature = $5,
-                     tokens_used = $6, execution_time_ms = $7, steps = $8, result_call_signature = $9,
-                     lease_process = $10
+                 SET state = CASE WHEN $11::text IS NULL THEN 'result_stored' ELSE 'settling' END,
+                     result = $3, result_hash = $4, result_signature = $5, tokens_used = $6, execution_time_ms = $7,
+                     steps = $8, result_call_signature = $9, lease_process = $10
                  WHERE record = $1 AND lease_owner = $2 AND state = 'running'
-                 RETURNING record)
-             INSERT INTO execution_transactions (signature, record, kind, signed_transaction, last_valid_block_height)
-             SELECT $11, record, $12, $13, $14 FROM moved",
+                 RETURNING record),
+             settlement AS (
+                 INSERT INTO execution_transactions (signature, record, kind, signed_transaction, last_valid_block_height)
+                 SELECT $11, record, 'complete', $12, $13 FROM moved WHERE $11 IS NOT NULL)
+             SELECT FROM moved",
             lease.record.to_string(),
             lease.token,
             delivered.result.as_bytes(),
@@ -226,21 +218,16 @@ impl Executions {
             delivered.steps.as_ref(),
             delivered.call_signature.as_ref().map(<[u8; 64]>::as_slice),
             self.process(),
-            transaction.signature,
-            TransactionKind::Complete.into_str(),
-            transaction.bytes,
-            amount_to_db("block height", transaction.last_valid_block_height)?,
+            settlement.map(|settlement| &*settlement.signature),
+            settlement.map(|settlement| &*settlement.bytes),
+            optional_amount_to_db("block height", height)?,
         );
         self.take(step).await
     }
+}
 
-    /// result_stored or settling → settling, with a signed settlement. From settling only after the transaction
-    /// before has expired.
-    pub async fn settling(&self, lease: Lease, transaction: &StoredTransaction) -> Step {
-        let from = [State::ResultStored, State::Settling];
-        self.with_transaction(lease, &from, State::Settling, TransactionKind::Complete, transaction).await
-    }
-
+/// Settlement: the creator is paid.
+impl Executions {
     /// result_stored or settling → completed. From result_stored or refunding if somebody else settled the same
     /// result. `reported` is what the settlement says; `landing` is the transaction that settled it, if that is known.
     pub async fn completed_by(
@@ -250,14 +237,13 @@ impl Executions {
         reported: &Reported,
         landing: Option<&Landing>,
     ) -> Step {
-        let (signature, slot) = Landing::to_db(landing)?;
         let step = sqlx::query!(
             r#"WITH noted AS (
                    UPDATE execution_transactions SET outcome = 'confirmed', slot = $9, resolved_at = now()
                    WHERE signature = $8 AND outcome = 'unknown'),
                ended AS (
                    UPDATE executions
-                   SET state = 'completed', finished_at = now(), updated_at = now(), charged_amount = $3,
+                   SET state = 'completed', finished_at = now(), charged_amount = $3,
                        charged_creator_amount = $4, charged_platform_amount = $5,
                        tokens_used = $6, execution_time_ms = $7,
                        failure_reason = NULL, error_status = NULL, error_code = NULL, error_message = NULL,
@@ -278,8 +264,8 @@ impl Executions {
             amount_to_db("platform amount", charged.platform_amount.0)?,
             optional_amount_to_db("tokens used", reported.tokens_used)?,
             amount_to_db("execution time", reported.execution_time_ms)?,
-            signature,
-            slot,
+            landing.map(|landing| &*landing.signature),
+            optional_amount_to_db("slot", landing.map(|landing| landing.slot))?,
         );
         self.take(step).await
     }
@@ -294,7 +280,7 @@ impl Executions {
                    SET state = 'completed', settled_elsewhere = true, result = NULL, result_signature = NULL,
                        result_call_signature = NULL, steps = NULL, result_hash = $3, tokens_used = $7, execution_time_ms = $8,
                        failure_reason = NULL, error_status = NULL, error_code = NULL, error_message = NULL,
-                       opened_at = COALESCE(opened_at, now()), finished_at = now(), updated_at = now(),
+                       opened_at = COALESCE(opened_at, now()), finished_at = now(),
                        charged_amount = $4, charged_creator_amount = $5, charged_platform_amount = $6,
                        lease_owner = NULL, lease_until = NULL, lease_process = NULL
                    WHERE record = $1 AND lease_owner = $2 AND finished_at IS NULL
@@ -324,23 +310,18 @@ impl Executions {
     pub async fn refunding(&self, lease: Lease, failure: &Failure) -> Step {
         let step = sqlx::query!(
             "UPDATE executions
-             SET updated_at = now(), state = 'refunding', failure_reason = $3, error_status = $4, error_code = $5,
+             SET state = 'refunding', failure_reason = $3, error_status = $4, error_code = $5,
                  error_message = $6
              WHERE record = $1 AND lease_owner = $2
                AND state IN ('pending', 'running', 'result_stored', 'settling', 'refunding')",
             lease.record.to_string(),
             lease.token,
             failure.reason.map(i16::from),
-            status_to_db(failure.status)?,
+            i32::from(failure.status),
             failure.code,
             without_nul(&failure.message),
         );
         self.take(step).await
-    }
-
-    /// Stores a signed refund; the state stays refunding.
-    pub async fn refund_signed(&self, lease: Lease, transaction: &StoredTransaction) -> Step {
-        self.with_transaction(lease, &[State::Refunding], State::Refunding, TransactionKind::Fail, transaction).await
     }
 
     /// refunding → failed: the refund is on chain.
@@ -348,7 +329,7 @@ impl Executions {
         let step = sqlx::query!(
             r#"WITH ended AS (
                    UPDATE executions
-                   SET state = 'failed', finished_at = now(), updated_at = now(),
+                   SET state = 'failed', finished_at = now(),
                        lease_owner = NULL, lease_until = NULL, lease_process = NULL
                    FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
                    WHERE record = $1 AND lease_owner = $2 AND state = 'refunding'
@@ -372,7 +353,7 @@ impl Executions {
                    UPDATE executions
                    SET state = 'failed', failure_reason = $2, error_status = $3, error_code = $4, error_message = $5,
                        opened_at = COALESCE(opened_at, now()), finished_at = COALESCE(finished_at, now()),
-                       updated_at = now(), lease_owner = NULL, lease_until = NULL, lease_process = NULL
+                       lease_owner = NULL, lease_until = NULL, lease_process = NULL
                    WHERE record = $1
                      AND (state <> 'failed' OR opened_at IS NULL)
                      AND (lease_until IS NULL OR lease_until < now())
@@ -384,42 +365,10 @@ impl Executions {
                SELECT FROM ended"#,
             record.to_string(),
             failure.reason.map(i16::from),
-            status_to_db(failure.status)?,
+            i32::from(failure.status),
             failure.code,
             without_nul(&failure.message),
         );
         Ok(followed.execute(self.pool()).await?.rows_affected() == 1)
-    }
-}
-
-impl Executions {
-    /// State and transaction change together or not at all.
-    async fn with_transaction(
-        &self,
-        lease: Lease,
-        from: &[State],
-        to: State,
-        kind: TransactionKind,
-        transaction: &StoredTransaction,
-    ) -> Step {
-        let from: Vec<String> = from.iter().map(|state| state.into_str().to_owned()).collect();
-        let step = sqlx::query!(
-            "WITH moved AS (
-                 UPDATE executions SET state = $3, updated_at = now(), lease_process = $9
-                 WHERE record = $1 AND lease_owner = $2 AND state = ANY($4)
-                 RETURNING record)
-             INSERT INTO execution_transactions (signature, record, kind, signed_transaction, last_valid_block_height)
-             SELECT $5, record, $6, $7, $8 FROM moved",
-            lease.record.to_string(),
-            lease.token,
-            to.into_str(),
-            &from,
-            transaction.signature,
-            kind.into_str(),
-            transaction.bytes,
-            amount_to_db("block height", transaction.last_valid_block_height)?,
-            self.process(),
-        );
-        self.take(step).await
     }
 }

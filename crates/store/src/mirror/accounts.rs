@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use solana_pubkey::Pubkey;
 use sqlx::{PgConnection, PgExecutor, PgPool};
 
-use super::{batch::TABLES, quarantine};
+use super::{kinds::TABLES, quarantine};
 use crate::{
     columns::{Base58, Count},
     convert::amount_to_db,
@@ -154,31 +154,20 @@ pub async fn still_open(executor: impl PgExecutor<'_>, addresses: &[Pubkey]) -> 
 /// Sets every slot after `most` to `to`, also the checkpoint's: slots that the chain has not reached, in rows that were
 /// written when every answer of a node was believed. Returns how many rows of accounts had one.
 pub async fn take_back_slots(pool: &PgPool, most: u64, to: u64) -> Result<u64, StoreError> {
-    let (most, to) = (amount_to_db("slot", most)?, amount_to_db("slot", to)?);
-    let mut transaction = transaction::begin(pool).await?;
     let changed = sqlx::query!(
-        "UPDATE mirror_accounts SET
+        "WITH quarantined AS (UPDATE mirror_quarantine SET slot = $2 WHERE slot > $1),
+              wanted AS (UPDATE mirror_closings_wanted SET closed_at_slot = $2 WHERE closed_at_slot > $1),
+              final AS (UPDATE mirror_final_accounts SET slot = $2 WHERE slot > $1),
+              checkpoint AS (UPDATE mirror_checkpoint SET slot = $2 WHERE slot > $1)
+         UPDATE mirror_accounts SET
              slot = CASE WHEN slot > $1 THEN $2 ELSE slot END,
              after_slot = CASE WHEN after_slot > $1 THEN $2 ELSE after_slot END,
              closed_at_slot = CASE WHEN closed_at_slot > $1 THEN $2 ELSE closed_at_slot END
          WHERE slot > $1 OR after_slot > $1 OR closed_at_slot > $1",
-        most,
-        to,
-    )
-    .execute(&mut *transaction)
-    .await?;
-    sqlx::query!(
-        "WITH quarantined AS (UPDATE mirror_quarantine SET slot = $2 WHERE slot > $1),
-              wanted AS (UPDATE mirror_closings_wanted SET closed_at_slot = $2 WHERE closed_at_slot > $1),
-              final AS (UPDATE mirror_final_accounts SET slot = $2 WHERE slot > $1)
-         UPDATE mirror_checkpoint SET slot = $2 WHERE slot > $1",
-        most,
-        to,
-    )
-    .execute(&mut *transaction)
-    .await?;
-    transaction.commit().await?;
-    Ok(changed.rows_affected())
+        amount_to_db("slot", most)?,
+        amount_to_db("slot", to)?,
+    );
+    Ok(changed.execute(pool).await?.rows_affected())
 }
 
 /// A page of closed rows, in the order of their addresses.

@@ -7,7 +7,7 @@ use crtx_protocol::mirror_digest::data_hash;
 use solana_pubkey::Pubkey;
 
 use super::{
-    agents, config, creators, disputes, executions, grants,
+    kinds::{AGENTS, DISPUTES, EXECUTIONS},
     quarantine::QuarantineRow,
     row::{AccountRow, MirrorTable, Mirrored},
 };
@@ -15,10 +15,6 @@ use crate::{
     convert::{amount_to_db, pubkey},
     error::StoreError,
 };
-
-/// The tables, in the order in which a batch locks them.
-pub static TABLES: [&MirrorTable; 6] =
-    [&config::TABLE, &creators::TABLE, &agents::TABLE, &executions::TABLE, &disputes::TABLE, &grants::TABLE];
 
 /// Rows to be written together. Of each account only the newest state is kept.
 #[derive(Clone, Debug, Default)]
@@ -38,15 +34,10 @@ impl Batch {
         account: &A,
         hash: &[u8; 32],
     ) -> Result<(), StoreError> {
-        let mut row = AccountRow::read(address, slot, account, hash)?;
-        if let Some(kept) = self.rows.get_mut(&row.address) {
-            if row.version() <= kept.version() {
-                kept.keep_dropped(&row.columns);
-                return Ok(());
-            }
-            row.keep_dropped(&kept.columns);
+        let row = AccountRow::read(address, slot, account, hash)?;
+        if self.rows.get(&row.address).is_none_or(|kept| row.version() > kept.version()) {
+            self.rows.insert(row.address.clone(), row);
         }
-        self.rows.insert(row.address.clone(), row);
         Ok(())
     }
 
@@ -84,11 +75,6 @@ impl Batch {
         self.len() == 0
     }
 
-    /// Accounts in the batch that cannot be decoded.
-    pub fn quarantined(&self) -> usize {
-        self.quarantine.len()
-    }
-
     /// Address and reason of each account that cannot be decoded.
     pub fn unreadable(&self) -> impl Iterator<Item = (&str, &str)> {
         self.quarantine.values().map(|row| (row.address.as_str(), row.error.as_str()))
@@ -110,7 +96,7 @@ impl Batch {
 
     /// Addresses of the listings in the batch.
     pub fn agent_addresses(&self) -> Result<Vec<Pubkey>, StoreError> {
-        self.of(&agents::TABLE).map(|row| pubkey("agent address", &row.address)).collect()
+        self.of(&AGENTS).map(|row| pubkey("agent address", &row.address)).collect()
     }
 
     /// The rows of one table.
@@ -120,7 +106,7 @@ impl Batch {
 
     /// Addresses of the executions that its accounts are about.
     pub(super) fn records(&self) -> Vec<String> {
-        let executions = self.of(&executions::TABLE).map(|row| row.address.as_str());
-        executions.chain(self.of(&disputes::TABLE).map(|row| row.text("execution"))).map(str::to_owned).collect()
+        let executions = self.of(&EXECUTIONS).map(|row| row.address.as_str());
+        executions.chain(self.of(&DISPUTES).map(|row| row.text("execution"))).map(str::to_owned).collect()
     }
 }

@@ -13,14 +13,13 @@ pub struct Checkpoint {
     pub genesis_hash: Option<String>,
     /// When the last snapshot was applied.
     pub snapshot_at: Option<DateTime<Utc>>,
-    pub updated_at: DateTime<Utc>,
 }
 
 /// The checkpoint; `None` before the first write.
 pub async fn checkpoint(executor: impl PgExecutor<'_>) -> Result<Option<Checkpoint>, StoreError> {
     let checkpoint = sqlx::query_as!(
         Checkpoint,
-        r#"SELECT slot AS "slot: Count", genesis_hash, snapshot_at, updated_at FROM mirror_checkpoint"#
+        r#"SELECT slot AS "slot: Count", genesis_hash, snapshot_at FROM mirror_checkpoint"#
     );
     Ok(checkpoint.fetch_optional(executor).await?)
 }

@@ -4,12 +4,9 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use sqlx::{PgExecutor, PgPool};
+use sqlx::PgPool;
 
-use super::{
-    batch::{Batch, TABLES},
-    row::AccountRow,
-};
+use super::{batch::Batch, kinds::TABLES, row::AccountRow};
 use crate::error::StoreError;
 
 const ROWS_PER_QUERY: usize = 1_000;
@@ -55,7 +52,13 @@ pub async fn compare(pool: &PgPool, batch: &Batch) -> Result<Comparison, StoreEr
         let read: Vec<&AccountRow> = batch.of(table).collect();
         for read in read.chunks(ROWS_PER_QUERY) {
             let addresses: Vec<String> = read.iter().map(|row| row.address.clone()).collect();
-            let stored = by_address(open_rows(pool, table.name, &addresses).await?)?;
+            let stored = sqlx::query_scalar!(
+                r#"SELECT row AS "row!" FROM mirror_rows
+                   WHERE name = $1 AND address = ANY($2) AND closed_at_slot IS NULL"#,
+                table.name,
+                &addresses,
+            );
+            let stored = by_address(stored.fetch_all(pool).await?)?;
             read.iter().try_for_each(|row| found.add(row, stored.get(&row.address)))?;
         }
     }
@@ -67,16 +70,6 @@ pub fn compare_with(batch: &Batch, rows: Vec<Value>) -> Result<Comparison, Store
     let (given, mut found) = (by_address(rows)?, Comparison::default());
     batch.rows.values().try_for_each(|row| found.add(row, given.get(&row.address)))?;
     Ok(found)
-}
-
-/// The rows of open accounts of a table, as JSON.
-async fn open_rows(executor: impl PgExecutor<'_>, table: &str, addresses: &[String]) -> Result<Vec<Value>, StoreError> {
-    let rows = sqlx::query_scalar!(
-        r#"SELECT row AS "row!" FROM mirror_rows WHERE name = $1 AND address = ANY($2) AND closed_at_slot IS NULL"#,
-        table,
-        addresses,
-    );
-    Ok(rows.fetch_all(executor).await?)
 }
 
 fn by_address(rows: Vec<Value>) -> Result<HashMap<String, Map<String, Value>>, StoreError> {
@@ -113,10 +106,8 @@ impl Comparison {
 }
 
 fn differing_columns(read: &AccountRow, stored: &Map<String, Value>) -> Vec<String> {
-    // What the account dropped says nothing about what the row keeps of it.
-    let dropped: &[&str] = if read.has_dropped() { read.table.dropped } else { &[] };
     // When the account was read is not part of it, and the hash follows from all other columns.
-    let compared = |column: &str| !["slot", "data_hash"].contains(&column) && !dropped.contains(&column);
+    let compared = |column: &str| !["slot", "data_hash"].contains(&column);
     let columns = read.columns.iter().filter(|(column, value)| compared(column) && stored.get(*column) != Some(*value));
     columns.map(|(column, _)| column.clone()).collect()
 }

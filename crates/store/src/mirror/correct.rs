@@ -1,12 +1,18 @@
-//! What the mirror shows of accounts, and corrections that may go back: a fork of the chain was dropped, or an address
-//! was used again.
+//! What the mirror shows of accounts, and corrections that may go back: a fork of the chain was dropped, an address was used
+//! again, an account was closed, or a local chain lost its last blocks.
 
 use std::collections::HashMap;
 
 use solana_pubkey::Pubkey;
 use sqlx::{PgConnection, PgPool};
 
-use super::{accounts, batch::Batch, quarantine, totals, write};
+use super::{
+    accounts,
+    batch::Batch,
+    compare::compare_with,
+    digest, quarantine,
+    write::{apply, count_totals},
+};
 use crate::{columns::Base58, convert::amount_to_db, error::StoreError, transaction};
 
 /// What the mirror shows of an account.
@@ -69,7 +75,7 @@ pub async fn correct(pool: &PgPool, read: &Batch, gone: &[Pubkey], slot: u64) ->
     )
     .execute(&mut *transaction)
     .await?;
-    corrected.replaced = write::apply(&mut transaction, read).await?;
+    corrected.replaced = apply(&mut transaction, read).await?;
     if !gone.is_empty() {
         let never_final = sqlx::query_scalar!(
             "SELECT address FROM mirror_accounts t WHERE address = ANY($1) AND slot <= $2
@@ -83,7 +89,7 @@ pub async fn correct(pool: &PgPool, read: &Batch, gone: &[Pubkey], slot: u64) ->
         corrected.deleted = accounts::delete(&mut transaction, &never_final).await?;
         corrected.closed = accounts::mark(&mut transaction, &gone, at).await?;
         quarantine::remove(&mut transaction, &gone, at).await?;
-        totals::count(&mut transaction).await?;
+        count_totals(&mut transaction).await?;
     }
     transaction.commit().await?;
     Ok(corrected)
@@ -107,7 +113,7 @@ pub async fn rewrite(pool: &PgPool, read: &Batch, found: &HashMap<String, i64>, 
     )
     .execute(&mut *transaction)
     .await?;
-    let written = write::apply(&mut transaction, read).await?;
+    let written = apply(&mut transaction, read).await?;
     transaction.commit().await?;
     Ok(written)
 }
@@ -121,4 +127,83 @@ async fn lock(connection: &mut PgConnection, addresses: &[String]) -> Result<(),
     .fetch_all(connection)
     .await?;
     Ok(())
+}
+
+/// What happened to the row of a closed account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LastState {
+    /// The row has the last state.
+    Kept,
+    /// The row missed it, or somebody changed it since.
+    Repaired,
+    /// There was no row: the account was opened and closed unseen.
+    Added,
+    /// The account was opened again later.
+    OpenAgain,
+}
+
+/// Makes the row of the account in `last` equal to it and marks it as closed at `slot`. `last` has one account, of a
+/// kind that the program closes, as it was at `slot`.
+pub async fn close_with(connection: &mut PgConnection, last: Batch, slot: u64) -> Result<LastState, StoreError> {
+    let slot = amount_to_db("slot", slot)?;
+    let read = last.rows.values().next();
+    let read = read.ok_or_else(|| StoreError::corrupt("closing", "it has no account that can be decoded"))?;
+    let address = read.address.clone();
+    let stored =
+        sqlx::query!("SELECT slot, closed_at_slot FROM mirror_accounts WHERE address = $1 FOR UPDATE", address);
+    let state = match stored.fetch_optional(&mut *connection).await? {
+        None => LastState::Added,
+        Some(stored) if stored.closed_at_slot.is_none() && stored.slot > slot => return Ok(LastState::OpenAgain),
+        Some(_) => {
+            let name = read.table.name;
+            let stored = sqlx::query_scalar!(
+                r#"SELECT row AS "row!" FROM mirror_rows WHERE name = $1 AND address = $2"#,
+                name,
+                address,
+            );
+            let stored = stored.fetch_all(&mut *connection).await?;
+            if compare_with(&last, stored)?.equal > 0 { LastState::Kept } else { LastState::Repaired }
+        }
+    };
+    if state == LastState::Repaired {
+        accounts::delete(connection, std::slice::from_ref(&address)).await?;
+    }
+    if state != LastState::Kept {
+        apply(connection, &last).await?;
+        count_totals(connection).await?;
+    }
+    sqlx::query!(
+        "UPDATE mirror_accounts SET closed_at_slot = $2 WHERE address = $1 AND closed_at_slot IS DISTINCT FROM $2",
+        address,
+        slot,
+    )
+    .execute(connection)
+    .await?;
+    Ok(state)
+}
+
+/// For a local chain that lost its last blocks: makes the mirror equal to a snapshot of the chain. The rows of `lost` are deleted: no transaction of this chain
+/// names these accounts. Rows with a later revision than the snapshot's are replaced. Rows of closed accounts stay.
+/// Returns how many rows were deleted.
+pub async fn roll_back(connection: &mut PgConnection, snapshot: &Batch, lost: &[Pubkey]) -> Result<u64, StoreError> {
+    let lost: Vec<String> = lost.iter().map(Pubkey::to_string).collect();
+    let (addresses, revisions): (Vec<String>, Vec<i64>) =
+        snapshot.rows.values().map(|row| (row.address.clone(), row.number("revision"))).unzip();
+    let gone = sqlx::query_scalar!(
+        "SELECT t.address FROM mirror_accounts t
+         LEFT JOIN unnest($2::text[], $3::bigint[]) AS s (address, revision) ON s.address = t.address
+         WHERE t.address = ANY($1) OR s.revision < t.revision FOR UPDATE OF t",
+        &lost,
+        &addresses,
+        &revisions,
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    let deleted = accounts::delete(connection, &gone).await?;
+    apply(connection, snapshot).await?;
+    // The snapshot may have no execution.
+    count_totals(connection).await?;
+    // What was final may be lost: the indexer reads it again.
+    digest::forget(connection, &lost).await?;
+    Ok(deleted)
 }

@@ -100,14 +100,14 @@ impl Open {
     async fn lock(
         connection: &mut PgConnection,
         process: Uuid,
-        addresses: &[String],
+        addresses: &[Pubkey],
     ) -> Result<Option<Self>, StoreError> {
         let row =
             sqlx::query!("SELECT slot, accounts, lattice FROM mirror_digest WHERE filled_by = $1 FOR UPDATE", process)
                 .fetch_optional(&mut *connection)
                 .await?;
         let Some(row) = row else { return Ok(None) };
-        let known = hashes(&mut *connection, addresses).await?;
+        let known = final_hashes(&mut *connection, addresses).await?;
         let lattice =
             MirrorDigest::from_bytes(&row.lattice).map_err(|error| StoreError::corrupt("mirror digest", error))?;
         Ok(Some(Self { slot: row.slot, accounts: row.accounts, lattice, known, changed: BTreeMap::new() }))
@@ -135,37 +135,29 @@ impl Open {
 
     /// Writes the accounts and the digest, which shows `slot` now.
     async fn write(self, connection: &mut PgConnection, slot: Option<i64>) -> Result<(), StoreError> {
-        let (mut addresses, mut slots, mut hashes) = (Vec::new(), Vec::new(), Vec::new());
-        for (address, (slot, hash)) in &self.changed {
-            addresses.push(address.to_string());
-            slots.push(*slot);
-            hashes.push(hash.map(|hash| hash.to_vec()));
-        }
-        if !addresses.is_empty() {
-            sqlx::query!(
-                "INSERT INTO mirror_final_accounts (address, slot, data_hash)
-                 SELECT * FROM unnest($1::text[], $2::bigint[], $3::bytea[])
-                 ON CONFLICT (address) DO UPDATE SET slot = excluded.slot, data_hash = excluded.data_hash",
-                &addresses,
-                &slots,
-                hashes.as_slice() as _,
-            )
-            .execute(&mut *connection)
-            .await?;
-        }
-        if addresses.is_empty() {
+        if self.changed.is_empty() {
             sqlx::query!("UPDATE mirror_digest SET slot = $1", slot).execute(connection).await?;
-        } else {
-            sqlx::query!(
-                "UPDATE mirror_digest SET slot = $1, accounts = $2, lattice = $3, checksum = $4",
-                slot,
-                self.accounts,
-                &self.lattice.to_bytes(),
-                &self.lattice.checksum(),
-            )
-            .execute(connection)
-            .await?;
+            return Ok(());
         }
+        let addresses: Vec<String> = self.changed.keys().map(Pubkey::to_string).collect();
+        let (slots, hashes): (Vec<i64>, Vec<Option<Vec<u8>>>) =
+            self.changed.values().map(|(slot, hash)| (*slot, hash.map(Vec::from))).unzip();
+        sqlx::query!(
+            "WITH accounts AS (
+                 INSERT INTO mirror_final_accounts (address, slot, data_hash)
+                 SELECT * FROM unnest($5::text[], $6::bigint[], $7::bytea[])
+                 ON CONFLICT (address) DO UPDATE SET slot = excluded.slot, data_hash = excluded.data_hash)
+             UPDATE mirror_digest SET slot = $1, accounts = $2, lattice = $3, checksum = $4",
+            slot,
+            self.accounts,
+            &self.lattice.to_bytes(),
+            &self.lattice.checksum(),
+            &addresses,
+            &slots,
+            hashes.as_slice() as _,
+        )
+        .execute(connection)
+        .await?;
         Ok(())
     }
 }
@@ -216,8 +208,7 @@ pub async fn begin_digest(pool: &PgPool, process: Uuid) -> Result<(), StoreError
 pub async fn advance_digest(pool: &PgPool, process: Uuid, moved: &DigestMove) -> Result<DigestWrite, StoreError> {
     let DigestMove { from, to, steps, exact } = moved;
     let at = amount_to_db("slot", *to)?;
-    let addresses: Vec<String> =
-        steps.iter().flat_map(|step| &step.states).map(|state| state.address.to_string()).collect();
+    let addresses: Vec<Pubkey> = steps.iter().flat_map(|step| &step.states).map(|state| state.address).collect();
     let mut transaction = transaction::begin(pool).await?;
     let Some(mut open) = Open::lock(&mut transaction, process, &addresses).await? else {
         return Ok(DigestWrite::Taken);
@@ -241,9 +232,27 @@ pub async fn advance_digest(pool: &PgPool, process: Uuid, moved: &DigestMove) ->
     if !exact {
         entries.push((at, open.accounts, open.lattice.checksum()));
     }
+    let grows = !entries.is_empty();
     for (entry, accounts, checksum) in entries {
-        let through = if exact { Some(entry.saturating_sub(1)) } else { before };
-        keep(&mut transaction, entry, through, accounts, &checksum).await?;
+        end_entry(&mut transaction, if exact { Some(entry.saturating_sub(1)) } else { before }).await?;
+        sqlx::query!(
+            "INSERT INTO mirror_digest_history (slot, accounts, checksum) VALUES ($1, $2, $3)
+             ON CONFLICT (slot) DO UPDATE SET accounts = excluded.accounts, checksum = excluded.checksum, through = NULL",
+            entry,
+            accounts,
+            checksum.as_slice(),
+        )
+        .execute(&mut *transaction)
+        .await?;
+    }
+    if grows {
+        sqlx::query!(
+            "DELETE FROM mirror_digest_history WHERE slot <=
+                 (SELECT slot FROM mirror_digest_history ORDER BY slot DESC OFFSET $1 LIMIT 1)",
+            HISTORY
+        )
+        .execute(&mut *transaction)
+        .await?;
     }
     open.write(&mut transaction, Some(at)).await?;
     transaction.commit().await?;
@@ -251,38 +260,10 @@ pub async fn advance_digest(pool: &PgPool, process: Uuid, moved: &DigestMove) ->
 }
 
 /// The newest entry of the history holds until `through`.
-async fn end_entry(executor: impl PgExecutor<'_>, through: Option<i64>) -> Result<(), StoreError> {
+async fn end_entry(connection: &mut PgConnection, through: Option<i64>) -> Result<(), StoreError> {
     sqlx::query!(
         "UPDATE mirror_digest_history SET through = GREATEST(slot, COALESCE($1, slot)) WHERE through IS NULL",
         through
-    )
-    .execute(executor)
-    .await?;
-    Ok(())
-}
-
-/// Adds an entry to the history. The one before it holds until `through`.
-async fn keep(
-    connection: &mut PgConnection,
-    slot: i64,
-    through: Option<i64>,
-    accounts: i64,
-    checksum: &[u8; 32],
-) -> Result<(), StoreError> {
-    end_entry(&mut *connection, through).await?;
-    sqlx::query!(
-        "INSERT INTO mirror_digest_history (slot, accounts, checksum) VALUES ($1, $2, $3)
-         ON CONFLICT (slot) DO UPDATE SET accounts = excluded.accounts, checksum = excluded.checksum, through = NULL",
-        slot,
-        accounts,
-        checksum,
-    )
-    .execute(&mut *connection)
-    .await?;
-    sqlx::query!(
-        "DELETE FROM mirror_digest_history WHERE slot <=
-             (SELECT slot FROM mirror_digest_history ORDER BY slot DESC OFFSET $1 LIMIT 1)",
-        HISTORY
     )
     .execute(connection)
     .await?;
@@ -292,7 +273,7 @@ async fn keep(
 /// Sets accounts as a finalized snapshot or read shows them. If one differs, the digest shows no slot until it is moved
 /// again. Returns how many differed; `None` if another process has taken the digest over.
 pub async fn fill_digest(pool: &PgPool, process: Uuid, step: &FinalStep) -> Result<Option<u64>, StoreError> {
-    let addresses: Vec<String> = step.states.iter().map(|state| state.address.to_string()).collect();
+    let addresses: Vec<Pubkey> = step.states.iter().map(|state| state.address).collect();
     let mut transaction = transaction::begin(pool).await?;
     let Some(mut open) = Open::lock(&mut transaction, process, &addresses).await? else { return Ok(None) };
     let (at, shown) = (amount_to_db("slot", step.slot)?, open.slot);
@@ -301,7 +282,7 @@ pub async fn fill_digest(pool: &PgPool, process: Uuid, step: &FinalStep) -> Resu
     }
     let differed = u64::try_from(open.changed.len()).unwrap_or(u64::MAX);
     if differed > 0 {
-        end_entry(&mut *transaction, shown).await?;
+        end_entry(&mut transaction, shown).await?;
         open.write(&mut transaction, None).await?;
     }
     transaction.commit().await?;
@@ -324,17 +305,13 @@ pub async fn final_hashes_after(
 }
 
 /// The finalized states of these accounts, as far as they were finalized once.
-pub async fn final_hashes(pool: &PgPool, addresses: &[Pubkey]) -> Result<Hashes, StoreError> {
+pub async fn final_hashes(executor: impl PgExecutor<'_>, addresses: &[Pubkey]) -> Result<Hashes, StoreError> {
     let addresses: Vec<String> = addresses.iter().map(Pubkey::to_string).collect();
-    hashes(pool, &addresses).await
-}
-
-async fn hashes(executor: impl PgExecutor<'_>, addresses: &[String]) -> Result<Hashes, StoreError> {
     let stored = sqlx::query!(
         r#"SELECT f.address AS "address: Base58", f.data_hash AS "data_hash: [u8; 32]"
            FROM unnest($1::text[]) AS a (address)
            CROSS JOIN LATERAL (SELECT * FROM mirror_final_accounts t WHERE t.address = a.address OFFSET 0) f"#,
-        addresses,
+        &addresses,
     );
     Ok(stored.fetch_all(executor).await?.into_iter().map(|row| (row.address.into(), row.data_hash)).collect())
 }
@@ -342,8 +319,7 @@ async fn hashes(executor: impl PgExecutor<'_>, addresses: &[String]) -> Result<H
 /// Forgets the digest and what was final, but not which accounts were final once. Those of `lost` never were.
 pub(super) async fn forget(connection: &mut PgConnection, lost: &[String]) -> Result<(), StoreError> {
     sqlx::query!("DELETE FROM mirror_final_accounts WHERE address = ANY($1)", lost).execute(&mut *connection).await?;
-    sqlx::query!("DELETE FROM mirror_digest").execute(&mut *connection).await?;
-    sqlx::query!("DELETE FROM mirror_digest_history").execute(&mut *connection).await?;
+    sqlx::query!("TRUNCATE mirror_digest, mirror_digest_history").execute(&mut *connection).await?;
     sqlx::query!("UPDATE mirror_final_accounts SET data_hash = NULL").execute(connection).await?;
     Ok(())
 }

@@ -69,29 +69,15 @@ pub async fn remove(connection: &mut PgConnection, addresses: &[String], slot: i
     Ok(removed.execute(connection).await?.rows_affected())
 }
 
-/// What is quarantined of an account.
-#[derive(Clone, Debug)]
-pub struct Quarantined {
-    data_hash: Option<Vec<u8>>,
-    recently: bool,
-}
-
-impl Quarantined {
-    /// Whether these bytes were quarantined a moment ago, and need no new attempt.
-    pub fn holds(&self, data_hash: &[u8]) -> bool {
-        self.recently && self.data_hash.as_deref() == Some(data_hash)
-    }
-}
-
-/// What is quarantined now of these accounts.
-pub async fn hashes(pool: &PgPool, addresses: &[String]) -> Result<HashMap<String, Quarantined>, StoreError> {
+/// The quarantined ones of these accounts, with the hash of bytes that were quarantined a moment ago: they need no new
+/// attempt.
+pub async fn hashes(pool: &PgPool, addresses: &[String]) -> Result<HashMap<String, Option<[u8; 32]>>, StoreError> {
     let rows = sqlx::query!(
-        r#"SELECT address, data_hash, observed_at > now() - interval '10 minutes' AS "recently!"
+        r#"SELECT address, CASE WHEN observed_at > now() - interval '10 minutes' THEN data_hash END AS "hash: [u8; 32]"
            FROM mirror_quarantine WHERE address = ANY($1)"#,
         addresses,
     );
-    let of = |data_hash, recently| Quarantined { data_hash, recently };
-    Ok(rows.fetch_all(pool).await?.into_iter().map(|row| (row.address, of(row.data_hash, row.recently))).collect())
+    Ok(rows.fetch_all(pool).await?.into_iter().map(|row| (row.address, row.hash)).collect())
 }
 
 /// Quarantined accounts that a snapshot of `slot` does not have.

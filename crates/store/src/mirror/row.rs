@@ -15,9 +15,6 @@ use crate::{
 #[derive(Debug)]
 pub struct MirrorTable {
     pub name: &'static str,
-    /// Columns whose values the program drops at the end of the account's work, all of them together. The mirror keeps
-    /// what it knows of them as long as `opened_at` is the same.
-    pub dropped: &'static [&'static str],
     /// Columns that are not in the account, with their values from the account's row `r`. Only a new row gets them.
     pub derived: &'static [(&'static str, &'static str)],
     /// The statement of [`MirrorTable::upsert`].
@@ -25,12 +22,8 @@ pub struct MirrorTable {
 }
 
 impl MirrorTable {
-    pub const fn new(
-        name: &'static str,
-        dropped: &'static [&'static str],
-        derived: &'static [(&'static str, &'static str)],
-    ) -> Self {
-        Self { name, dropped, derived, upsert: OnceLock::new() }
+    pub const fn new(name: &'static str, derived: &'static [(&'static str, &'static str)]) -> Self {
+        Self { name, derived, upsert: OnceLock::new() }
     }
 
     /// Writes rows, a JSON array of rows such as this one.
@@ -39,17 +32,8 @@ impl MirrorTable {
             let of_account = || row.columns.keys().map(String::as_str);
             let columns: Vec<&str> = of_account().chain(self.derived.iter().map(|(column, _)| *column)).collect();
             let values: Vec<&str> = of_account().chain(self.derived.iter().map(|(_, value)| *value)).collect();
-            let replace = |column| format!("{column} = excluded.{column}");
-            let keep = |column| {
-                format!(
-                    "{column} = CASE WHEN t.opened_at = excluded.opened_at
-                                THEN COALESCE(excluded.{column}, t.{column}) ELSE excluded.{column} END"
-                )
-            };
-            let update = of_account().filter(|column| *column != "address");
-            let updates: Vec<String> = update
-                .map(|column| if self.dropped.contains(&column) { keep(column) } else { replace(column) })
-                .collect();
+            let updated = of_account().filter(|column| *column != "address");
+            let updates: Vec<String> = updated.map(|column| format!("{column} = excluded.{column}")).collect();
             format!(
                 "INSERT INTO {table} AS t ({columns})
                  SELECT {values} FROM jsonb_populate_recordset(NULL::{table}, $1) r ORDER BY r.address
@@ -113,20 +97,6 @@ impl AccountRow {
 
     pub fn number(&self, column: &str) -> i64 {
         self.columns.get(column).and_then(Value::as_i64).unwrap_or_default()
-    }
-
-    pub fn has_dropped(&self) -> bool {
-        self.table.dropped.iter().all(|column| self.columns.get(*column).is_none_or(Value::is_null))
-    }
-
-    /// Takes over from another state of the same account what this state no longer has. An account that was closed and
-    /// opened again has other work.
-    pub fn keep_dropped(&mut self, other: &Map<String, Value>) {
-        if self.has_dropped() && self.columns.get("opened_at") == other.get("opened_at") {
-            for column in self.table.dropped {
-                self.columns.insert((*column).to_owned(), other.get(*column).cloned().unwrap_or_default());
-            }
-        }
     }
 }
 

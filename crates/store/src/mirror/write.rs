@@ -4,13 +4,14 @@ use std::collections::HashSet;
 
 use crtx_protocol::mirror_digest::data_hash;
 use solana_pubkey::Pubkey;
-use sqlx::{AssertSqlSafe, PgConnection, PgExecutor, PgPool, types::Json};
+use sqlx::{AssertSqlSafe, PgConnection, PgPool, types::Json};
 
 use super::{
-    batch::{Batch, TABLES},
-    checkpoint, disputes, executions, quarantine,
+    batch::Batch,
+    checkpoint,
+    kinds::{DISPUTES, EXECUTIONS, TABLES},
+    quarantine,
     row::{AccountRow, MirrorTable},
-    totals,
 };
 use crate::{convert::pubkey, error::StoreError, execution_list, transaction};
 
@@ -20,7 +21,7 @@ const ROWS_PER_STATEMENT: usize = 1_000;
 /// Writes a batch into the caller's transaction. Returns how many rows changed.
 pub async fn apply(connection: &mut PgConnection, batch: &Batch) -> Result<u64, StoreError> {
     let mut changed: u64 = 0;
-    if batch.of(&disputes::TABLE).next().is_some() {
+    if batch.of(&DISPUTES).next().is_some() {
         execution_list::lock(&mut *connection, &batch.records()).await?;
     }
     for table in TABLES {
@@ -29,12 +30,43 @@ pub async fn apply(connection: &mut PgConnection, batch: &Batch) -> Result<u64, 
             changed = changed.saturating_add(upsert(&mut *connection, table, rows).await?);
         }
     }
-    if batch.of(&executions::TABLE).next().is_some() {
-        totals::count(&mut *connection).await?;
+    if batch.of(&EXECUTIONS).next().is_some() {
+        count_totals(&mut *connection).await?;
     }
     quarantine::release(&mut *connection, batch.rows.values()).await?;
     quarantine::write(connection, batch.quarantine.values()).await?;
     Ok(changed)
+}
+
+/// Adds the changes that the trigger on `mirror_executions` noted in this transaction to the totals: which wallets paid which
+/// agent, and what agents received (`migrations/0003_totals.sql`). It locks totals in the order of tables and keys, so the
+/// transaction must have all its locks on executions before.
+pub async fn count_totals(connection: &mut PgConnection) -> Result<(), StoreError> {
+    sqlx::query!(
+        "WITH noted AS (
+             DELETE FROM mirror_total_notes RETURNING agent, caller, completed, failed, spent, earned),
+         changes AS (
+             SELECT caller, agent, sum(completed)::bigint AS completed, sum(failed)::bigint AS failed,
+                    sum(spent) AS spent, sum(earned) AS earned
+             FROM noted GROUP BY caller, agent),
+         callers AS (
+             INSERT INTO mirror_agent_callers AS t (caller, agent, completed, failed, spent)
+             SELECT caller, agent, completed, failed, spent FROM changes ORDER BY caller, agent
+             ON CONFLICT (caller, agent) DO UPDATE SET
+                 completed = t.completed + excluded.completed, failed = t.failed + excluded.failed,
+                 spent = t.spent + excluded.spent
+             RETURNING caller, agent, completed)
+         INSERT INTO mirror_agent_totals AS t (agent, unique_callers, earned)
+         SELECT agent, sum((after.completed > 0)::int - (after.completed > changes.completed)::int), sum(earned)
+         FROM callers after JOIN changes USING (caller, agent)
+         WHERE changes.completed <> 0 OR earned <> 0
+         GROUP BY agent ORDER BY agent
+         ON CONFLICT (agent) DO UPDATE SET
+             unique_callers = t.unique_callers + excluded.unique_callers, earned = t.earned + excluded.earned"
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 async fn upsert(
@@ -77,7 +109,7 @@ pub async fn apply_differing(pool: &PgPool, mut batch: Batch) -> Result<Applied,
     let addresses: Vec<String> = batch.rows.keys().chain(batch.quarantine.keys()).cloned().collect();
     let quarantined = quarantine::hashes(pool, &addresses).await?;
     // A row that the database refused is tried again after a while.
-    let refused = |address: &String, hash: &[u8]| quarantined.get(address).is_some_and(|known| known.holds(hash));
+    let refused = |address: &String, hash: &[u8; 32]| quarantined.get(address) == Some(&Some(*hash));
     kept.retain(|address| !batch.rows.get(address).is_some_and(|row| refused(address, &row.data_hash)));
     batch.quarantine.retain(|address, row| !refused(address, &data_hash(&row.data)));
     // What was quarantined and is readable leaves the quarantine, though its row may be equal.
@@ -159,7 +191,7 @@ pub async fn resync(
 ) -> Result<u64, StoreError> {
     let mut transaction = transaction::begin(pool).await?;
     if mode == SnapshotMode::Replace {
-        clear(&mut *transaction).await?;
+        empty(&mut transaction).await?;
     }
     let changed = apply(&mut transaction, batch).await?;
     checkpoint::snapshot_applied(&mut *transaction, slot, genesis_hash).await?;
@@ -169,14 +201,27 @@ pub async fn resync(
 
 /// Deletes all rows of the mirror and the checkpoint: for another chain, whose rows would not replace rows with later
 /// revisions. Metadata documents stay.
-pub async fn clear(executor: impl PgExecutor<'_>) -> Result<(), StoreError> {
+pub async fn clear(pool: &PgPool) -> Result<(), StoreError> {
+    let mut transaction = transaction::begin(pool).await?;
+    empty(&mut transaction).await?;
+    Ok(transaction.commit().await?)
+}
+
+/// Row triggers do not see what is truncated: agents are noted as changed, and the lists are made again.
+async fn empty(connection: &mut PgConnection) -> Result<(), StoreError> {
+    sqlx::query!(
+        "UPDATE mirror_agent_changes SET changed_in = pg_current_xact_id()
+         WHERE agent IN (SELECT address FROM mirror_agents)"
+    )
+    .execute(&mut *connection)
+    .await?;
     sqlx::query!(
         "TRUNCATE mirror_accounts, mirror_quarantine, mirror_checkpoint, mirror_total_notes, mirror_agent_callers,
                   mirror_agent_totals, mirror_final_accounts, mirror_digest, mirror_digest_history, mirror_closings,
-                  mirror_closings_wanted, mirror_rebuild, mirror_rebuild_transactions, mirror_rebuild_terms,
-                  mirror_rebuild_openings"
+                  mirror_closings_wanted, mirror_rebuild, mirror_rebuild_transactions"
     )
-    .execute(executor)
+    .execute(&mut *connection)
     .await?;
+    sqlx::query!("SELECT FROM (SELECT rebuild_lists()) AS rebuilt").fetch_one(connection).await?;
     Ok(())
 }

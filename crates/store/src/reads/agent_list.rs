@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 
 use super::agents::{ListingStatus, ListingStatusName};
 use crate::{
-    columns::{Base58, Count, Nullable, Usdc},
+    columns::{Base58, Count, Usdc},
     error::StoreError,
     transaction,
 };
@@ -32,7 +32,7 @@ pub struct LookHead {
     /// The first transaction that was not begun. It only grows, unless the database was replaced.
     pub next_transaction: u64,
     /// The slot that the mirror has reached.
-    pub slot: Option<u64>,
+    pub slot: Option<Count>,
 }
 
 /// An agent in a list.
@@ -91,7 +91,7 @@ impl Look {
             LookHead,
             r#"SELECT pg_current_snapshot()::text AS "seen!",
                       pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS "next_transaction!: Count",
-                      (SELECT slot FROM mirror_checkpoint) AS "slot!: Nullable<Count>""#
+                      (SELECT slot FROM mirror_checkpoint) AS "slot: Count""#
         )
         .fetch_one(&mut *transaction)
         .await?;

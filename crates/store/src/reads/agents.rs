@@ -14,7 +14,7 @@ use solana_pubkey::Pubkey;
 use sqlx::{PgExecutor, types::Json};
 use utoipa::ToSchema;
 
-use super::agent_metrics::AgentMetrics;
+use super::days::{AgentMetrics, METRICS_DAYS, share};
 use crate::{
     columns::{Base58, Count, Timestamp, Usdc, base_units},
     error::StoreError,
@@ -150,6 +150,24 @@ pub struct AgentDetails {
     pub version: AgentVersion,
 }
 
+impl AgentDetails {
+    /// Metrics with what the listing knows.
+    #[must_use]
+    pub fn add_to(&self, metrics: AgentMetrics) -> AgentMetrics {
+        let free = self.collateral.0.saturating_sub(self.disputed_amount.0);
+        let at_risk = self.open_amount.0.saturating_add(metrics.amount_at_risk_usdc.0);
+        AgentMetrics {
+            window_days: METRICS_DAYS.unsigned_abs(),
+            unique_paying_wallets: self.unique_callers,
+            fees_paid_usdc: self.platform_fees_usdc,
+            free_collateral_usdc: UsdcBase(free),
+            amount_at_risk_usdc: UsdcBase(at_risk),
+            collateral_cover: share(free, at_risk),
+            ..metrics
+        }
+    }
+}
+
 /// Names the rows that [`AgentDetails`] are read from: another version of a row has another place in its table or was
 /// written by another transaction.
 #[derive(Clone, Debug, PartialEq, Eq, sqlx::Type)]
@@ -238,4 +256,26 @@ pub async fn agent_versions(
     .fetch_all(executor)
     .await?;
     Ok(rows.into_iter().map(|row| (row.address.into(), row.version)).collect())
+}
+
+/// The names of some agents: of the document in force or, while that one is not known, of the newest known one. An agent
+/// without any known document is left out.
+pub async fn agent_names(
+    executor: impl PgExecutor<'_>,
+    agents: &[Pubkey],
+) -> Result<HashMap<Pubkey, String>, StoreError> {
+    let addresses: Vec<String> = agents.iter().map(Pubkey::to_string).collect();
+    // `OFFSET 0` and `LIMIT 1`: found once for each agent, by an index.
+    let rows = sqlx::query!(
+        r#"SELECT q.agent AS "agent!: Base58",
+                  COALESCE((SELECT a.name FROM mirror_agents a WHERE a.address = q.agent OFFSET 0), (
+                      SELECT m.name FROM agent_metadata m LEFT JOIN mirror_agents a ON a.address = m.agent
+                      WHERE m.agent = q.agent AND m.error IS NULL
+                      ORDER BY (m.sha256 = a.metadata_hash) DESC NULLS LAST, m.fetched_at DESC LIMIT 1)) AS name
+           FROM unnest($1::text[]) AS q (agent)"#,
+        &addresses
+    )
+    .fetch_all(executor)
+    .await?;
+    Ok(rows.into_iter().filter_map(|row| Some((row.agent.into(), row.name?))).collect())
 }

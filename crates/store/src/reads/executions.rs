@@ -1,5 +1,5 @@
-//! Executions as their caller sees them, each alone: the views `shown_executions…`. One statement answers several
-//! questions.
+//! Executions as their caller sees them, each alone: the view `shown_executions`. One statement answers several questions.
+//! And the newest ones of an agent, as everybody sees them.
 
 use agent_marketplace::state::Settler;
 use crtx_protocol::usdc::UsdcBase;
@@ -131,16 +131,7 @@ pub async fn executions(
                   x.tokens_used AS "tokens_used?: Count", x.execution_time_ms AS "execution_time_ms?: Count",
                   x.settled_by AS "settled_by?: SettledBy", x.binding, x.steps, x.error_code, x.error_message,
                   x.failure_reason,
-                  CASE WHEN x.dispute_outcome IS NOT NULL THEN jsonb_build_object(
-                      'status', x.dispute_outcome, 'raised_at', x.dispute_raised_at,
-                      'resolved_at', x.dispute_resolved_at,
-                      'evidence_hash', 'sha256:' || encode(x.dispute_evidence_hash, 'hex'),
-                      'evidence_uri', x.dispute_evidence_uri,
-                      'answer_hash', 'sha256:' || encode(x.dispute_answer_hash, 'hex'),
-                      'answer_uri', x.dispute_answer_uri, 'answered_at', x.dispute_answered_at,
-                      'compensation_usdc', COALESCE(x.dispute_compensation, 0),
-                      'penalty_usdc', COALESCE(x.dispute_penalty, 0))
-                  END AS "dispute?: Json<ExecutionDispute>"
+                  x.dispute AS "dispute?: Json<ExecutionDispute>"
            FROM unnest($1::text[], $2::uuid[]) WITH ORDINALITY AS q (wallet, execution_id, place)
            CROSS JOIN LATERAL (
                SELECT * FROM shown_executions s WHERE s.caller = q.wallet AND s.execution_id = q.execution_id LIMIT 1)
@@ -158,4 +149,53 @@ pub async fn executions(
         }
     }
     Ok(answers)
+}
+
+/// An execution as the chain shows it to everybody.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct RecentExecution {
+    /// Address of the on-chain record.
+    record: String,
+    status: ShownStatus,
+    #[schema(value_type = f64)]
+    cost_usdc: UsdcBase,
+    initiated_at: Timestamp,
+    /// null while it runs.
+    #[schema(required)]
+    completed_at: Option<Timestamp>,
+    /// null unless a result was settled.
+    #[schema(required, value_type = Option<u64>)]
+    execution_time_ms: Option<Count>,
+    /// The record on the chain explorer.
+    on_chain_record: String,
+}
+
+/// The newest executions of an agent. `link`: the explorer's URL of an account, with `{address}` in it.
+pub async fn recent_executions(
+    executor: impl PgExecutor<'_>,
+    agent: &Pubkey,
+    limit: u32,
+    link: &str,
+) -> Result<Vec<RecentExecution>, StoreError> {
+    let executions = sqlx::query_as!(
+        RecentExecution,
+        r#"SELECT l.record AS "record!", replace($3, '{address}', l.record) AS "on_chain_record!",
+                  l.status AS "status!: ShownStatus", l.cost AS "cost_usdc!: Usdc",
+                  l.initiated_at AS "initiated_at!: Timestamp", l.completed_at AS "completed_at?: Timestamp",
+                  m.execution_time_ms AS "execution_time_ms?: Count"
+           FROM generate_series(0, 4) AS s (status)
+           CROSS JOIN LATERAL (
+               SELECT e.record, e.execution_id, e.status, e.cost, e.initiated_at, e.completed_at
+               FROM execution_list e
+               WHERE e.agent = $1 AND e.status = s.status::smallint AND e.on_chain
+               ORDER BY e.initiated_at DESC, e.execution_id DESC, e.record DESC
+               LIMIT $2) AS l
+           LEFT JOIN mirror_executions m ON m.address = l.record AND m.result_hash IS NOT NULL
+           ORDER BY l.initiated_at DESC, l.execution_id DESC, l.record DESC
+           LIMIT $2"#,
+        agent.to_string(),
+        i64::from(limit),
+        link,
+    );
+    Ok(executions.fetch_all(executor).await?)
 }

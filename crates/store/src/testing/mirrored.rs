@@ -28,15 +28,6 @@ pub async fn quarantined(pool: &PgPool) -> Vec<(Pubkey, String)> {
     rows.into_iter().map(|(address, error)| (address.parse().expect("an address"), error)).collect()
 }
 
-/// The token account that paid an execution.
-pub async fn paid_from(pool: &PgPool, record: &Pubkey) -> Option<String> {
-    sqlx::query_scalar("SELECT paid_from FROM mirror_executions WHERE address = $1")
-        .bind(record.to_string())
-        .fetch_one(pool)
-        .await
-        .expect("a row")
-}
-
 /// The status of a closed execution.
 pub async fn closed_status(pool: &PgPool, record: &Pubkey) -> Option<i16> {
     sqlx::query_scalar("SELECT status FROM mirror_executions WHERE address = $1 AND closed_at_slot IS NOT NULL")

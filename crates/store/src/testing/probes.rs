@@ -1,13 +1,13 @@
 //! Queries and changes that tests of other crates need and that the services do not have.
 #![allow(missing_docs, reason = "the names say it")]
 
-use chrono::{TimeDelta, Utc};
+use chrono::TimeDelta;
 use serde_json::Value;
 use solana_pubkey::Pubkey;
 use sqlx::{PgPool, Postgres, Transaction};
 use uuid::Uuid;
 
-use crate::sessions::{self, NewSession, SessionKind, UsedChallenge};
+use crate::sessions::{self, NewSession, SessionKind};
 
 async fn count(pool: &PgPool, query: &'static str) -> i64 {
     sqlx::query_scalar(query).fetch_one(pool).await.expect("a count")
@@ -100,9 +100,9 @@ pub async fn held_pieces(pool: &PgPool, wallet: &Pubkey) -> i64 {
 
 /// Opens a session for an hour, without a sign-in.
 pub async fn open_session(pool: &PgPool, wallet: Pubkey, token_hash: [u8; 32], kind: SessionKind) {
-    let new = NewSession { token_hash, wallet, kind, lifetime: TimeDelta::hours(1) };
-    let challenge = UsedChallenge { nonce: Uuid::new_v4().into_bytes(), keep_until: Utc::now() };
-    let opened = sessions::open(pool, &new, &challenge).await.expect("a session");
+    let challenge = Uuid::new_v4().into_bytes();
+    let new = NewSession { token_hash, wallet, kind, lifetime: TimeDelta::hours(1), challenge };
+    let opened = sessions::open(pool, &new).await.expect("a session");
     assert!(opened.is_some(), "the challenge is new");
 }
 

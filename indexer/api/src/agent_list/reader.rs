@@ -58,7 +58,7 @@ impl Reader {
             (model, table)
         });
         let (model, table) = made.await?;
-        let slot = head.slot;
+        let slot = head.slot.map(u64::from);
         *self = Self { model, last: Some(head) };
         Ok((table, slot))
     }

@@ -10,7 +10,7 @@
 
 use agent_marketplace::state::{AgentStatus, ClosedAgents};
 use axum::{Router, body::Body, http::Request};
-use chrono::{TimeDelta, Utc};
+use chrono::TimeDelta;
 use crtx_api::{ApiState, Deployment};
 use crtx_chain::testing::FakeRpc;
 use crtx_http::{Links, session_token::SessionToken};
@@ -20,7 +20,7 @@ use crtx_protocol::{
 };
 use crtx_store::{
     api_keys::{self, NewApiKey},
-    sessions::{self, NewSession, SessionKind, UsedChallenge},
+    sessions::{self, NewSession, SessionKind},
     testing::{TestDatabase, fixtures::*},
 };
 use serde_json::Value;
@@ -122,9 +122,9 @@ impl Market {
     /// A session of `wallet`, as if it had signed in.
     pub async fn session_of(&self, wallet: Pubkey, kind: SessionKind, lifetime: TimeDelta) -> SessionToken {
         let token = SessionToken::generate().expect("randomness");
-        let new = NewSession { token_hash: token.hash(), wallet, kind, lifetime };
-        let challenge = UsedChallenge { nonce: *Uuid::new_v4().as_bytes(), keep_until: Utc::now() };
-        sessions::open(self.database.pool(), &new, &challenge).await.expect("stored").expect("a new challenge");
+        let new =
+            NewSession { token_hash: token.hash(), wallet, kind, lifetime, challenge: *Uuid::new_v4().as_bytes() };
+        sessions::open(self.database.pool(), &new).await.expect("stored").expect("a new challenge");
         token
     }
 
@@ -137,9 +137,9 @@ impl Market {
             wallet,
             grant: addresses().grant(&wallet, &session_public_key),
             name: "test",
-            network: KeyNetwork::Test,
+            last_four: "abcd",
         };
-        api_keys::insert(self.database.pool(), &new).await.expect("stored");
+        api_keys::register(self.database.pool(), &new).await.expect("stored");
         key
     }
 }

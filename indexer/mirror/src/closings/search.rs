@@ -1,7 +1,10 @@
 //! Searches for the closing of each account that the mirror found closed, and makes its row equal to the last bytes. So a
 //! row that missed the last change before the closing is repaired.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use crtx_chain::ChainError;
 use crtx_store::{
@@ -12,7 +15,6 @@ use crtx_store::{
 };
 use futures::StreamExt;
 use solana_pubkey::Pubkey;
-use tokio_util::sync::CancellationToken;
 
 use super::event::{ClosedAccount, closed_accounts};
 use crate::{history::History, sync};
@@ -21,6 +23,7 @@ use crate::{history::History, sync};
 const ROUND_INTERVAL: Duration = Duration::from_secs(5);
 const WANTED_PER_ROUND: u32 = 100;
 const SEARCHES_AT_ONCE: usize = 4;
+const PROOFS_AT_ONCE: usize = 8;
 /// Transactions of one account that a search looks at. The closing is among the last, unless strangers name a closed
 /// account in transactions of their own.
 const MAX_LISTED: usize = 1_000;
@@ -29,8 +32,13 @@ const FIRST_RETRY: Duration = Duration::from_secs(10);
 const LAST_RETRY: Duration = Duration::from_secs(3_600);
 /// The mirror finds a closing before it is finalized.
 const FINALITY: Duration = Duration::from_secs(30);
+/// Searches in a row that find nothing: a node that hides accounts has no closings of them.
+const MOST_MISSES: usize = 24;
+/// How long one search for many closings may take. What it did not reach is searched for the next time.
+const BUDGET: Duration = Duration::from_secs(60);
+/// The search believes neither slot.
 const TWO_SLOTS: &str = "the node names two slots for one transaction";
-/// Why a search ends if the node keeps no transactions.
+/// The node keeps no transactions, or lists one that it does not keep.
 pub const NO_HISTORY: &str = "the node does not keep the transactions that would prove it";
 const NEVER_NAMED: &str = "no transaction on the chain names this account";
 const NOT_CLOSED: &str = "no transaction on the chain closes this account";
@@ -46,21 +54,14 @@ impl Closer {
         Self { history, pool, program }
     }
 
-    /// Searches while this process leads, until shut down.
-    pub async fn run(self, leads: impl Fn() -> bool, shutdown: CancellationToken) {
+    /// Searches while this process leads.
+    pub async fn run(self, leads: impl Fn() -> bool) {
         loop {
-            tokio::select! {
-                () = shutdown.cancelled() => return,
-                () = tokio::time::sleep(ROUND_INTERVAL) => {}
-            }
-            if !leads() {
-                continue;
-            }
-            tokio::select! {
-                () = shutdown.cancelled() => return,
-                round = self.round() => if let Err(error) = round {
-                    tracing::warn!(cause = %error, "closings could not be searched for");
-                },
+            tokio::time::sleep(ROUND_INTERVAL).await;
+            if leads()
+                && let Err(error) = self.round().await
+            {
+                tracing::warn!(cause = %error, "closings could not be searched for");
             }
         }
     }
@@ -80,20 +81,18 @@ impl Closer {
     async fn search_and_note(&self, wanted: &Wanted) -> Result<bool, StoreError> {
         let address = &wanted.address;
         let missed = match closing_of(self.history.as_ref(), &self.program, address).await {
-            Ok(Search::Found(Proof { closed, slot, signature })) => {
+            Ok(Ok(Proof { closed, slot, signature })) => {
                 keep(&self.pool, &closed, slot, &signature).await?;
                 return Ok(true);
             }
-            Ok(Search::NoHistory) => Ok(Some(NO_HISTORY)),
-            Ok(Search::TwoSlots) => Ok(Some(TWO_SLOTS)),
-            // A closing that is not finalized yet is searched for again, without a reproach.
-            Ok(Search::Nothing { .. }) if wanted.age < FINALITY => Ok(None),
-            Ok(Search::Nothing { looked_at: 0 }) => {
+            // A closing that is not finalized yet is searched for again, and the audit reports no fault.
+            Ok(Err(NEVER_NAMED | NOT_CLOSED)) if wanted.age < FINALITY => Ok(None),
+            Ok(Err(NEVER_NAMED)) => {
                 // A node that keeps nothing at all proves nothing.
                 let any = self.history.about(&self.program, None, 1).await;
                 any.map(|any| Some(if any.is_empty() { NO_HISTORY } else { NEVER_NAMED }))
             }
-            Ok(Search::Nothing { .. }) => Ok(Some(NOT_CLOSED)),
+            Ok(Err(reason)) => Ok(Some(reason)),
             Err(error) => Err(error),
         };
         let reason = missed.unwrap_or_else(|error| {
@@ -114,21 +113,11 @@ pub struct Proof {
     pub signature: String,
 }
 
-/// What a search for the closing of an account found.
-#[derive(Clone, Debug)]
-pub enum Search {
-    Found(Proof),
-    /// The node lists a transaction that it does not keep.
-    NoHistory,
-    /// The node names two slots for a transaction, so neither is believed.
-    TwoSlots,
-    Nothing {
-        looked_at: usize,
-    },
-}
+/// What a search for a closing found, or why it found nothing.
+type Search = Result<Proof, &'static str>;
 
 /// Looks at an account's transactions, newest first, until one closes it.
-pub async fn closing_of(history: &dyn History, program: &Pubkey, address: &Pubkey) -> Result<Search, ChainError> {
+async fn closing_of(history: &dyn History, program: &Pubkey, address: &Pubkey) -> Result<Search, ChainError> {
     let (mut before, mut looked_at): (Option<String>, usize) = (None, 0);
     loop {
         let page = history.about(address, before.as_deref(), LISTED_PER_PAGE).await?;
@@ -137,20 +126,50 @@ pub async fn closing_of(history: &dyn History, program: &Pubkey, address: &Pubke
         before = page.last().map(|listed| listed.signature.clone());
         for listed in page.into_iter().filter(|listed| !listed.failed) {
             let Some(transaction) = history.transaction(&listed.signature).await? else {
-                return Ok(Search::NoHistory);
+                return Ok(Err(NO_HISTORY));
             };
             if transaction.slot != listed.slot {
-                return Ok(Search::TwoSlots);
+                return Ok(Err(TWO_SLOTS));
             }
             let closed = closed_accounts(&transaction, program);
             if closed.iter().any(|closed| closed.address == *address) {
-                return Ok(Search::Found(Proof { closed, slot: transaction.slot, signature: listed.signature }));
+                return Ok(Ok(Proof { closed, slot: transaction.slot, signature: listed.signature }));
             }
         }
         if !full || looked_at >= MAX_LISTED {
-            return Ok(Search::Nothing { looked_at });
+            return Ok(Err(if looked_at == 0 { NEVER_NAMED } else { NOT_CLOSED }));
         }
     }
+}
+
+/// Of these accounts, those whose newest closing on the chain is the one that `proves` wants.
+pub async fn closed(
+    history: &dyn History,
+    program: &Pubkey,
+    addresses: &[Pubkey],
+    proves: impl Fn(&Pubkey, &Proof) -> bool,
+) -> Vec<Pubkey> {
+    let began = Instant::now();
+    let (mut closed, mut misses) = (Vec::new(), 0_usize);
+    for chunk in addresses.chunks(PROOFS_AT_ONCE) {
+        let searches = chunk.iter().map(|address| closing_of(history, program, address));
+        for (address, found) in chunk.iter().zip(futures::future::join_all(searches).await) {
+            match found {
+                Ok(Ok(proof)) if proves(address, &proof) => {
+                    misses = 0;
+                    closed.push(*address);
+                    continue;
+                }
+                Ok(_) => {}
+                Err(error) => tracing::debug!(%address, %error, "a closing could not be searched for"),
+            }
+            misses = misses.saturating_add(1);
+        }
+        if misses >= MOST_MISSES || began.elapsed() > BUDGET {
+            break;
+        }
+    }
+    closed
 }
 
 /// Keeps what a transaction closed, and makes the rows equal to it. One row after the other: no two locks are held.

@@ -5,7 +5,6 @@
 //! next, so that slow hosts and creators delay only themselves.
 
 mod fetch;
-mod place;
 mod queue;
 
 use std::{io, sync::Arc, time::Duration};
@@ -33,8 +32,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use self::{
-    fetch::{FetchError, Fetched, PACE, Ways},
-    place::Place,
+    fetch::{FetchError, Fetched, PACE, Place, Ways},
     queue::{FETCHES, Job, Queue},
 };
 

@@ -6,7 +6,7 @@ use crtx_store::document_claims::Claimed;
 use solana_pubkey::Pubkey;
 use tokio::time::Instant;
 
-use super::place::Place;
+use super::fetch::Place;
 
 /// Fetches at once. Each holds at most one document in memory.
 pub const FETCHES: usize = 256;

@@ -86,7 +86,7 @@ impl Survey {
         self.sample.extend(first.filter(|_| self.sample.len() < WITNESSED));
         let mut batch = Batch::default();
         for (address, data) in accounts {
-            self.seen.add(&address)?;
+            self.seen.add(&address);
             sync::push(&mut batch, &address, slot, data)?;
         }
         for (address, error) in batch.unreadable() {

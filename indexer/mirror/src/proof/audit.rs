@@ -12,7 +12,6 @@ use solana_pubkey::Pubkey;
 use super::report::AuditReport;
 use crate::{
     history::History,
-    snapshots::TooManyAccounts,
     source::{AccountSource, At, SourceError},
 };
 
@@ -23,8 +22,6 @@ pub enum AuditError {
     Source(#[from] SourceError),
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error(transparent)]
-    TooManyAccounts(#[from] TooManyAccounts),
     /// What it answers says nothing about the mirror.
     #[error("the node at {0} belongs to another chain than the mirror")]
     OtherChain(String),

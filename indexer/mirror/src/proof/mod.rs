@@ -20,12 +20,15 @@ use std::{
 use crtx_content::ContentStore;
 use crtx_store::{PgPool, StoreError, indexer_status};
 use solana_pubkey::Pubkey;
-use tokio_util::sync::CancellationToken;
 
 pub use audit::AuditError;
 pub use report::{AuditReport, Check, CheckName, Fault, Shortfall};
 
-use crate::{figures::Figures, history::History, source::AccountSource};
+use crate::{
+    figures::{Counted, Figures},
+    history::History,
+    source::AccountSource,
+};
 use accounts::Survey;
 use audit::Audit;
 
@@ -80,12 +83,8 @@ impl<S: AccountSource> Auditor<S> {
         }
     }
 
-    /// Audits while this process leads: in regular intervals, and once soon after it took the lead, until shut down.
-    pub async fn run(self, interval: Duration, leads: impl Fn() -> bool, shutdown: CancellationToken) {
-        shutdown.run_until_cancelled(self.audits(interval, leads)).await;
-    }
-
-    async fn audits(&self, interval: Duration, leads: impl Fn() -> bool) {
+    /// Audits while this process leads: in regular intervals, and once soon after it took the lead.
+    pub async fn run(self, interval: Duration, leads: impl Fn() -> bool) {
         let first = interval.min(FIRST_AUDIT_AFTER);
         let mut pause = first;
         loop {
@@ -181,7 +180,7 @@ impl<S: AccountSource> Auditor<S> {
         vault = vaults::check(&mut audit, &survey.agents, vault).await?;
         let mut report = audit.report;
         *self.left_off() = LeftOff { vault, places, corrections: report.corrections.clone() };
-        self.figures.rows_corrected(report.corrected);
+        self.figures.count(Counted { rows_corrected: report.corrected, ..Counted::default() });
         report.conclude(began.elapsed().as_secs());
         Ok(report)
     }

@@ -4,8 +4,7 @@ use crtx_protocol::mirror_digest::{MirrorDigest, data_hash};
 
 use crate::{
     snapshots::next_item,
-    source::{Snapshot, SnapshotItem, SourceError},
-    sync::counts,
+    source::{Snapshot, SnapshotItem, SourceError, has_kind},
 };
 
 /// All accounts of the program, as one node shows them.
@@ -25,7 +24,7 @@ pub async fn of_snapshot(node: &str, mut snapshot: Snapshot) -> Result<NodeDiges
         match next_item(node, &mut snapshot).await? {
             SnapshotItem::Page { slot, accounts: page } => {
                 slots = Some(slots.map_or((slot, slot), |(from, to)| (from.min(slot), to.max(slot))));
-                for (address, data) in page.iter().filter(|(_, data)| counts(data)) {
+                for (address, data) in page.iter().filter(|(_, data)| has_kind(data)) {
                     digest.add(address, &data_hash(data));
                     accounts = accounts.saturating_add(1);
                 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use crtx_protocol::{metadata::Metadata, result_hash::ResultHash};
 use crtx_store::{
-    audit::{self as store, ClosedRow, ListedParts, StoredDocument},
+    audit::{self as store, ClosedRow, StoredDocument},
     closings::{Closing, ClosingKind},
     execution_list::{self, ListDifference},
     mirror::{self, Batch},
@@ -108,13 +108,13 @@ async fn closed(
 async fn compare_closed(audit: &mut Audit<'_>, row: ClosedRow) -> Result<(), AuditError> {
     let report = &mut audit.report;
     let Some(closing) = row.closing else {
-        match row.search {
+        match row.searches {
             // The search is under way, or no node can be searched.
-            Some(search) if search.attempts == 0 || search.error.as_deref() == Some(NO_HISTORY) => {
+            Some(searches) if searches == 0 || row.error.as_deref() == Some(NO_HISTORY) => {
                 report.unproven(CheckName::Closed);
             }
-            Some(search) => {
-                let why = search.error.unwrap_or_default();
+            Some(_) => {
+                let why = row.error.unwrap_or_default();
                 report.fault(CheckName::Closed, row.address, format!("the row is closed, and {why}"));
             }
             None => report.fault(CheckName::Closed, row.address, "the row is closed, and its closing is not known"),
@@ -180,11 +180,7 @@ async fn documents(audit: &mut Audit<'_>, after: &str, per_page: u32) -> Result<
 fn compare_document(report: &mut AuditReport, document: &StoredDocument) {
     let place = format!("{} document {}", document.agent, hex::encode(document.sha256));
     let Some(bytes) = &document.bytes else {
-        if document.lost_bytes {
-            report.fault(CheckName::Documents, place, "the bytes that were fetched are gone, so nothing proves it");
-        } else {
-            report.unproven(CheckName::Documents);
-        }
+        report.fault(CheckName::Documents, place, "the bytes that were fetched are gone, so nothing proves it");
         return;
     };
     report.compared(CheckName::Documents, 1);
@@ -214,12 +210,11 @@ fn problem_of_document(document: &StoredDocument, bytes: &[u8]) -> Option<String
     if !altered.is_empty() {
         return Some(format!("these parts are not as in the document: {}", altered.join(", ")));
     }
-    let ListedParts { name, tagline, tags } = document.listed.as_ref()?;
     // A listing gets the parts of its document a moment after the document is stored.
     let same = |listed: &Option<String>, part: &String| listed.as_ref().is_none_or(|listed| listed == part);
-    let listed = same(name, &metadata.name)
-        && same(tagline, &metadata.tagline)
-        && tags.as_ref().is_none_or(|tags| *tags == metadata.tags);
+    let listed = same(&document.listed_name, &metadata.name)
+        && same(&document.listed_tagline, &metadata.tagline)
+        && document.listed_tags.as_ref().is_none_or(|tags| *tags == metadata.tags);
     (!listed).then(|| "name, tagline or tags in lists are not as in the document".to_owned())
 }
 

@@ -29,8 +29,8 @@ pub(super) fn of_program(
     Ok(Some(account.data))
 }
 
-/// Whether the program has written the kind of account.
-fn has_kind(data: &[u8]) -> bool {
+/// Whether the program has written the kind of account. Without it, it is being created or closed, or is a stranger's.
+pub fn has_kind(data: &[u8]) -> bool {
     data.get(..DISCRIMINATOR_LEN).is_some_and(|kind| kind.iter().any(|byte| *byte != 0))
 }
 

@@ -4,7 +4,7 @@
 //! The stream is subscribed to at `confirmed`. The server sends the content of a slot, then its block meta, then its
 //! status. A slot is reached once its block meta and its status are there and its parent is reached.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use crtx_chain::FetchedAccount;
 use solana_pubkey::Pubkey;
@@ -19,26 +19,16 @@ use super::{Change, Event, accounts::of_program, error::SourceError};
 const MAX_WAITING: usize = 150;
 /// A slot so much later than the newest one that was reached is none of this stream.
 const LEAP: u64 = 600;
-/// Accounts and transactions of one slot. A block cannot hold so many.
+/// Accounts that the transactions of one slot emptied. A block cannot hold so many.
 const MAX_PER_SLOT: usize = 200_000;
-
-/// The content of a slot before its block meta.
-#[derive(Default)]
-struct Bank {
-    /// The transaction that wrote an account of the program last.
-    written: HashMap<Pubkey, Vec<u8>>,
-    /// Accounts that a transaction left without lamports, with its place in the block.
-    emptied: HashMap<Pubkey, u64>,
-    /// Places of transactions in the block.
-    places: HashMap<Vec<u8>, u64>,
-}
 
 /// What was heard about the newest slots.
 pub(super) struct Banks {
     program: Pubkey,
     /// The server that sends the updates.
     node: String,
-    open: BTreeMap<u64, Bank>,
+    /// Accounts that transactions left without lamports, of slots before their block meta.
+    emptied: BTreeMap<u64, BTreeSet<Pubkey>>,
     /// Slots whose content is complete, with their parents.
     sealed: BTreeMap<u64, u64>,
     confirmed: BTreeSet<u64>,
@@ -54,7 +44,7 @@ impl Banks {
         Self {
             program,
             node,
-            open: BTreeMap::new(),
+            emptied: BTreeMap::new(),
             sealed: BTreeMap::new(),
             confirmed: BTreeSet::new(),
             reached: None,
@@ -70,13 +60,13 @@ impl Banks {
 
     /// The connection was lost. What was open is sent again as a whole.
     pub(super) fn disconnected(&mut self) {
-        self.open.clear();
+        self.emptied.clear();
     }
 
     /// The events that an update proves.
     pub(super) fn take(&mut self, update: SubscribeUpdate) -> Result<Vec<Event>, SourceError> {
         let events = match update.update_oneof {
-            Some(UpdateOneof::Account(update)) => self.account(update)?.into_iter().collect(),
+            Some(UpdateOneof::Account(update)) => vec![self.account(update)?],
             Some(UpdateOneof::Transaction(update)) => {
                 self.transaction(update)?;
                 Vec::new()
@@ -91,7 +81,7 @@ impl Banks {
             Some(UpdateOneof::Slot(update)) => self.status(&update),
             _ => Vec::new(),
         };
-        let waiting = self.open.len().max(self.waiting());
+        let waiting = self.emptied.len().max(self.waiting());
         if waiting > MAX_WAITING {
             return Err(SourceError::Missed { node: self.node.clone(), reason: "slots are missing".to_owned() });
         }
@@ -108,23 +98,12 @@ impl Banks {
         self.reached.map_or(self.confirmed.len(), |reached| self.confirmed.range(reached.saturating_add(1)..).count())
     }
 
-    fn bank(&mut self, slot: u64) -> Result<&mut Bank, SourceError> {
-        let bank = self.open.entry(slot).or_default();
-        let content = bank.written.len().saturating_add(bank.emptied.len()).saturating_add(bank.places.len());
-        if content > MAX_PER_SLOT {
-            let (node, what) = (self.node.clone(), "a slot with too much content");
-            return Err(SourceError::Malformed { node, what });
-        }
-        Ok(bank)
-    }
-
-    fn account(&mut self, update: SubscribeUpdateAccount) -> Result<Option<Event>, SourceError> {
+    fn account(&self, update: SubscribeUpdateAccount) -> Result<Event, SourceError> {
         let info = update.account.ok_or_else(|| self.malformed())?;
         let address = self.key(&info.pubkey)?;
         let account = FetchedAccount { owner: self.key(&info.owner)?, lamports: info.lamports, data: info.data };
         let data = of_program(&self.program, &self.node, account)?;
-        self.bank(update.slot)?.written.insert(address, info.txn_signature.unwrap_or_default());
-        Ok(Some(Event::Change(Change { address, slot: update.slot, data })))
+        Ok(Event::Change(Change { address, slot: update.slot, data }))
     }
 
     /// An account that the program closes belongs to another program afterwards, so no update of the program's
@@ -135,25 +114,20 @@ impl Banks {
         let meta = info.meta.ok_or_else(|| self.malformed())?;
         let emptied = emptied(&message.account_keys, &meta).map(|address| self.key(address));
         let emptied: Vec<Pubkey> = emptied.collect::<Result<_, _>>()?;
-        let bank = self.bank(update.slot)?;
-        bank.places.insert(info.signature, info.index);
-        for address in emptied {
-            let place = bank.emptied.entry(address).or_default();
-            *place = info.index.max(*place);
+        let of_slot = self.emptied.entry(update.slot).or_default();
+        of_slot.extend(emptied);
+        if of_slot.len() > MAX_PER_SLOT {
+            let (node, what) = (self.node.clone(), "a slot with too much content");
+            return Err(SourceError::Malformed { node, what });
         }
         Ok(())
     }
 
-    /// The accounts that the slot left without lamports, unless a later transaction opened them again.
+    /// The accounts that transactions of the slot emptied. A later one of them may have opened an account again: the
+    /// reader reads each.
     fn closed_in(&mut self, slot: u64) -> Vec<Event> {
-        let Some(Bank { written, emptied, places }) = self.open.remove(&slot) else { return Vec::new() };
-        let is_last = |address: &Pubkey, place: u64| match written.get(address) {
-            None => true,
-            // Without its place, the later one of the two is not known. The next snapshot tells.
-            Some(signature) => places.get(signature).is_some_and(|written| *written < place),
-        };
-        let closed = emptied.into_iter().filter(|(address, place)| is_last(address, *place));
-        closed.map(|(address, _)| Event::Change(Change { address, slot, data: None })).collect()
+        let emptied = self.emptied.remove(&slot).unwrap_or_default();
+        emptied.into_iter().map(|address| Event::Change(Change { address, slot, data: None })).collect()
     }
 
     fn status(&mut self, update: &SubscribeUpdateSlot) -> Vec<Event> {
@@ -172,7 +146,7 @@ impl Banks {
                 events.extend(self.finalize(update));
             }
             Ok(SlotStatus::SlotDead) => {
-                self.open.remove(&update.slot);
+                self.emptied.remove(&update.slot);
                 if !self.confirmed.contains(&update.slot) {
                     events.push(Event::Dropped(update.slot));
                 }
@@ -183,7 +157,7 @@ impl Banks {
         }
         if update.slot > self.slot || !events.is_empty() {
             self.slot = self.slot.max(update.slot);
-            events.push(Event::Alive { slot: self.slot, finalized: self.finalized });
+            events.push(Event::Alive(self.slot));
         }
         events
     }
@@ -228,7 +202,7 @@ impl Banks {
         // The newest finalized slot stays: its children name it.
         self.confirmed = self.confirmed.split_off(&newest);
         self.sealed = self.sealed.split_off(&newest);
-        self.open = self.open.split_off(&newest);
+        self.emptied = self.emptied.split_off(&newest);
         left.into_iter().map(Event::Dropped).collect()
     }
 
@@ -376,15 +350,11 @@ mod tests {
     }
 
     #[test]
-    fn of_closing_and_opening_in_one_slot_the_later_one_counts() {
+    fn an_account_that_one_slot_closes_and_opens_is_told_as_both() {
         let mut banks = begun();
-        let opened_last = [emptying(11, 1, 1, 0), emptying(11, 9, 2, 1), written(11, 1, 2), sealed(11, 10)];
-        assert_eq!(events(&mut banks, opened_last), [change(11, 1, true), change(11, 9, false)]);
-        let closed_last = [emptying(12, 9, 1, 0), written(12, 1, 1), emptying(12, 1, 2, 1), sealed(12, 11)];
-        let mut found = events(&mut banks, closed_last);
-        found.sort_by_key(|event| matches!(event, Event::Change(change) if change.data.is_none()));
-        assert_eq!(found[0], change(12, 1, true));
-        assert!(found[1..].contains(&change(12, 1, false)) && found.len() == 3, "{found:?}");
+        let updates = [emptying(11, 1, 1, 0), emptying(11, 9, 2, 1), written(11, 1, 2), sealed(11, 10)];
+        let told = [change(11, 1, true), change(11, 1, false), change(11, 9, false)];
+        assert_eq!(events(&mut banks, updates), told);
     }
 
     #[test]
@@ -403,13 +373,13 @@ mod tests {
     }
 
     #[test]
-    fn life_tells_the_newest_and_the_finalized_slot() {
+    fn life_tells_the_newest_slot() {
         let mut banks = begun();
-        let alive = |slot, finalized| vec![Event::Alive { slot, finalized }];
-        assert_eq!(banks.take(status(42, SlotStatus::SlotProcessed)), Ok(alive(42, None)));
+        let alive = |slot| vec![Event::Alive(slot)];
+        assert_eq!(banks.take(status(42, SlotStatus::SlotProcessed)), Ok(alive(42)));
         assert_eq!(banks.take(status(41, SlotStatus::SlotProcessed)), Ok(Vec::new()));
         assert_eq!(banks.take(status(10, SlotStatus::SlotFinalized)), Ok(Vec::new()));
-        assert_eq!(banks.take(status(43, SlotStatus::SlotProcessed)), Ok(alive(43, Some(10))));
+        assert_eq!(banks.take(status(43, SlotStatus::SlotProcessed)), Ok(alive(43)));
     }
 
     #[test]

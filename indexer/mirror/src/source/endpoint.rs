@@ -1,15 +1,19 @@
-//! One endpoint: a node's JSON-RPC and its WebSocket, and what is known about it.
+//! One endpoint: a node's JSON-RPC and its WebSocket, what is known about it, and when it may be used again.
 
-use std::sync::{
-    Mutex, PoisonError,
-    atomic::{AtomicBool, AtomicU64},
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
+    time::{Duration, Instant},
 };
 
 use crtx_chain::RpcUrls;
 use solana_pubkey::Pubkey;
 use url::Url;
 
-use super::{deadlines::Deadlines, error::SourceError, http::HttpNode, reads, rest::Rest};
+use super::{deadlines::Deadlines, error::SourceError, http::HttpNode};
+
+/// First pause after a failure. Each further failure in a row doubles it, up to the longest.
+const SHORTEST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(60);
 
 /// Where a node answers.
 #[derive(Clone, PartialEq, Eq)]
@@ -39,22 +43,14 @@ impl EndpointUrls {
     }
 }
 
-/// What is known about an endpoint's ways to list accounts.
-#[derive(Default)]
-pub(super) struct Ways {
-    /// `getProgramAccountsV2` does not exist there.
-    pub no_pages: AtomicBool,
-    /// A single `getProgramAccounts` failed.
-    pub by_kind: AtomicBool,
-    /// Accounts of the last complete snapshot.
-    pub last_count: AtomicU64,
-}
-
 pub(super) struct Endpoint {
     pub http: HttpNode,
     pub websocket: Option<Url>,
     pub program: Pubkey,
-    pub ways: Ways,
+    /// `getProgramAccountsV2` does not exist there.
+    pub no_pages: AtomicBool,
+    /// A single `getProgramAccounts` failed, or lists too much.
+    pub by_kind: AtomicBool,
     /// Pauses after failures, for each purpose: a node whose stream is silent may still answer.
     pub answers: Rest,
     pub stream: Rest,
@@ -65,9 +61,17 @@ pub(super) struct Endpoint {
 impl Endpoint {
     pub(super) fn new(urls: &EndpointUrls, program: Pubkey, deadlines: Deadlines) -> Result<Self, SourceError> {
         let http = HttpNode::new(&urls.http, deadlines)?;
-        let (answers, stream, snapshots) = (Rest::default(), Rest::default(), Rest::default());
-        let (websocket, ways, genesis) = (urls.websocket.clone(), Ways::default(), Mutex::default());
-        Ok(Self { http, websocket, program, ways, answers, stream, snapshots, genesis })
+        Ok(Self {
+            http,
+            websocket: urls.websocket.clone(),
+            program,
+            no_pages: AtomicBool::default(),
+            by_kind: AtomicBool::default(),
+            answers: Rest::default(),
+            stream: Rest::default(),
+            snapshots: Rest::default(),
+            genesis: Mutex::default(),
+        })
     }
 
     /// The genesis hash that the node said last.
@@ -76,8 +80,81 @@ impl Endpoint {
     }
 
     pub(super) async fn genesis_hash(&self) -> Result<String, SourceError> {
-        let genesis = reads::genesis_hash(&self.http).await?;
+        let genesis = self.http.genesis_hash().await?;
         *self.genesis.lock().unwrap_or_else(PoisonError::into_inner) = Some(genesis.clone());
         Ok(genesis)
+    }
+}
+
+/// The pause of one endpoint for one purpose.
+#[derive(Debug, Default)]
+pub(super) struct Rest(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    failures: u32,
+    until: Option<Instant>,
+    /// Why it failed last, if that is known.
+    reason: Option<String>,
+}
+
+impl Rest {
+    /// Notes how a use ended. One that is behind, or refuses a request, does not rest: it answered.
+    pub(super) fn note(&self, error: Option<&SourceError>) {
+        match error {
+            None => *self.state() = State::default(),
+            Some(SourceError::Behind { .. } | SourceError::Refused { .. } | SourceError::StreamEnded) => {}
+            // Noted where the chain was checked.
+            Some(SourceError::OtherGenesis { .. }) if self.reason().is_some() => {}
+            Some(error) => self.failed(Some(error)),
+        }
+    }
+
+    /// `reason` is `None` for a stream that worked before it ended: that says nothing about the endpoint.
+    pub(super) fn failed(&self, reason: Option<&SourceError>) {
+        let mut state = self.state();
+        let pause = SHORTEST.saturating_mul(2_u32.saturating_pow(state.failures)).min(LONGEST);
+        state.failures = state.failures.saturating_add(1);
+        state.until = Instant::now().checked_add(pause);
+        state.reason = reason.map(ToString::to_string).or(state.reason.take());
+    }
+
+    /// Why it failed last; `None` if it succeeded since.
+    pub(super) fn reason(&self) -> Option<String> {
+        self.state().reason.clone()
+    }
+
+    /// Time until the endpoint may be used. Zero: now.
+    pub(super) fn left(&self) -> Duration {
+        let until = self.state().until;
+        until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_the_longest_and_end_with_a_success() {
+        let rest = Rest::default();
+        assert_eq!(rest.left(), Duration::ZERO);
+        let silent = SourceError::Silent { node: "node".to_owned(), after: LONGEST };
+        let pauses: Vec<u64> = (0..8)
+            .map(|_| {
+                rest.note(Some(&silent));
+                // The part of a second that has passed since counts as a whole one.
+                rest.left().as_secs() + 1
+            })
+            .collect();
+        assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 60, 60]);
+        rest.note(Some(&SourceError::StreamEnded));
+        assert!(!rest.left().is_zero() && rest.reason().is_some());
+        rest.note(None);
+        assert_eq!((rest.left(), rest.reason()), (Duration::ZERO, None));
     }
 }

@@ -14,18 +14,15 @@ use std::{
 };
 
 use async_trait::async_trait;
-use crtx_chain::{AtSlot, FetchedAccount};
+use crtx_chain::{AtSlot, FetchedAccount, past::Listed};
 use solana_pubkey::Pubkey;
-use solana_signature::Signature;
 use tokio::{sync::mpsc, time::sleep};
 
 use super::{
-    AccountSource, At, Events, OwnedAccount, ProgramTransaction, Read, Snapshot,
+    AccountSource, At, Events, OwnedAccount, Read, Snapshot,
     deadlines::Deadlines,
-    endpoint::{Endpoint, EndpointUrls},
+    endpoint::{Endpoint, EndpointUrls, Rest},
     error::SourceError,
-    reads,
-    rest::Rest,
     snapshot::{self, Sink},
     websocket,
     yellowstone::{Yellowstone, YellowstoneAddress},
@@ -187,16 +184,8 @@ impl Endpoints {
 
     /// The chain of the active endpoint is checked when the stream begins, and by the reader.
     async fn check_other(&self, index: usize, endpoint: &Endpoint) -> Result<(), SourceError> {
-        if index == self.shared.active.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        if self.chain().is_none()
-            && let Some(active) = self.shared.all.get(self.shared.active.load(Ordering::Relaxed))
-        {
-            // An endpoint that does not answer has no say.
-            drop(self.check_chain(active, false).await);
-        }
-        self.check_chain(endpoint, false).await
+        let is_active = index == self.shared.active.load(Ordering::Relaxed);
+        if is_active { Ok(()) } else { self.check_chain(endpoint, false).await }
     }
 
     /// `None`: the stream comes from a WebSocket.
@@ -205,23 +194,22 @@ impl Endpoints {
         if !yellowstone.rest.left().is_zero() {
             return None;
         }
-        let subscribed = self.subscribe_over_grpc(yellowstone).await;
+        let subscribed = async {
+            let mut client = yellowstone.connect().await?;
+            let blockhash = yellowstone.recent_blockhash(&mut client).await?;
+            self.check_blockhash(yellowstone, &blockhash).await?;
+            yellowstone.subscribe(client).await
+        };
+        let subscribed = subscribed.await;
         yellowstone.rest.note(subscribed.as_ref().err());
         subscribed.inspect_err(|error| tracing::warn!(cause = %error, "Yellowstone does not stream")).ok()
-    }
-
-    async fn subscribe_over_grpc(&self, yellowstone: &Yellowstone) -> Result<Events, SourceError> {
-        let mut client = yellowstone.connect().await?;
-        let blockhash = yellowstone.recent_blockhash(&mut client).await?;
-        self.check_blockhash(yellowstone, &blockhash).await?;
-        yellowstone.subscribe(client).await
     }
 
     /// gRPC has no genesis hash. A blockhash that the endpoints know is from the same chain.
     async fn check_blockhash(&self, yellowstone: &Yellowstone, blockhash: &str) -> Result<(), SourceError> {
         let started = Instant::now();
         loop {
-            let ask = |endpoint: Arc<Endpoint>| async move { reads::knows_blockhash(&endpoint.http, blockhash).await };
+            let ask = |endpoint: Arc<Endpoint>| async move { endpoint.http.knows_blockhash(blockhash).await };
             if self.ask(ANSWERS, ask).await? {
                 return Ok(());
             }
@@ -318,14 +306,13 @@ impl AccountSource for Endpoints {
 
     async fn read(&self, addresses: &[Pubkey], at: At, min_slot: u64) -> Result<Read, SourceError> {
         let owned = |account: FetchedAccount| OwnedAccount { owner: account.owner, data: account.data };
-        let ask =
-            |endpoint: Arc<Endpoint>| async move { reads::accounts(&endpoint.http, addresses, at, min_slot).await };
+        let ask = |endpoint: Arc<Endpoint>| async move { endpoint.http.accounts(addresses, at, min_slot).await };
         let AtSlot { slot, value } = self.ask(ANSWERS, ask).await?;
         Ok(Read { slot, accounts: value.into_iter().map(|account| account.map(owned)).collect() })
     }
 
     async fn slot(&self, at: At) -> Result<u64, SourceError> {
-        self.ask(ANSWERS, |endpoint| async move { reads::slot(&endpoint.http, at).await }).await
+        self.ask(ANSWERS, |endpoint| async move { endpoint.http.slot(at).await }).await
     }
 
     async fn genesis_hash(&self) -> Result<String, SourceError> {
@@ -337,23 +324,23 @@ impl AccountSource for Endpoints {
                 }
                 Err(SourceError::OtherGenesis { node: self.name(), genesis, expected })
             }
-            _ => Ok(genesis),
+            Some(_) => Ok(genesis),
+            None => {
+                self.set_chain(Some(genesis.clone()));
+                Ok(genesis)
+            }
         }
     }
 
-    async fn transactions_after(
-        &self,
-        after: Option<Signature>,
-        min_slot: u64,
-    ) -> Result<Option<Vec<ProgramTransaction>>, SourceError> {
+    async fn transactions_after(&self, after: Option<&str>, min_slot: u64) -> Result<Option<Vec<Listed>>, SourceError> {
         let ask = |endpoint: Arc<Endpoint>| async move {
-            reads::transactions_after(&endpoint.http, &endpoint.program, after, min_slot).await
+            endpoint.http.transactions_after(&endpoint.program, after, min_slot).await
         };
         self.ask(ANSWERS, ask).await
     }
 
-    async fn written_by(&self, signature: &Signature) -> Result<Option<Vec<Pubkey>>, SourceError> {
-        self.ask(ANSWERS, |endpoint| async move { reads::written_by(&endpoint.http, signature).await }).await
+    async fn written_by(&self, signature: &str) -> Result<Option<Vec<Pubkey>>, SourceError> {
+        self.ask(ANSWERS, |endpoint| async move { endpoint.http.written_by(signature).await }).await
     }
 
     fn expect_chain(&self, genesis: &str) {

@@ -51,7 +51,7 @@ impl SourceError {
         Self::Unreachable { node: node.to_owned(), reason: shortened(reason.as_ref(), MAX_REASON_CHARS) }
     }
 
-    pub(super) fn incomplete(node: &str, reason: impl Into<String>) -> Self {
+    pub(crate) fn incomplete(node: &str, reason: impl Into<String>) -> Self {
         Self::SnapshotIncomplete { node: node.to_owned(), reason: reason.into() }
     }
 

@@ -1,25 +1,40 @@
-//! One node over HTTP: JSON-RPC requests with a deadline and a bounded answer, and answers that are read as a stream.
+//! One node over HTTP: JSON-RPC requests with a deadline and a bounded answer, answers that are read as a stream, and
+//! small reads: accounts, slots, the genesis hash, and the program's transactions.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
 
-use crtx_chain::wire::{Answer, Refusal};
+use crtx_chain::{
+    AtSlot, FetchedAccount,
+    past::{Listed, MAX_SIGNATURES_PER_PAGE},
+    wire::{Answer, Refusal, WireAccount, WithContext},
+};
 use crtx_protocol::text::shortened;
 use reqwest::{Client, Response, StatusCode, Url, header::CONTENT_TYPE};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use solana_pubkey::Pubkey;
 
 use super::{
+    At, MAX_TRANSACTIONS,
     deadlines::{Deadlines, within},
     error::{MAX_REASON_CHARS, SourceError},
 };
 
 /// Longest answer with an error. Also the longest answer of a request without accounts.
-pub(super) const SMALL_ANSWER: usize = 64 * 1024;
+const SMALL_ANSWER: usize = 64 * 1024;
 /// JSON-RPC error of a method that a node does not have.
 pub(super) const METHOD_NOT_FOUND: i64 = -32_601;
+
+/// Largest answers, in bytes: accounts of a read, and a page of transactions with a memo each.
+const ACCOUNTS_ANSWER: usize = 32 * 1024 * 1024;
+const TRANSACTIONS_ANSWER: usize = 2 * 1024 * 1024;
+/// One transaction, its logs and balances.
+const TRANSACTION_ANSWER: usize = 1024 * 1024;
+/// JSON-RPC error of a node that keeps no history of transactions.
+const NO_HISTORY: i64 = -32_011;
 
 /// A request that a node can be asked.
 #[derive(Clone, Debug)]
@@ -109,6 +124,96 @@ impl HttpNode {
         let behind = || SourceError::Behind { node: self.name.clone(), wanted: min_slot };
         if slot < min_slot { Err(behind()) } else { Ok(()) }
     }
+
+    /// Accounts at one slot, in the order asked for.
+    pub(super) async fn accounts(
+        &self,
+        addresses: &[Pubkey],
+        at: At,
+        min_slot: u64,
+    ) -> Result<AtSlot<Vec<Option<FetchedAccount>>>, SourceError> {
+        let addresses_text: Vec<String> = addresses.iter().map(Pubkey::to_string).collect();
+        let config = json!({"encoding": "base64", "commitment": at.as_str(), "minContextSlot": named(min_slot)});
+        let method = "getMultipleAccounts";
+        let question = Question { method, params: json!([addresses_text, config]), min_slot };
+        let answer: WithContext<Vec<Option<WireAccount>>> = self.ask(&question, ACCOUNTS_ANSWER).await?;
+        self.check_slot(answer.context.slot, min_slot)?;
+        if answer.value.len() != addresses.len() {
+            return Err(SourceError::Malformed { node: self.name.clone(), what: method });
+        }
+        let value = answer.value.into_iter().map(|account| account.map(|WireAccount(account)| account)).collect();
+        Ok(AtSlot { slot: answer.context.slot, value })
+    }
+
+    /// The newest slot.
+    pub(super) async fn slot(&self, at: At) -> Result<u64, SourceError> {
+        let params = json!([{"commitment": at.as_str()}]);
+        self.ask(&Question { method: "getSlot", params, min_slot: 0 }, SMALL_ANSWER).await
+    }
+
+    /// Identifies the chain.
+    pub(super) async fn genesis_hash(&self) -> Result<String, SourceError> {
+        self.ask(&Question { method: "getGenesisHash", params: json!([]), min_slot: 0 }, SMALL_ANSWER).await
+    }
+
+    /// Whether a blockhash is one of the newest.
+    pub(super) async fn knows_blockhash(&self, blockhash: &str) -> Result<bool, SourceError> {
+        let params = json!([blockhash, {"commitment": "confirmed"}]);
+        let question = Question { method: "isBlockhashValid", params, min_slot: 0 };
+        Ok(self.ask::<WithContext<bool>>(&question, SMALL_ANSWER).await?.value)
+    }
+
+    /// Transactions that name the program, newest first, up to `after` or [`MAX_TRANSACTIONS`].
+    pub(super) async fn transactions_after(
+        &self,
+        program: &Pubkey,
+        after: Option<&str>,
+        min_slot: u64,
+    ) -> Result<Option<Vec<Listed>>, SourceError> {
+        // The answer does not say its slot, so the node says first which it has reached.
+        if min_slot > 0 {
+            self.check_slot(self.slot(At::Confirmed).await?, min_slot)?;
+        }
+        let mut all: Vec<Listed> = Vec::new();
+        while all.len() < MAX_TRANSACTIONS {
+            let config = json!({
+                "commitment": "confirmed",
+                "limit": MAX_SIGNATURES_PER_PAGE,
+                "until": after,
+                "before": all.last().map(|listed| &listed.signature),
+                "minContextSlot": named(min_slot),
+            });
+            let question =
+                Question { method: "getSignaturesForAddress", params: json!([program.to_string(), config]), min_slot };
+            let page: Vec<Listed> = match self.ask(&question, TRANSACTIONS_ANSWER).await {
+                Err(SourceError::Refused { code: METHOD_NOT_FOUND | NO_HISTORY, .. }) => return Ok(None),
+                page => page?,
+            };
+            let last = page.len() < MAX_SIGNATURES_PER_PAGE;
+            all.extend(page.into_iter().take(MAX_SIGNATURES_PER_PAGE));
+            if last {
+                break;
+            }
+        }
+        Ok(Some(all))
+    }
+
+    /// The accounts that a transaction may have written. `None`: the node does not have it, or keeps no history.
+    pub(super) async fn written_by(&self, signature: &str) -> Result<Option<Vec<Pubkey>>, SourceError> {
+        let config = json!({"encoding": "base64", "commitment": "confirmed", "maxSupportedTransactionVersion": 1});
+        let method = "getTransaction";
+        let question = Question { method, params: json!([signature, config]), min_slot: 0 };
+        let answer: Option<Value> = match self.ask(&question, TRANSACTION_ANSWER).await {
+            Err(SourceError::Refused { .. }) => return Ok(None),
+            answer => answer?,
+        };
+        Ok(answer.and_then(|answer| crtx_chain::past::written_accounts(&answer)))
+    }
+}
+
+/// The slot that a node must have reached, if it must.
+pub(super) fn named(min_slot: u64) -> Option<u64> {
+    (min_slot > 0).then_some(min_slot)
 }
 
 /// Why a request failed on the way. It does not show the URL, which may carry a provider's key.

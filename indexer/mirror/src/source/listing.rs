@@ -8,7 +8,7 @@ use std::{
 
 use crtx_chain::{
     FetchedAccount,
-    wire::{Refusal, WireKeyedAccount},
+    wire::{Context, Refusal, WireKeyedAccount},
 };
 use serde::{
     Deserialize,
@@ -35,7 +35,7 @@ pub(super) struct Listed {
     pub refusal: Option<Refusal>,
 }
 
-/// Takes each account, with the slot of the answer if that came first. Its error ends the reading.
+/// Takes each account, with the slot of the answer if that came first. An error stops the reading.
 type Taker<'a> = &'a mut dyn FnMut(Option<u64>, Pubkey, FetchedAccount) -> Result<(), SourceError>;
 
 /// Reads a JSON-RPC answer of `node`. Forms: `result.value[]`, `result.value.accounts[]`, `result.accounts[]`,
@@ -45,7 +45,7 @@ pub(super) fn read(node: &str, bytes: impl Read, taker: Taker) -> Result<Listed,
     let reader = Metered { node, bytes, since_entry: &since_entry };
     let mut walk = Walk { listed: Listed::default(), taker, stopped: None, since_entry: &since_entry };
     let mut json = serde_json::Deserializer::from_reader(io::BufReader::with_capacity(32 * 1024, reader));
-    let read = Member { walk: &mut walk, name: Name::Answer }.deserialize(&mut json).and_then(|()| json.end());
+    let read = Member { walk: &mut walk, is_holder: false }.deserialize(&mut json).and_then(|()| json.end());
     let Walk { listed, stopped, .. } = walk;
     let broken = |error: serde_json::Error| {
         let reason = error.to_string();
@@ -80,19 +80,11 @@ struct Walk<'a> {
     since_entry: &'a Cell<usize>,
 }
 
-/// The members of an answer that are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Name {
-    Answer,
-    /// `result`, `value` or `accounts`: a list, or an object around one.
-    Holder,
-    Context,
-}
-
 /// Reads one member into the walk.
 struct Member<'w, 'a> {
     walk: &'w mut Walk<'a>,
-    name: Name,
+    /// `result`, `value` or `accounts`: a list, or an object around one. Otherwise the answer itself.
+    is_holder: bool,
 }
 
 impl<'de> DeserializeSeed<'de> for Member<'_, '_> {
@@ -113,14 +105,13 @@ impl<'de> Visitor<'de> for Member<'_, '_> {
     fn visit_map<M: MapAccess<'de>>(self, mut members: M) -> Result<(), M::Error> {
         let walk = self.walk;
         while let Some(key) = members.next_key::<Key>()? {
-            match (self.name, key) {
-                (Name::Answer, Key::Error) => walk.listed.refusal = members.next_value()?,
-                (Name::Answer, Key::Result) | (Name::Holder, Key::Value | Key::Accounts) => {
-                    members.next_value_seed(Member { walk, name: Name::Holder })?;
+            match (self.is_holder, key) {
+                (false, Key::Error) => walk.listed.refusal = members.next_value()?,
+                (false, Key::Result) | (true, Key::Value | Key::Accounts) => {
+                    members.next_value_seed(Member { walk, is_holder: true })?;
                 }
-                (Name::Holder, Key::Context) => members.next_value_seed(Member { walk, name: Name::Context })?,
-                (Name::Context, Key::Slot) => walk.listed.slot = Some(members.next_value()?),
-                (Name::Holder, Key::NextPage) => walk.listed.next_page = members.next_value()?,
+                (true, Key::Context) => walk.listed.slot = members.next_value::<Option<Context>>()?.map(|at| at.slot),
+                (true, Key::NextPage) => walk.listed.next_page = members.next_value()?,
                 _ => {
                     members.next_value::<IgnoredAny>()?;
                 }
@@ -131,7 +122,7 @@ impl<'de> Visitor<'de> for Member<'_, '_> {
     }
 
     fn visit_seq<S: SeqAccess<'de>>(self, mut entries: S) -> Result<(), S::Error> {
-        if self.name != Name::Holder {
+        if !self.is_holder {
             return Err(S::Error::custom("a list in the wrong place"));
         }
         let walk = self.walk;
@@ -160,7 +151,6 @@ enum Key {
     Result,
     Error,
     Context,
-    Slot,
     Value,
     Accounts,
     #[serde(rename = "paginationKey")]

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use crtx_chain::{
     FetchedAccount,
-    wire::{Refusal, WireAccount, WireKeyedAccount, WithContext},
+    wire::{Context, Refusal, WireAccount, WireKeyedAccount, WithContext},
 };
 use crtx_protocol::text::shortened;
 use serde::{Deserialize, de::IgnoredAny};
-use serde_json::json;
+use serde_json::{json, value::RawValue};
 use solana_pubkey::Pubkey;
 
 use super::error::MAX_REASON_CHARS;
@@ -53,13 +53,8 @@ pub(super) enum Received {
         address: Pubkey,
         account: FetchedAccount,
     },
-    Slot {
-        slot: u64,
-        root: u64,
-    },
-    Clock {
-        slot: u64,
-    },
+    Slot(u64),
+    Clock(u64),
     /// Nothing that a stream needs.
     Other,
 }
@@ -69,13 +64,9 @@ struct Head<'a> {
     id: Option<u64>,
     #[serde(borrow)]
     method: Option<Cow<'a, str>>,
+    params: Option<&'a RawValue>,
     result: Option<IgnoredAny>,
     error: Option<Refusal>,
-}
-
-#[derive(Deserialize)]
-struct Notification<T> {
-    params: Params<T>,
 }
 
 #[derive(Deserialize)]
@@ -83,17 +74,11 @@ struct Params<T> {
     result: T,
 }
 
-#[derive(Deserialize)]
-struct WireSlot {
-    slot: u64,
-    root: u64,
-}
-
 /// Reads a message. `None`: it cannot be read, so what it said is lost.
 pub(super) fn read(text: &str) -> Option<Received> {
     let head: Head = serde_json::from_str(text).ok()?;
     if let Some(method) = head.method {
-        return notification(&method, text);
+        return notification(&method, head.params.map_or("", RawValue::get));
     }
     let Some(subscription) = head.id.and_then(Subscription::of_id) else { return Some(Received::Other) };
     Some(match (head.error, head.result) {
@@ -103,25 +88,25 @@ pub(super) fn read(text: &str) -> Option<Received> {
     })
 }
 
-fn notification(method: &str, text: &str) -> Option<Received> {
+fn notification(method: &str, params: &str) -> Option<Received> {
     match method {
         "programNotification" => {
-            let WithContext { context, value } = params::<WithContext<WireKeyedAccount>>(text)?;
+            let WithContext { context, value } = result_of::<WithContext<WireKeyedAccount>>(params)?;
             let WireKeyedAccount { pubkey, account: WireAccount(account) } = value;
             Some(Received::Account { slot: context.slot, address: pubkey, account })
         }
         "slotNotification" => {
-            let WireSlot { slot, root } = params(text)?;
-            Some(Received::Slot { slot, root })
+            let Context { slot } = result_of(params)?;
+            Some(Received::Slot(slot))
         }
         "accountNotification" => {
-            let WithContext { context, .. } = params::<WithContext<IgnoredAny>>(text)?;
-            Some(Received::Clock { slot: context.slot })
+            let WithContext { context, .. } = result_of::<WithContext<IgnoredAny>>(params)?;
+            Some(Received::Clock(context.slot))
         }
         _ => Some(Received::Other),
     }
 }
 
-fn params<'a, T: Deserialize<'a>>(text: &'a str) -> Option<T> {
-    serde_json::from_str::<Notification<T>>(text).ok().map(|notification| notification.params.result)
+fn result_of<'a, T: Deserialize<'a>>(params: &'a str) -> Option<T> {
+    serde_json::from_str::<Params<T>>(params).ok().map(|params| params.result)
 }

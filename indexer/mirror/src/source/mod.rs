@@ -13,8 +13,6 @@ mod http;
 mod listing;
 mod messages;
 mod outlet;
-mod reads;
-mod rest;
 mod snapshot;
 mod websocket;
 mod yellowstone;
@@ -22,10 +20,11 @@ mod yellowstone;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use crtx_chain::past::Listed;
 use solana_pubkey::Pubkey;
-use solana_signature::Signature;
 use tokio::sync::mpsc;
 
+pub use accounts::has_kind;
 pub use deadlines::Deadlines;
 pub use endpoint::EndpointUrls;
 pub use endpoints::Endpoints;
@@ -46,6 +45,16 @@ pub enum At {
     Finalized,
 }
 
+impl At {
+    /// As JSON-RPC names it.
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Confirmed => "confirmed",
+            Self::Finalized => "finalized",
+        }
+    }
+}
+
 /// A change of one of the program's accounts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
@@ -64,12 +73,8 @@ pub enum Event {
     /// Every change of the program up to and including this slot was delivered before. Only a source that can prove it
     /// sends it.
     Reached(u64),
-    /// The stream itself is alive: the node's newest slot, and the newest finalized slot that it told. It says nothing
-    /// about changes.
-    Alive {
-        slot: u64,
-        finalized: Option<u64>,
-    },
+    /// The stream itself is alive: the node's newest slot. It says nothing about changes.
+    Alive(u64),
     /// The chain left this slot, so its changes never happened.
     Dropped(u64),
 }
@@ -104,14 +109,6 @@ pub struct OwnedAccount {
     pub data: Vec<u8>,
 }
 
-/// A transaction that names the program.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProgramTransaction {
-    pub signature: Signature,
-    pub slot: u64,
-    pub failed: bool,
-}
-
 /// A source of the program's accounts.
 ///
 /// An account is the program's once the program has written its kind, the first eight bytes, into it. Anybody can give
@@ -138,14 +135,10 @@ pub trait AccountSource: Send + Sync + 'static {
 
     /// The program's transactions after `after`, newest first, at most [`MAX_TRANSACTIONS`], told by a node that has
     /// reached `min_slot`. `None`: the node does not offer them.
-    async fn transactions_after(
-        &self,
-        after: Option<Signature>,
-        min_slot: u64,
-    ) -> Result<Option<Vec<ProgramTransaction>>, SourceError>;
+    async fn transactions_after(&self, after: Option<&str>, min_slot: u64) -> Result<Option<Vec<Listed>>, SourceError>;
 
     /// The accounts, of the program or not, that a transaction may have written. `None`: the node does not tell.
-    async fn written_by(&self, _signature: &Signature) -> Result<Option<Vec<Pubkey>>, SourceError> {
+    async fn written_by(&self, _signature: &str) -> Result<Option<Vec<Pubkey>>, SourceError> {
         Ok(None)
     }
 

@@ -7,7 +7,7 @@ use tokio::{
     time::{Interval, MissedTickBehavior, interval},
 };
 
-use super::{Event, Events, deadlines::Deadlines, error::SourceError, rest::Rest};
+use super::{Event, Events, deadlines::Deadlines, endpoint::Rest, error::SourceError};
 
 /// Events that wait for their reader. Then the node waits.
 const EVENTS_WAITING: usize = 1_024;

@@ -27,11 +27,10 @@ use tokio_util::io::{StreamReader, SyncIoBridge};
 use super::{
     At, MAX_ACCOUNTS_PER_PAGE, MAX_ACCOUNTS_PER_READ, SnapshotItem,
     accounts::of_program,
-    endpoint::{Endpoint, Ways},
+    endpoint::Endpoint,
     error::SourceError,
     http::{self, HttpNode, METHOD_NOT_FOUND, Question},
     listing::{self, Listed},
-    reads,
 };
 
 /// Accounts that one page of `getProgramAccountsV2` is asked for. Both providers that have the method allow so many.
@@ -40,6 +39,8 @@ const ACCOUNTS_PER_REQUEST: usize = 10_000;
 const MAX_REQUESTS: usize = 10_000;
 /// Most accounts of a single `getProgramAccounts`. A program with more is asked for by kind.
 const MAX_ACCOUNTS_AT_ONCE: u64 = 100_000;
+/// Most accounts of one snapshot: readers keep eight bytes of each.
+const MAX_ACCOUNTS: u64 = 20_000_000;
 /// Most accounts of kinds that this version does not know.
 const MAX_UNKNOWN: usize = 10_000;
 /// Data bytes of one page of a snapshot, after which it ends early.
@@ -64,54 +65,53 @@ impl Sink {
 
 /// Reads all accounts of an endpoint into the sink. The error is left to the caller.
 pub(super) async fn read(endpoint: &Endpoint, at: At, min_slot: u64, sink: &Sink) -> Result<(), SourceError> {
-    let Endpoint { http: node, program, ways, .. } = endpoint;
-    let left = node.deadlines.snapshot;
-    let reading = Reading { node, program: *program, at, min_slot, ways, sink, left, lowest: u64::MAX, accounts: 0 };
-    reading.run().await
+    let (node, left) = (&endpoint.http, endpoint.http.deadlines.snapshot);
+    let (lowest, accounts, unknown) = (u64::MAX, 0, None);
+    Reading { endpoint, node, at, min_slot, sink, left, lowest, accounts, unknown }.run().await
 }
 
 /// One snapshot of one node.
 struct Reading<'a> {
+    endpoint: &'a Endpoint,
     node: &'a HttpNode,
-    program: Pubkey,
     at: At,
     min_slot: u64,
-    ways: &'a Ways,
     sink: &'a Sink,
     /// Time that is left for waiting for the node.
     left: Duration,
     /// The lowest slot of the answers so far.
     lowest: u64,
     accounts: u64,
+    /// If set, collects the addresses of accounts of unknown kinds, and delivers no pages.
+    unknown: Option<Vec<Pubkey>>,
 }
 
 impl Reading<'_> {
     async fn run(mut self) -> Result<(), SourceError> {
         if !self.in_pages().await? {
-            let large = self.ways.last_count.load(Ordering::Relaxed) > MAX_ACCOUNTS_AT_ONCE;
-            if large || self.ways.by_kind.load(Ordering::Relaxed) {
+            if self.endpoint.by_kind.load(Ordering::Relaxed) {
                 self.by_kind().await?;
-            } else if let Err(error) = self.list(self.plain(json!({})), None).await {
-                self.ways.by_kind.fetch_or(is_too_much(&error), Ordering::Relaxed);
+            } else if let Err(error) = self.list(self.plain(json!({}))).await {
+                self.endpoint.by_kind.fetch_or(is_too_much(&error), Ordering::Relaxed);
                 return Err(error);
             }
         }
-        self.ways.last_count.store(self.accounts, Ordering::Relaxed);
+        self.endpoint.by_kind.fetch_or(self.accounts > MAX_ACCOUNTS_AT_ONCE, Ordering::Relaxed);
         self.sink.send(SnapshotItem::End { slot: self.lowest }).await
     }
 
     /// `false`, and nothing was delivered: the node does not have the method.
     async fn in_pages(&mut self) -> Result<bool, SourceError> {
-        if self.ways.no_pages.load(Ordering::Relaxed) {
+        if self.endpoint.no_pages.load(Ordering::Relaxed) {
             return Ok(false);
         }
         let (mut key, mut seen) = (None::<String>, HashSet::new());
         for _ in 0..MAX_REQUESTS {
             let more = json!({"limit": ACCOUNTS_PER_REQUEST, "paginationKey": key});
-            let listed = match self.list(self.question("getProgramAccountsV2", more), None).await {
+            let listed = match self.list(self.question("getProgramAccountsV2", more)).await {
                 // A node that refuses the method for another reason than its absence is asked again next time.
                 Err(SourceError::Refused { code, .. }) if key.is_none() => {
-                    self.ways.no_pages.fetch_or(code == METHOD_NOT_FOUND, Ordering::Relaxed);
+                    self.endpoint.no_pages.fetch_or(code == METHOD_NOT_FOUND, Ordering::Relaxed);
                     return Ok(false);
                 }
                 listed => listed?,
@@ -130,7 +130,7 @@ impl Reading<'_> {
     async fn by_kind(&mut self) -> Result<(), SourceError> {
         for kind in ProgramAccount::DISCRIMINATORS {
             let filter = json!({"memcmp": {"offset": 0, "bytes": BASE64.encode(kind), "encoding": "base64"}});
-            self.list(self.plain(json!({"filters": [filter]})), None).await?;
+            self.list(self.plain(json!({"filters": [filter]}))).await?;
         }
         self.unknown_kinds().await
     }
@@ -139,15 +139,15 @@ impl Reading<'_> {
     /// then has 250 bytes at most, whatever the account holds.
     async fn unknown_kinds(&mut self) -> Result<(), SourceError> {
         let slice = json!({"dataSlice": {"offset": 0, "length": agent_marketplace::state::DISCRIMINATOR_LEN}});
-        let mut unknown = Vec::new();
-        let slot = self.list(self.plain(slice), Some(&mut unknown)).await?.slot.unwrap_or(self.min_slot);
-        for addresses in unknown.chunks(MAX_ACCOUNTS_PER_READ) {
-            let read = reads::accounts(self.node, addresses, self.at, slot).await?;
+        self.unknown = Some(Vec::new());
+        let slot = self.list(self.plain(slice)).await?.slot.unwrap_or(self.min_slot);
+        for addresses in self.unknown.take().unwrap_or_default().chunks(MAX_ACCOUNTS_PER_READ) {
+            let read = self.node.accounts(addresses, self.at, slot).await?;
             let mut page = Vec::new();
             for (address, account) in addresses.iter().zip(read.value) {
                 // It may be gone by now.
                 if let Some(account) = account
-                    && let Some(data) = of_program(&self.program, &self.node.name, account)?
+                    && let Some(data) = of_program(&self.endpoint.program, &self.node.name, account)?
                 {
                     page.push((*address, data));
                 }
@@ -164,19 +164,19 @@ impl Reading<'_> {
     fn question(&self, method: &'static str, more: Value) -> Question {
         let mut config = json!({
             "encoding": "base64",
-            "commitment": reads::commitment(self.at),
+            "commitment": self.at.as_str(),
             "withContext": true,
-            "minContextSlot": reads::named(self.min_slot),
+            "minContextSlot": http::named(self.min_slot),
         });
         if let (Some(config), Value::Object(more)) = (config.as_object_mut(), more) {
             config.extend(more);
             config.retain(|_, value| !value.is_null());
         }
-        Question { method, params: json!([self.program.to_string(), config]), min_slot: self.min_slot }
+        Question { method, params: json!([self.endpoint.program.to_string(), config]), min_slot: self.min_slot }
     }
 
-    /// One answer, in pages to the reader. With `unknown`, only addresses are taken, those of accounts of unknown kinds.
-    async fn list(&mut self, question: Question, mut unknown: Option<&mut Vec<Pubkey>>) -> Result<Listed, SourceError> {
+    /// One answer, in pages to the reader.
+    async fn list(&mut self, question: Question) -> Result<Listed, SourceError> {
         let refused = |error| program_query(self.node, error);
         let started = Instant::now();
         let first_byte = self.node.deadlines.first_byte.min(self.left);
@@ -184,7 +184,7 @@ impl Reading<'_> {
         self.left = self.left.saturating_sub(started.elapsed());
         let body = body(self.node, opened.map_err(refused)?, self.left);
         let (pages, mut full_pages) = mpsc::channel(1);
-        let (node, program, slot) = (self.node.name.clone(), self.program, self.min_slot);
+        let (node, program, slot) = (self.node.name.clone(), self.endpoint.program, self.min_slot);
         let reading = tokio::task::spawn_blocking(move || {
             let mut collected = Collected { slot, accounts: Vec::new(), bytes: 0, pages };
             let bytes = SyncIoBridge::new(StreamReader::new(Box::pin(body)));
@@ -197,7 +197,7 @@ impl Reading<'_> {
             let page = full_pages.recv().await;
             self.left = self.left.saturating_sub(started.elapsed());
             let Some((slot, page)) = page else { break };
-            self.take(slot, page, &mut unknown).await?;
+            self.take(slot, page).await?;
         }
         let (listed, last) = reading.await.map_err(|panic| self.incomplete(&panic.to_string()))??;
         if let Some(refusal) = listed.refusal {
@@ -209,17 +209,12 @@ impl Reading<'_> {
         let slot = listed.slot.ok_or_else(|| self.incomplete("it does not say its slot"))?;
         self.node.check_slot(slot, self.min_slot)?;
         self.lowest = self.lowest.min(slot);
-        self.take(slot, last, &mut unknown).await?;
+        self.take(slot, last).await?;
         Ok(listed)
     }
 
-    async fn take(
-        &mut self,
-        slot: u64,
-        mut page: Page,
-        unknown: &mut Option<&mut Vec<Pubkey>>,
-    ) -> Result<(), SourceError> {
-        let Some(unknown) = unknown else { return self.deliver(slot, page).await };
+    async fn take(&mut self, slot: u64, mut page: Page) -> Result<(), SourceError> {
+        let Some(unknown) = &mut self.unknown else { return self.deliver(slot, page).await };
         page.retain(|(_, data)| !ProgramAccount::DISCRIMINATORS.iter().any(|kind| data.starts_with(kind)));
         unknown.extend(page.into_iter().map(|(address, _)| address));
         if unknown.len() > MAX_UNKNOWN {
@@ -233,6 +228,9 @@ impl Reading<'_> {
             return Ok(());
         }
         self.accounts = self.accounts.saturating_add(u64::try_from(accounts.len()).unwrap_or(u64::MAX));
+        if self.accounts > MAX_ACCOUNTS {
+            return Err(self.incomplete("it has more accounts than a mirror can hold"));
+        }
         self.sink.send(SnapshotItem::Page { slot, accounts }).await
     }
 

@@ -29,7 +29,6 @@ use super::{
     error::SourceError,
     messages::{self, Received, Subscription},
     outlet::Outlet,
-    reads,
 };
 
 /// A notification that names a slot so much later than the newest needs a second one.
@@ -41,10 +40,9 @@ type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 pub(super) async fn subscribe(endpoint: Arc<Endpoint>, url: &Url) -> Result<Events, SourceError> {
     let (outlet, events) = Outlet::new(host(url.as_str()), endpoint.http.deadlines);
     let socket = connect(&outlet, url).await?;
-    let (subscribed, slots_told, asked, finalized) = (false, None, 0, None);
+    let (subscribed, slots_told, asked) = (false, None, 0);
     let (pinged, clock, leapt, polled) = (None, None, None, None);
-    let mut stream =
-        Stream { socket, endpoint, outlet, subscribed, slots_told, asked, pinged, clock, leapt, finalized, polled };
+    let mut stream = Stream { socket, endpoint, outlet, subscribed, slots_told, asked, pinged, clock, leapt, polled };
     for subscription in Subscription::ALL {
         stream.send(Message::text(subscription.request(&stream.endpoint.program))).await?;
     }
@@ -115,7 +113,6 @@ struct Stream {
     clock: Option<u32>,
     /// A slot far ahead that one notification named.
     leapt: Option<u64>,
-    finalized: Option<u64>,
     /// The node's slot, asked for over HTTP.
     polled: Option<BoxFuture<'static, Result<u64, SourceError>>>,
 }
@@ -192,10 +189,10 @@ impl Stream {
                 let data = of_program(&self.endpoint.program, &self.outlet.node, account)?;
                 self.outlet.send(Event::Change(Change { address, slot, data })).await?;
             }
-            Received::Slot { slot, root } => self.alive(slot, Some(root)),
-            Received::Clock { slot } => {
+            Received::Slot(slot) => self.alive(slot),
+            Received::Clock(slot) => {
                 self.clock = Some(0);
-                self.alive(slot, None);
+                self.alive(slot);
             }
             Received::Answered(Subscription::Clock, _) | Received::Other => {}
         }
@@ -203,21 +200,16 @@ impl Stream {
     }
 
     /// Reports a newer slot. Slots of other forks and older ones are no progress.
-    fn alive(&mut self, slot: u64, root: Option<u64>) {
+    fn alive(&mut self, slot: u64) {
         let newest = self.outlet.slot;
         let is_far = |from: u64| slot > from.saturating_add(LEAP);
         if newest > 0 && is_far(newest) && self.leapt.replace(slot).is_none_or(is_far) {
             return;
         }
-        let root = root.filter(|root| *root <= slot);
-        let rooted = root > self.finalized;
         if slot > newest {
             (self.outlet.slot, self.outlet.moved) = (slot, 0);
-        } else if !rooted {
-            return;
+            self.outlet.tell(Event::Alive(slot));
         }
-        self.finalized = self.finalized.max(root);
-        self.outlet.tell(Event::Alive { slot: self.outlet.slot, finalized: self.finalized });
     }
 
     /// Ends a stream whose time is over, and sends the next ping.
@@ -245,7 +237,7 @@ impl Stream {
         self.send(Message::Ping(Vec::new().into())).await
     }
 
-    /// Nothing may tell the slot. Then it is asked for.
+    /// If no notification tells the slot, the node is asked for it.
     fn ask_for_slots(&mut self) {
         if self.slots_told == Some(false) && self.clock.is_none() && self.polled.is_none() {
             tracing::warn!(node = %self.outlet.node, "the node does not tell its slots, so it is asked for them");
@@ -255,12 +247,12 @@ impl Stream {
 
     fn next_slot(&self) -> BoxFuture<'static, Result<u64, SourceError>> {
         let (endpoint, pause) = (Arc::clone(&self.endpoint), self.outlet.pause());
-        let ask = async move { reads::slot(&endpoint.http, At::Confirmed).await };
+        let ask = async move { endpoint.http.slot(At::Confirmed).await };
         sleep(pause).then(|()| ask).boxed()
     }
 
     fn take_polled(&mut self, slot: Result<u64, SourceError>) -> Result<(), SourceError> {
-        self.alive(slot?, None);
+        self.alive(slot?);
         self.polled = Some(self.next_slot());
         Ok(())
     }

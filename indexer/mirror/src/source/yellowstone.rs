@@ -26,9 +26,9 @@ use super::{
     accounts::MAX_ENTRY_BYTES,
     banks::Banks,
     deadlines::{Deadlines, within},
+    endpoint::Rest,
     error::{MAX_REASON_CHARS, SourceError},
     outlet::Outlet,
-    rest::Rest,
 };
 
 /// The name of our filters.

@@ -15,8 +15,8 @@ use super::{
 };
 use crate::source::{At, SourceError};
 
-/// How long all answers have to tell an earlier slot before the later one is taken for wrong. A node of several that
-/// lags behind is asked again before.
+/// For so long all answers must name an earlier slot before the mirror takes the later one for wrong. By then a node
+/// that lags behind has caught up.
 const TAKEN_BACK_AFTER: Duration = Duration::from_secs(10);
 /// How long a status says that a node named a slot that is not believed.
 const DOUBT_IS_SHOWN: Duration = Duration::from_secs(60);
@@ -74,11 +74,16 @@ impl Syncer {
         Ok(())
     }
 
-    /// The newest confirmed slot that the node tells. Fails if it is not believed.
+    /// The newest confirmed slot that the node tells. Fails if it is not believed, and while all answers are long before
+    /// what was believed and shown.
     pub(super) async fn chain_slot(&self) -> Result<u64, SyncError> {
         let told = self.source.slot(At::Confirmed).await?;
-        let heard = self.known().heard;
-        if heard.chain_slot.is_some() && heard.may_have(told) && !heard.is_far_behind(told) {
+        let (heard, shown) = {
+            let known = self.known();
+            (known.heard, known.indexed)
+        };
+        let newest = heard.chain_slot.unwrap_or_default().max(shown);
+        if heard.chain_slot.is_some() && heard.may_have(told) && !is_long_before(told, newest) {
             let mut known = self.known();
             known.behind_since = None;
             known.heard.chain_slot(told);
@@ -89,8 +94,13 @@ impl Syncer {
             return Err(self.doubt(told.max(second), told.min(second)));
         }
         let slot = told.min(second);
-        if heard.is_far_behind(slot) && !is_for_long(&mut self.known().behind_since) {
-            return Ok(slot);
+        if is_long_before(slot, newest) && !is_for_long(&mut self.known().behind_since) {
+            let message = format!(
+                "the mirror has seen slot {newest}, and the chain is at slot {slot} by the node at {}",
+                self.source.name()
+            );
+            self.problems.set_for("behind", &message, TAKEN_BACK_AFTER);
+            return Err(SyncError::Doubtful(message));
         }
         if heard.chain_slot.is_some() {
             tracing::warn!(slot, before = heard.chain_slot, "two answers agree that the chain is at another slot");
@@ -141,7 +151,7 @@ impl Syncer {
         Ok(finalized)
     }
 
-    /// Whether a notification names a slot that can be true. One that does not is told.
+    /// Whether a notification names a slot that can be true. If not, the status says so.
     pub(super) fn may_have(&self, slot: u64) -> bool {
         let heard = self.known().heard;
         let may = heard.may_have(slot);
@@ -151,32 +161,19 @@ impl Syncer {
         may
     }
 
-    /// Takes back slots that the mirror believed and the chain has not reached: an earlier version believed every answer.
-    /// Fails while it is not sure.
+    /// Takes back slots that the mirror believed and the chain has not reached. Fails while it is not sure.
     pub(super) async fn take_back_slots(&self) -> Result<(), SyncError> {
         let chain = self.chain_slot().await?;
-        let indexed = mirror::checkpoint(&self.pool).await?.map_or(0, |checkpoint| checkpoint.slot);
-        if is_long_before(chain, indexed) {
-            if !is_for_long(&mut self.known().ahead_since) {
-                let message = format!(
-                    "the mirror says that it shows slot {indexed}, and the chain is at slot {chain} by the node at {}",
-                    self.source.name()
-                );
-                self.problems.set_for("behind", &message, TAKEN_BACK_AFTER);
-                return Err(SyncError::Doubtful(message));
-            }
-            tracing::warn!(indexed, chain, "the mirror takes back a slot that the chain has not reached");
-        }
-        let changed =
-            mirror::take_back_slots(&self.pool, chain.saturating_add(LONG_AGO), chain.saturating_sub(1)).await?;
-        if changed > 0 {
-            tracing::warn!(changed, chain, "rows had slots that the chain has not reached");
-        }
+        let (first, last) = (chain.saturating_sub(1), chain.saturating_add(LONG_AGO));
+        let changed = mirror::take_back_slots(&self.pool, last, first).await?;
         let mut known = self.known();
-        if is_long_before(chain, known.indexed) || is_long_before(chain, indexed) {
-            known.go_back_to(chain.saturating_sub(1));
+        let newest = known.indexed.max(known.filled_at);
+        if changed > 0 || newest > last {
+            tracing::warn!(changed, chain, newest, "the mirror had slots that the chain has not reached");
         }
-        known.ahead_since = None;
+        if newest > last {
+            known.go_back_to(first);
+        }
         Ok(())
     }
 }

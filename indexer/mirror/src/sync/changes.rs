@@ -1,12 +1,12 @@
-//! Changes that are not final yet, in memory: which states of which accounts were delivered, and at which slots. It is
-//! bounded; past the bound it forgets all, and the finalized accounts are read as a whole.
+//! Changes that are not final yet, in memory: which states of which accounts were delivered, and at which slots. If
+//! there are too many, it forgets all of them, and the mirror reads the finalized accounts as a whole.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     ops::Bound,
 };
 
-use crtx_store::mirror::{FinalState, FinalStep};
+use crtx_store::mirror::{DigestMove, FinalState, FinalStep};
 use solana_pubkey::Pubkey;
 
 /// Accounts with changes that are not final: those of half a minute with thousands of changes per second.
@@ -42,15 +42,6 @@ impl State {
     }
 }
 
-/// What became final.
-#[derive(Clone, Debug, Default)]
-pub struct Final {
-    pub steps: Vec<FinalStep>,
-    /// Every step is one slot of the chain.
-    pub exact: bool,
-    taken: Vec<(Pubkey, State)>,
-}
-
 /// What a read of the finalized state says about what was delivered of an account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Confirmed {
@@ -69,8 +60,6 @@ pub struct Changes {
     suspected_last: Pubkey,
     /// Accounts whose rows the stream is writing.
     writing: HashSet<Pubkey>,
-    /// Accounts with states here whose rows were being written when a read confirmed the states.
-    rows_to_look_at: HashSet<Pubkey>,
     /// States were forgotten.
     overflowed: bool,
 }
@@ -83,19 +72,24 @@ impl Changes {
         }
         if self.states.len() >= MAX_ACCOUNTS && !self.states.contains_key(&address) {
             tracing::info!("too many changes are not final: the finalized accounts are read as a whole");
-            *self = Self { overflowed: true, ..Self::default() };
-            return;
+            return self.forget();
         }
         let states = self.states.entry(address).or_default();
+        if !state.exact {
+            // A read wrote the row, perhaps later than a newer one was confirmed: the row is compared again.
+            states.iter_mut().for_each(|known| known.confirmed = false);
+        }
         if let Some(same) = states.iter_mut().find(|known| known.slot == state.slot) {
-            if same.data_hash != state.data_hash && same.revision <= state.revision {
+            // The stream tells a closing after the changes of its slot.
+            let is_later = same.revision <= state.revision || state.exact && state.data_hash.is_none();
+            if same.data_hash != state.data_hash && is_later {
                 *same = state;
             }
             return;
         }
         let place = states.partition_point(|known| known.slot < state.slot);
         let (before, after) = states.split_at_mut(place);
-        // A read shows what the stream brought, or brings now: only the change says when.
+        // The stream has brought this state, and only its change says when the account changed.
         if !state.exact && before.last().is_some_and(|known| known.data_hash == state.data_hash) {
             return;
         }
@@ -151,7 +145,7 @@ impl Changes {
         self.overflowed
     }
 
-    /// Forgets everything: the mirror was replaced.
+    /// Forgets everything: the finalized accounts are read as a whole.
     pub fn forget(&mut self) {
         *self = Self { overflowed: true, ..Self::default() };
     }
@@ -160,23 +154,11 @@ impl Changes {
         self.states.contains_key(address)
     }
 
-    /// Accounts with a change at that slot or before that no read of the finalized state has confirmed, or whose row was
-    /// being written then. What is confirmed stays here until the digest moves, and is not read again.
+    /// Accounts with a change at that slot or before that no read of the finalized state has confirmed. What is confirmed
+    /// stays here until the digest moves, and is not read again.
     pub fn due(&self, slot: u64) -> Vec<Pubkey> {
-        let due = |address: &Pubkey, states: &[State]| {
-            let past = states.get(..states.partition_point(|state| state.slot <= slot)).unwrap_or_default();
-            !past.is_empty() && self.rows_to_look_at.contains(address) || past.iter().any(|state| !state.confirmed)
-        };
-        self.states.iter().filter(|(address, states)| due(address, states)).map(|(address, _)| *address).collect()
-    }
-
-    /// Whether the row of an account that was confirmed has to be looked at again.
-    pub fn look_at_row(&mut self, address: Pubkey, again: bool) {
-        if again && self.is_pending(&address) {
-            self.rows_to_look_at.insert(address);
-        } else {
-            self.rows_to_look_at.remove(&address);
-        }
+        let is_due = |states: &[State]| states.iter().any(|state| state.slot <= slot && !state.confirmed);
+        self.states.iter().filter(|(_, states)| is_due(states)).map(|(address, _)| *address).collect()
     }
 
     pub fn newest(&self, address: &Pubkey) -> Option<State> {
@@ -190,8 +172,8 @@ impl Changes {
         let past = states.partition_point(|state| state.slot <= slot);
         let (delivered, _) = states.split_at_mut(past);
         let last = delivered.last().copied().filter(|state| state.data_hash == data_hash);
-        // A state of a dropped fork, delivered before the true one, has a revision that comes again; and an account
-        // that is gone says nothing about the states before.
+        // The true state has the same revision as a state of a dropped fork that came before it; and an account that
+        // is gone proves nothing about the states before.
         let in_order = delivered.iter().zip(delivered.iter().skip(1)).all(|(a, b)| a.revision < b.revision);
         if last.is_some() && in_order {
             delivered.iter_mut().for_each(|state| state.confirmed = true);
@@ -206,48 +188,36 @@ impl Changes {
         Confirmed { differs: last.is_none(), not_before: true_one.slot }
     }
 
-    /// What was delivered up to a finalized slot, after the slot `shown` of the digest. `None` if something of it is
-    /// not confirmed: it was delivered a moment ago. Also if an account may have changed before that slot or after it:
-    /// a later read showed the change.
-    pub fn up_to(&self, slot: u64, shown: Option<u64>) -> Option<Final> {
-        let mut by_slot: BTreeMap<u64, Vec<FinalState>> = BTreeMap::new();
-        let mut found = Final { exact: true, ..Final::default() };
+    /// What was delivered up to the finalized slot `to`, after the slot `from` that the digest shows. `None` if a part
+    /// is not confirmed, because it was delivered a moment ago, or if an account may have changed before `to` or after
+    /// it, because a later read showed the change.
+    pub fn up_to(&self, to: u64, from: Option<u64>) -> Option<DigestMove> {
+        let (mut by_slot, mut exact): (BTreeMap<u64, Vec<FinalState>>, bool) = (BTreeMap::new(), true);
         for (address, states) in &self.states {
-            let next = states.get(states.partition_point(|state| state.slot <= slot));
-            if next.is_some_and(|next| !next.exact && next.since < slot) {
+            let (past, later) = states.split_at(states.partition_point(|state| state.slot <= to));
+            let may_be_earlier = later.first().is_some_and(|next| !next.exact && next.since < to);
+            if may_be_earlier || past.iter().any(|state| !state.confirmed) {
                 return None;
             }
-            for state in states.iter().take_while(|state| state.slot <= slot) {
-                if !state.confirmed {
-                    return None;
-                }
-                found.exact &= state.exact && shown.is_some_and(|shown| state.slot > shown);
-                by_slot
-                    .entry(state.slot)
-                    .or_default()
-                    .push(FinalState { address: *address, data_hash: state.data_hash });
-                found.taken.push((*address, *state));
+            for state in past {
+                exact &= state.exact && from.is_some_and(|from| state.slot > from);
+                let state_of = FinalState { address: *address, data_hash: state.data_hash };
+                by_slot.entry(state.slot).or_default().push(state_of);
             }
         }
         let step = |(slot, mut states): (u64, Vec<FinalState>)| {
             states.sort_unstable_by_key(|state| state.address);
             FinalStep { slot, states }
         };
-        found.steps = by_slot.into_iter().map(step).collect();
-        Some(found)
+        Some(DigestMove { from, to, steps: by_slot.into_iter().map(step).collect(), exact })
     }
 
-    /// Removes what was taken.
-    pub fn settle(&mut self, taken: &Final) {
-        for (address, state) in &taken.taken {
-            if let Some(states) = self.states.get_mut(address) {
-                states.retain(|known| known != state);
-                if states.is_empty() {
-                    self.states.remove(address);
-                    self.rows_to_look_at.remove(address);
-                }
-            }
-        }
+    /// The digest shows this slot: what was confirmed up to there is over.
+    pub fn settle(&mut self, slot: u64) {
+        self.states.retain(|_, states| {
+            states.retain(|state| state.slot > slot || !state.confirmed);
+            !states.is_empty()
+        });
     }
 
     /// The chain left a slot: its changes never happened.
@@ -261,7 +231,6 @@ impl Changes {
             }
         }
         self.states.retain(|_, states| !states.is_empty());
-        self.rows_to_look_at.retain(|address| self.states.contains_key(address));
         self.suspects.extend(dropped);
     }
 

@@ -1,8 +1,7 @@
 //! Rows that may be wrong are read again, and made equal to the chain, also if that goes back.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
-use crtx_protocol::mirror_digest::data_hash;
 use crtx_store::{
     StoreError,
     mirror::{self, Corrected, Shown},
@@ -12,11 +11,12 @@ use tokio::time::sleep;
 
 use super::{
     changes::State,
-    closing::{READ_AT_ONCE, count, needs_second_look},
+    closing::{count, needs_second_look},
+    look::{Looked, READ_AT_ONCE},
     syncer::{SyncError, Syncer},
     writer::{Item, batch_of},
 };
-use crate::source::{At, Read};
+use crate::source::At;
 
 /// Accounts that are read again in one round.
 const PER_ROUND: usize = 20 * READ_AT_ONCE;
@@ -32,25 +32,11 @@ impl Syncer {
     }
 
     async fn look_at(&self, addresses: &[Pubkey]) -> Result<(), SyncError> {
-        let from = self.not_before(addresses);
-        let read = self.read_doubted(self.first_node().as_ref(), addresses, At::Confirmed, from).await?;
-        let agreed = self.agreed(addresses, &read).await?;
-        let shown = mirror::shown(&self.pool, &agreed).await?;
-        let mut found: BTreeMap<Pubkey, Option<Vec<u8>>> = addresses
-            .iter()
-            .zip(read.accounts)
-            .filter(|(address, _)| agreed.contains(address))
-            .map(|(address, account)| (*address, account.map(|account| account.data)))
-            .collect();
-        let vanishing: Vec<Pubkey> = {
-            let known = self.known();
-            let gone = found.iter().filter(|(_, data)| data.is_none()).map(|(address, _)| *address);
-            gone.filter(|address| is_open(&shown, address) && !known.told_gone(address)).collect()
-        };
-        for held in self.may_not_vanish(vanishing, read.slot).await? {
-            found.remove(&held);
-        }
-        self.correct(found, read.slot).await?;
+        let mut looked = self.look(addresses, At::Confirmed, self.not_before(addresses)).await?;
+        let agreed: Vec<Pubkey> = looked.there.keys().chain(&looked.gone).copied().collect();
+        let held = self.may_not_vanish(&looked.gone, looked.slot).await?;
+        looked.gone.retain(|address| !held.contains(address));
+        self.correct(looked).await?;
         self.known().changes.cleared(&agreed);
         Ok(())
     }
@@ -64,26 +50,12 @@ impl Syncer {
         known.heard.chain_slot.map_or(newest, |slot| newest.min(slot))
     }
 
-    /// The accounts that another node, if there is one, shows in the same state. The others are looked at again later.
-    /// While it does not answer, nothing disappears that is not proved to be gone.
-    async fn agreed(&self, addresses: &[Pubkey], read: &Read) -> Result<Vec<Pubkey>, SyncError> {
-        let Some(witness) = self.source.witness() else { return Ok(addresses.to_vec()) };
-        let pairs = addresses.iter().copied().zip(&read.accounts);
-        let Ok(other) = self.read_doubted(witness.as_ref(), addresses, At::Confirmed, read.slot).await else {
-            let mut agreed = self.confirmed_gone(read.gone(addresses).collect(), At::Confirmed, read.slot).await?;
-            agreed.extend(pairs.filter(|(_, account)| account.is_some()).map(|(address, _)| address));
-            return Ok(agreed);
-        };
-        let (same, differ): (Vec<_>, Vec<_>) = pairs.zip(&other.accounts).partition(|((_, one), other)| one == other);
-        if !differ.is_empty() {
-            self.doubt_accounts(differ.into_iter().map(|((address, _), _)| address));
-        }
-        Ok(same.into_iter().map(|((address, _), _)| address).collect())
-    }
-
-    /// Of accounts that would vanish, those that may not: too many of them have no proof of their closing. Before more
+    /// Of accounts that are gone, those whose rows may not vanish: too many have no proof of their closing. Before more
     /// than a few vanish, a second read must not find them either.
-    async fn may_not_vanish(&self, mut vanishing: Vec<Pubkey>, slot: u64) -> Result<Vec<Pubkey>, SyncError> {
+    async fn may_not_vanish(&self, gone: &[Pubkey], slot: u64) -> Result<Vec<Pubkey>, SyncError> {
+        let mut vanishing: Vec<Pubkey> =
+            mirror::still_open(&self.pool, gone).await?.into_iter().map(|row| row.address).collect();
+        vanishing.retain(|address| !self.known().told_gone(address));
         if !needs_second_look(count(&vanishing), 0) || self.settings.accept_mass_closing {
             return Ok(Vec::new());
         }
@@ -93,35 +65,29 @@ impl Syncer {
             return Err(self.doubtful("finds accounts that it did not find a moment ago"));
         }
         let open = mirror::open_accounts(&self.pool).await?;
+        if self.is_held(count(&vanishing), open) {
+            let proved = self.proved_closed(&vanishing).await?;
+            vanishing.retain(|address| !proved.contains(address));
+        }
         if !self.is_held(count(&vanishing), open) {
             return Ok(Vec::new());
         }
-        let proved = self.proved_closed(&vanishing).await?;
-        vanishing.retain(|address| !proved.contains(address));
-        if !self.is_held(count(&vanishing), open) {
-            return Ok(Vec::new());
-        }
-        self.tell_held(&self.source.name(), count(&vanishing), open, "the program");
+        self.tell_held(count(&vanishing), open, "the program");
         Ok(vanishing)
     }
 
-    async fn correct(&self, found: BTreeMap<Pubkey, Option<Vec<u8>>>, slot: u64) -> Result<(), SyncError> {
-        let (mut items, mut gone) = (Vec::new(), Vec::new());
-        for (address, data) in found {
-            match data {
-                Some(data) => items.push(Item::read(address, slot, data)),
-                None => gone.push(address),
-            }
-        }
+    async fn correct(&self, Looked { slot, there, gone, .. }: Looked) -> Result<(), SyncError> {
+        let items: Vec<Item> = there.into_iter().map(|(address, data)| Item::read(address, slot, data)).collect();
         let corrected = self.correct_rows(&items, &gone, slot).await?;
-        if corrected != Corrected::default() {
+        let is_written = corrected != Corrected::default();
+        if is_written {
             tracing::info!(slot, ?corrected, "the mirror took back what the chain does not have");
             self.listings_changed.notify_one();
         }
         let mut known = self.known();
         let states = items.iter().map(|item| (item.address, item.state));
         for (address, state) in states.chain(gone.into_iter().map(|address| (address, State::gone(slot)))) {
-            if known.changes.newest(&address).is_none_or(|newest| newest.data_hash != state.data_hash) {
+            if is_written || known.changes.newest(&address).is_none_or(|newest| newest.data_hash != state.data_hash) {
                 known.changes.note(address, state);
             }
         }
@@ -131,22 +97,20 @@ impl Syncer {
     async fn correct_rows(&self, items: &[Item], gone: &[Pubkey], slot: u64) -> Result<Corrected, StoreError> {
         match mirror::correct(&self.pool, &batch_of(items)?, gone, slot).await {
             Err(error) if error.refuses_a_row() => {
+                let mut replaced = 0_u64;
                 for item in items {
                     let one = std::slice::from_ref(item);
                     match mirror::correct(&self.pool, &batch_of(one)?, &[], slot).await {
                         Err(error) if error.refuses_a_row() => self.apply_changes(one, 0).await?,
-                        corrected => drop(corrected?),
+                        corrected => replaced = replaced.saturating_add(corrected?.replaced),
                     }
                 }
-                mirror::correct(&self.pool, &mirror::Batch::default(), gone, slot).await
+                let of_gone = mirror::correct(&self.pool, &mirror::Batch::default(), gone, slot).await?;
+                Ok(Corrected { replaced, ..of_gone })
             }
             corrected => corrected,
         }
     }
-}
-
-fn is_open(shown: &HashMap<Pubkey, Vec<Shown>>, address: &Pubkey) -> bool {
-    shown.get(address).is_some_and(|rows| rows.iter().any(|row| row.open))
 }
 
 /// Whether the mirror shows a state: its row is open and has these bytes, or there is no open row.
@@ -156,9 +120,4 @@ pub fn shows(shown: &HashMap<Pubkey, Vec<Shown>>, address: &Pubkey, data: Option
         None => open.peek().is_none(),
         Some(hash) => open.any(|row| row.data_hash == Some(hash)),
     }
-}
-
-/// The hash of an account's bytes, as the digest takes it.
-pub fn hash_of(data: Option<&[u8]>) -> Option<[u8; 32]> {
-    data.map(data_hash)
 }

@@ -1,21 +1,20 @@
 //! All accounts of the finalized state, as a whole: the digest's first filling, and its repair. It also finds rows that
 //! no stream and no snapshot corrects: states of forks that were dropped while nobody looked.
 
-use std::collections::HashSet;
-
+use crtx_protocol::mirror_digest::data_hash;
 use crtx_store::mirror::{self, FinalState, FinalStep};
 use solana_pubkey::Pubkey;
 
 use super::{
-    closing::READ_AT_ONCE,
-    correct::{hash_of, shows},
+    correct::shows,
     known::Known,
+    look::READ_AT_ONCE,
     syncer::{SyncError, Syncer},
-    writer::{ROWS_PER_TRANSACTION, counts},
+    writer::ROWS_PER_TRANSACTION,
 };
 use crate::{
     snapshots::Seen,
-    source::{At, SnapshotItem},
+    source::{At, SnapshotItem, has_kind},
 };
 
 const ACCOUNTS_PER_PAGE: u32 = 5_000;
@@ -43,7 +42,7 @@ impl Syncer {
         }
         let mut snapshot = self.source.snapshot(At::Finalized, finalized).await?;
         let (mut seen, mut highest, mut differed): (Seen, u64, u64) = (Seen::default(), finalized, 0);
-        while let SnapshotItem::Page { slot, accounts } = self.next_part(&mut snapshot, finalized, None).await? {
+        while let SnapshotItem::Page { slot, accounts } = self.next_part(&mut snapshot, finalized).await? {
             highest = highest.max(slot);
             for chunk in accounts.chunks(ROWS_PER_TRANSACTION) {
                 differed = differed.saturating_add(self.fill_page(chunk, slot, &mut seen).await?);
@@ -55,17 +54,17 @@ impl Syncer {
         tracing::debug!(finalized, accounts = seen.len(), differed, "read the finalized accounts");
         let mut known = self.known();
         known.filled_at = known.filled_at.max(highest);
-        // If an account was not as it was known, nothing is: all of them are read once more.
+        // One account was not as the mirror knew it, so others may not be either: all are read once more.
         known.filled = first || differed == 0;
         Ok(())
     }
 
     async fn fill_page(&self, accounts: &[(Pubkey, Vec<u8>)], slot: u64, seen: &mut Seen) -> Result<u64, SyncError> {
         let mut states = Vec::with_capacity(accounts.len());
-        for (address, data) in accounts.iter().filter(|(_, data)| counts(data)) {
-            seen.add(address)?;
+        for (address, data) in accounts.iter().filter(|(_, data)| has_kind(data)) {
+            seen.add(address);
             if !is_left_to_the_rounds(&self.known(), address) {
-                states.push(FinalState { address: *address, data_hash: hash_of(Some(data)) });
+                states.push(FinalState { address: *address, data_hash: Some(data_hash(data)) });
             }
         }
         let addresses: Vec<Pubkey> = states.iter().map(|state| state.address).collect();
@@ -110,36 +109,26 @@ impl Syncer {
             let is_gone = |address: &Pubkey| !seen.has(address) && !is_left_to_the_rounds(&known, address);
             missing.extend(page.into_iter().map(|(address, _)| address).filter(is_gone));
         }
-        let lost = self.open_rows_of(&missing).await?;
+        // The others disappeared before, with a proof.
+        let mut lost = 0_u64;
+        for chunk in missing.chunks(ROWS_PER_TRANSACTION) {
+            let open = mirror::still_open(&self.pool, chunk).await?.len();
+            lost = lost.saturating_add(u64::try_from(open).unwrap_or(u64::MAX));
+        }
         let nothing_is_left = seen.is_empty() && finals > 0 && !self.settings.accept_mass_closing;
         if self.is_held(lost, finals) || nothing_is_left {
-            return Err(self.tell_held(&self.source.name(), lost, finals, "the finalized state"));
+            return Err(self.tell_held(lost, finals, "the finalized state"));
         }
         for addresses in missing.chunks(READ_AT_ONCE) {
-            let read = self.read_doubted(self.first_node().as_ref(), addresses, At::Finalized, slot).await?;
-            highest = highest.max(read.slot);
-            let gone = self.confirmed_gone(read.gone(addresses).collect(), At::Finalized, read.slot).await?;
-            let gone: HashSet<Pubkey> = gone.into_iter().collect();
-            let states = addresses.iter().zip(&read.accounts).map(|(address, account)| FinalState {
-                address: *address,
-                data_hash: hash_of(account.as_ref().map(|account| account.data.as_slice())),
-            });
-            let states = states.filter(|state| state.data_hash.is_some() || gone.contains(&state.address)).collect();
-            self.write_final(read.slot, states).await?;
+            let looked = self.look(addresses, At::Finalized, slot).await?;
+            highest = highest.max(looked.slot);
+            let there = looked.there.iter().map(|(address, data)| (*address, Some(data_hash(data))));
+            let states = there.chain(looked.gone.into_iter().map(|address| (address, None)));
+            let states = states.map(|(address, data_hash)| FinalState { address, data_hash });
+            self.write_final(looked.slot, states.collect()).await?;
             self.suspect(addresses.iter().copied())?;
         }
         Ok(highest)
-    }
-
-    /// How many of these accounts the mirror shows as open. The others disappeared before, with a proof.
-    async fn open_rows_of(&self, addresses: &[Pubkey]) -> Result<u64, SyncError> {
-        let mut open = 0_u64;
-        for chunk in addresses.chunks(ROWS_PER_TRANSACTION) {
-            let shown = mirror::shown(&self.pool, chunk).await?;
-            let there = shown.values().filter(|rows| rows.iter().any(|row| row.open)).count();
-            open = open.saturating_add(u64::try_from(there).unwrap_or(u64::MAX));
-        }
-        Ok(open)
     }
 
     /// Suspects rows of accounts that are not finalized: they are newer, or were dropped with a fork.

@@ -2,15 +2,16 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use crtx_store::mirror::{self, DigestMove, DigestWrite};
+use crtx_protocol::mirror_digest::data_hash;
+use crtx_store::mirror::{self, DigestWrite};
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use solana_pubkey::Pubkey;
 use tokio::time::{Instant, timeout};
 
 use super::{
     changes::State,
-    closing::READ_AT_ONCE,
-    correct::{hash_of, shows},
+    correct::shows,
+    look::READ_AT_ONCE,
     probe::PATIENCE,
     syncer::{SyncError, Syncer},
 };
@@ -33,20 +34,11 @@ const MISSED_IS_SHOWN: Duration = Duration::from_secs(60);
 pub struct Finality<'a> {
     mirror: &'a Syncer,
     round_ended: Instant,
-    /// When all finalized accounts are read again.
-    due: Instant,
-    /// The same, if they have to be read.
-    retry: Instant,
-    /// After the next attempt.
+    /// When all finalized accounts were read last, or failed to be.
+    filled: Option<Instant>,
+    failed: bool,
+    /// After an attempt that failed.
     pause: Duration,
-}
-
-/// What one look at the finalized state found.
-struct Looked {
-    /// Every account was read at this slot or later.
-    slot: u64,
-    /// The digest cannot show an earlier slot.
-    not_before: u64,
 }
 
 /// Accounts at the finalized state, and what the mirror shows of them.
@@ -60,8 +52,7 @@ struct FinalRead {
 
 impl<'a> Finality<'a> {
     pub fn new(mirror: &'a Syncer) -> Self {
-        let now = Instant::now();
-        Self { mirror, round_ended: now, due: now, retry: now, pause: FIRST_PAUSE }
+        Self { mirror, round_ended: Instant::now(), filled: None, failed: false, pause: Duration::ZERO }
     }
 
     /// Looks in regular intervals, until the database fails.
@@ -111,23 +102,21 @@ impl<'a> Finality<'a> {
             let known = self.mirror.known();
             (!known.filled || known.changes.overflowed(), known.heard.late())
         };
+        let interval = self.mirror.settings.resync_interval.saturating_mul(RESYNCS_PER_FILL);
+        let pause = if needed || self.failed { self.pause.min(interval) } else { interval };
         // While the stream is late, rows lack what it is about to bring.
-        let at = if needed { self.retry.min(self.due) } else { self.due };
-        let due = at <= Instant::now() && !late;
+        let due = !late && self.filled.is_none_or(|at| at.elapsed() >= pause);
         if needed && !due {
             return Ok(());
         }
         if due {
-            let later = |time: Duration| Instant::now().checked_add(time).unwrap_or_else(Instant::now);
-            // If the attempt fails, the next one is later.
-            self.due = later(self.pause);
-            self.retry = self.due;
-            self.pause = self.pause.saturating_mul(2).min(LAST_PAUSE);
+            (self.filled, self.failed) = (Some(Instant::now()), true);
+            self.pause = self.pause.saturating_mul(2).clamp(FIRST_PAUSE, LAST_PAUSE);
             self.mirror.fill().await?;
+            self.failed = false;
             if self.mirror.known().filled {
-                self.pause = FIRST_PAUSE;
+                self.pause = Duration::ZERO;
             }
-            self.due = later(self.mirror.settings.resync_interval.saturating_mul(RESYNCS_PER_FILL));
             self.mirror.look_at_suspects().await?;
         }
         if with_round { self.round().await } else { Ok(()) }
@@ -165,14 +154,14 @@ impl<'a> Finality<'a> {
     async fn round(&self) -> Result<(), SyncError> {
         let finalized = self.mirror.finalized_slot().await?;
         let due = self.mirror.known().changes.due(finalized);
-        let looked = self.confirm(&due, finalized).await?;
+        let (slot, not_before) = self.confirm(&due, finalized).await?;
         self.mirror.look_at_suspects().await?;
         let (from, target) = {
             let known = self.mirror.known();
-            let Some((from, target)) = known.proved.up_to(looked.slot) else { return Ok(()) };
+            let Some((from, target)) = known.proved.up_to(slot) else { return Ok(()) };
             // A suspected account may have changed, and nobody knows when.
             let unsure = known.changes.overflowed() || known.changes.has_suspects();
-            if target < looked.not_before.max(known.filled_at) || unsure || !known.filled {
+            if target < not_before.max(known.filled_at) || unsure || !known.filled {
                 return Ok(());
             }
             (from, target)
@@ -185,29 +174,35 @@ impl<'a> Finality<'a> {
     ///
     /// A read later than the indexed slot may show changes that still wait in the stream: what differs then proves
     /// nothing, and is read again.
-    async fn confirm(&self, due: &[Pubkey], finalized: u64) -> Result<Looked, SyncError> {
+    ///
+    /// Returns the slot that every read has reached, and the earliest that the digest can show.
+    async fn confirm(&self, due: &[Pubkey], finalized: u64) -> Result<(u64, u64), SyncError> {
         let mut waiting = Vec::new();
         for addresses in due.chunks(READ_AT_ONCE) {
             waiting.push(self.read_final(addresses.to_vec(), finalized).boxed());
         }
         let reads: Vec<FinalRead> = futures::stream::iter(waiting).buffered(READS_AT_ONCE).try_collect().await?;
         let slot = reads.iter().map(|found| found.read.slot).min().unwrap_or(finalized);
-        let mut looked = Looked { slot, not_before: 0 };
+        let mut not_before = 0;
         let mut guard = self.mirror.known();
         let known = &mut *guard;
         for FinalRead { addresses, read, written, shown } in reads {
             let ahead = read.slot > known.indexed;
             for (address, account) in addresses.iter().zip(&read.accounts) {
-                let hash = hash_of(account.as_ref().map(|account| account.data.as_slice()));
+                let hash = account.as_ref().map(|account| data_hash(&account.data));
                 let changes = &mut known.changes;
-                // What the nodes contradict each other about is not proved by one of them.
+                // One node proves nothing while the nodes contradict each other.
                 if ahead && !changes.had(address, read.slot, hash) || known.doubts.proved.contains(address) {
                     continue;
                 }
-                let settled = written.get(address) == Some(&changes.newest(address));
+                let newest = changes.newest(address);
+                let settled = written.get(address) == Some(&newest);
+                // Its row is being written. A later state is compared with its row once it is final.
+                if !settled && newest.is_none_or(|newest| newest.confirmed || newest.slot <= read.slot) {
+                    continue;
+                }
                 let confirmed = changes.confirm(address, read.slot, hash);
-                changes.look_at_row(*address, !settled);
-                looked.not_before = looked.not_before.max(confirmed.not_before);
+                not_before = confirmed.not_before.max(not_before);
                 let newest = changes.newest(address).and_then(|state| state.data_hash);
                 // A closed row of an account that is gone may be one whose opening was dropped.
                 let may_be_dropped = newest.is_none() && shown.contains_key(address);
@@ -216,7 +211,7 @@ impl<'a> Finality<'a> {
                 }
             }
         }
-        Ok(looked)
+        Ok((slot, not_before))
     }
 
     async fn read_final(&self, addresses: Vec<Pubkey>, finalized: u64) -> Result<FinalRead, SyncError> {
@@ -234,16 +229,15 @@ impl<'a> Finality<'a> {
         if shown.is_some_and(|shown| shown > target) {
             return Ok(());
         }
-        let Some(taken) = self.mirror.known().changes.up_to(target, shown) else { return Ok(()) };
+        let Some(mut moved) = self.mirror.known().changes.up_to(target, shown) else { return Ok(()) };
         let continues = shown.is_some_and(|shown| shown >= from);
         let near = shown.is_some_and(|shown| shown.saturating_add(SLOTS_PER_MOVE) > target);
-        if shown == Some(target) || taken.steps.is_empty() && continues && near {
+        if shown == Some(target) || moved.steps.is_empty() && continues && near {
             return Ok(());
         }
-        let exact = continues && taken.exact;
-        let moved = DigestMove { from: shown, to: target, steps: taken.steps.clone(), exact };
+        moved.exact &= continues;
         match mirror::advance_digest(pool, *id, &moved).await? {
-            DigestWrite::Done => self.mirror.known().changes.settle(&taken),
+            DigestWrite::Done => self.mirror.known().changes.settle(target),
             DigestWrite::Elsewhere => {}
             DigestWrite::Taken => self.mirror.known().filled = false,
         }

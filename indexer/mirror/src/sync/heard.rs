@@ -13,7 +13,7 @@ const STANDSTILL: Duration = Duration::from_secs(15);
 /// without a second answer.
 const LEAP: u64 = 600;
 const SLOTS_PER_SECOND: u64 = 10;
-/// Further before the newest known slot than a node lags that is of use.
+/// A node that lags this far behind the newest known slot is of no use.
 pub const LONG_AGO: u64 = 5_000;
 /// For so long after events had to wait, the stream still counts as late.
 const LATE: Duration = Duration::from_secs(2);
@@ -27,7 +27,7 @@ pub struct Heard {
     pub event_at: Option<DateTime<Utc>>,
     /// The stream has more events than are applied in one step.
     pub full: bool,
-    /// When it last had.
+    /// When it last had more.
     pub full_at: Option<Instant>,
     pub change_at: Option<DateTime<Utc>>,
     pub chain_slot: Option<u64>,
@@ -45,22 +45,11 @@ impl Heard {
         self.connected && (self.full || self.full_at.is_some_and(|at| at.elapsed() < LATE))
     }
 
-    /// For how long the stream has been silent, if that is too long.
-    pub fn silent_for(&self) -> Option<Duration> {
-        let silence = self.event.filter(|_| self.connected)?.elapsed();
-        (silence >= SILENCE).then_some(silence)
-    }
-
     /// Whether the chain can have reached a slot. Before any is known, every slot can be.
     pub fn may_have(&self, slot: u64) -> bool {
         let Some(known) = self.chain_slot else { return true };
         let passed = self.chain_slot_since.map_or(0, |since| since.elapsed().as_secs().saturating_add(1));
         slot <= known.saturating_add(LEAP).saturating_add(passed.saturating_mul(SLOTS_PER_SECOND))
-    }
-
-    /// Whether a slot is so far before the newest one that a node with it does not follow this chain now.
-    pub fn is_far_behind(&self, slot: u64) -> bool {
-        self.chain_slot.is_some_and(|known| is_long_before(slot, known))
     }
 
     /// For how long the chain has had its newest slot, if that is too long.

@@ -52,10 +52,7 @@ impl Syncer {
         }
         self.judge();
         match timeout(INTERVAL, indexer_status::beat(&self.pool, &self.beat())).await {
-            Ok(Ok(ahead)) => match clock_problem(ahead) {
-                Some(text) => self.problems.set(CLOCK_SKEW, text),
-                None => self.problems.clear(&[CLOCK_SKEW]),
-            },
+            Ok(Ok(ahead)) => self.problems.show_while(CLOCK_SKEW, clock_problem(ahead)),
             Ok(Err(error)) => tracing::warn!(cause = %error, "no heartbeat could be written"),
             Err(_) => tracing::warn!("no heartbeat could be written in time"),
         }
@@ -64,28 +61,14 @@ impl Syncer {
     /// Problems that are seen only with time.
     fn judge(&self) {
         let (heard, node) = (self.known().heard, self.source.name());
-        match heard.silent_for() {
-            Some(time) => {
-                let message = format!("the node at {node} has sent nothing for {} seconds", time.as_secs());
-                self.problems.set("silent_stream", message);
-            }
-            None if heard.streaming() => self.problems.clear(&["silent_stream"]),
-            None => {}
-        }
-        match (heard.standing_for(), heard.chain_slot) {
-            (Some(time), Some(slot)) => {
-                let message =
-                    format!("the newest slot of the node at {node} has been {slot} for {} seconds", time.as_secs());
-                self.problems.set("slot_stands_still", message);
-            }
-            _ => self.problems.clear(&["slot_stands_still"]),
-        }
+        let standing = heard.standing_for().zip(heard.chain_slot).map(|(time, slot)| {
+            format!("the newest slot of the node at {node} has been {slot} for {} seconds", time.as_secs())
+        });
+        self.problems.show_while("slot_stands_still", standing);
         let lag = heard.chain_slot.unwrap_or_default().saturating_sub(self.known().indexed);
-        if self.leads() && lag > BEHIND {
-            self.problems.set("mirror_behind", format!("the mirror is {lag} slots behind the node at {node}"));
-        } else {
-            self.problems.clear(&["mirror_behind"]);
-        }
+        let is_behind = self.leads() && lag > BEHIND;
+        let behind = is_behind.then(|| format!("the mirror is {lag} slots behind the node at {node}"));
+        self.problems.show_while("mirror_behind", behind);
     }
 
     fn is_streaming(&self) -> bool {

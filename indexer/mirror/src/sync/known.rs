@@ -16,7 +16,7 @@ const MAX_EXPECTED: usize = 1_000;
 const MAX_CHANGES: usize = 100_000;
 /// Spans that are remembered. The digest needs those since its last move.
 const MAX_SPANS: usize = 4_096;
-/// Accounts that are looked at one by one. If more differ, a few say as much.
+/// Accounts that are compared one by one. If more differ, these show it as well.
 const MAX_DOUBTS: usize = 10_000;
 
 #[derive(Debug, Default)]
@@ -40,10 +40,8 @@ pub struct Known {
     pub asked: bool,
     /// The stored slots were compared with the chain's.
     pub slots_checked: bool,
-    /// Since when the chain is seen long before the slot that was believed.
+    /// Since when the chain is seen long before the slot that was believed or is stored.
     pub behind_since: Option<Instant>,
-    /// Since when the stored slot is seen long after the chain's.
-    pub ahead_since: Option<Instant>,
     /// An account that exists. A read that does not find it is not believed.
     pub witnessed: Option<Pubkey>,
 }
@@ -61,7 +59,7 @@ impl Known {
         self.changes = Changes::default();
     }
 
-    /// A connection begins. What happened since the one before is seen by a snapshot alone.
+    /// A connection begins. Only a snapshot shows what happened since the one before.
     pub fn begin_session(&mut self) {
         self.caught_up = false;
         self.delivered = Delivered::default();

@@ -10,7 +10,7 @@ use super::syncer::Syncer;
 
 const MIN_BACKOFF: Duration = Duration::from_millis(200);
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
-/// A connection that lived so long was a good one.
+/// After a connection that lasted so long, the pauses between attempts begin anew.
 const GOOD_AFTER: Duration = Duration::from_secs(30);
 /// Between attempts to take the lead, and between proofs that it is still held.
 const LEAD_INTERVAL: Duration = Duration::from_secs(1);
@@ -77,7 +77,7 @@ impl Syncer {
         let mut backoff = MIN_BACKOFF;
         loop {
             let begun = Instant::now();
-            let ended = self.session().await;
+            let Err(ended) = self.session().await;
             self.known().caught_up = false;
             self.problems.set(ended.code(), &ended);
             self.beat_now().await;

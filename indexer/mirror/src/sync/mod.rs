@@ -17,6 +17,7 @@ mod heard;
 mod heartbeat;
 mod known;
 mod lead;
+mod look;
 mod nodes;
 mod probe;
 mod problems;
@@ -26,4 +27,4 @@ mod syncer;
 mod writer;
 
 pub use syncer::{SyncError, SyncSettings, Syncer};
-pub use writer::{counts, push};
+pub use writer::push;

@@ -1,125 +1,90 @@
 //! Two nodes, if there are two, are compared in regular intervals. What only one of them shows is shown, and told.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::time::Duration;
 
-use crtx_chain::ProgramAccount;
+use crtx_protocol::mirror_digest::data_hash;
 use crtx_store::mirror;
 use solana_pubkey::Pubkey;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{
-    closing::READ_AT_ONCE,
-    correct::{hash_of, shows},
+    correct::shows,
     known::Doubts,
+    look::{Looked, READ_AT_ONCE},
     syncer::{SyncError, Syncer},
-    writer::{Item, ROWS_PER_TRANSACTION, counts},
+    writer::{Item, ROWS_PER_TRANSACTION},
 };
 use crate::{
-    closings::{proof, search::Proof},
     snapshots::Seen,
-    source::{AccountSource, At, OwnedAccount, Read, SnapshotItem, SourceError},
+    source::{AccountSource, At, SnapshotItem, has_kind},
 };
 
 /// Longest pause between two comparisons of the nodes.
 const MAX_PAUSE: Duration = Duration::from_secs(20);
-/// After a comparison, a pause of so many times its length.
+/// Pause after a comparison, in lengths of the comparison.
 const REST: u32 = 10;
 /// Between two looks at accounts that the nodes may show differently.
 const DOUBTS_EVERY: Duration = Duration::from_secs(2);
 
-/// Two nodes of one network.
-struct Pair {
-    first: Arc<dyn AccountSource>,
-    second: Arc<dyn AccountSource>,
-}
-
-/// What two nodes say about an account.
-#[derive(Debug, PartialEq, Eq)]
-enum Verdict {
-    Same,
-    /// It changed between the reads.
-    Moving,
-    /// They contradict each other. The state that the chain has reached, as far as that can be told.
-    Differ(Option<Vec<u8>>),
-}
-
-/// The comparisons of two nodes, of one connection.
-pub struct Comparisons<'a> {
-    mirror: &'a Syncer,
-}
-
-impl<'a> Comparisons<'a> {
-    pub const fn of(mirror: &'a Syncer) -> Self {
-        Self { mirror }
-    }
-
-    fn pair(&self) -> Option<Pair> {
-        let second = self.mirror.source.witness()?;
-        Some(Pair { first: self.mirror.first_node(), second })
-    }
-
-    /// Compares the nodes until the database fails.
-    pub async fn run(self) -> SyncError {
-        let Self { mirror } = self;
+impl Syncer {
+    /// Compares two nodes, if there are two, until the database fails.
+    pub(super) async fn comparisons(&self) -> SyncError {
         let mut next = Instant::now();
         loop {
-            drop(timeout(DOUBTS_EVERY, mirror.doubt_now.notified()).await);
-            if !mirror.known().caught_up || mirror.is_late() {
+            drop(timeout(DOUBTS_EVERY, self.doubt_now.notified()).await);
+            if !self.known().caught_up || self.is_late() {
                 continue;
             }
-            let Some(pair) = self.pair() else {
-                mirror.known().doubts = Doubts::default();
+            let Some(second) = self.source.witness() else {
+                self.known().doubts = Doubts::default();
                 continue;
             };
             let began = Instant::now();
             let whole = next <= began;
-            let unusable = match self.compare(&pair, whole).await {
+            let unusable = match self.compare(second.as_ref(), whole).await {
                 Ok(()) => None,
                 Err(error @ SyncError::Store(_)) => return error,
                 Err(error) => Some(error.to_string()),
             };
-            mirror.known().doubts.unusable = unusable;
+            self.known().doubts.unusable = unusable;
             if whole {
-                let most = mirror.settings.resync_interval.min(MAX_PAUSE);
+                let most = self.settings.resync_interval.min(MAX_PAUSE);
                 let pause = began.elapsed().saturating_mul(REST).max(most);
                 next = Instant::now().checked_add(pause).unwrap_or_else(Instant::now);
             }
-            // A node that is asked for again and again is asked at most so often.
-            sleep(mirror.settings.finality_interval).await;
+            // Doubts that never end ask the nodes at most this often.
+            sleep(self.settings.finality_interval).await;
         }
     }
 
-    async fn compare(&self, pair: &Pair, whole: bool) -> Result<(), SyncError> {
+    async fn compare(&self, second: &dyn AccountSource, whole: bool) -> Result<(), SyncError> {
         // Without a list of its accounts, the node can still be asked for some.
-        let surveyed = if whole { self.survey(pair.second.as_ref()).await } else { Ok(()) };
+        let surveyed = if whole { self.survey(second).await } else { Ok(()) };
         let doubts: Vec<Pubkey> = {
-            let known = self.mirror.known();
-            let doubts = &known.doubts;
-            let proved = doubts.proved.iter().filter(|address| whole && !doubts.open.contains(address));
-            doubts.open.iter().chain(proved).copied().collect()
+            let Doubts { open, proved, .. } = &self.known().doubts;
+            if whole { open.union(proved).copied().collect() } else { open.iter().copied().collect() }
         };
         for addresses in doubts.chunks(READ_AT_ONCE) {
-            self.settle(pair, addresses).await?;
+            self.settle(second, addresses).await?;
         }
-        self.tell(pair);
+        self.tell(&self.first_node().name(), &second.name());
         surveyed
     }
 
     /// Finds accounts that the second node shows in another state than the mirror.
     async fn survey(&self, second: &dyn AccountSource) -> Result<(), SyncError> {
-        let Self { mirror } = self;
-        let from = mirror.known().indexed;
+        let from = self.known().indexed;
         let mut snapshot = second.snapshot(At::Confirmed, from).await?;
         let mut seen = Seen::default();
         let slot = loop {
-            match mirror.next_part(&mut snapshot, from, None).await? {
+            match self.next_part(&mut snapshot, from).await? {
                 SnapshotItem::End { slot } => break slot,
                 SnapshotItem::Page { accounts, .. } => self.survey_page(&accounts, &mut seen).await?,
             }
         };
         let seen = seen.sorted();
-        for of in mirror::missing(&mirror.pool, slot, |address| seen.has(address)).await? {
-            mirror.known().doubts.add(of.addresses);
+        for of in mirror::missing(&self.pool, slot, |address| seen.has(address)).await? {
+            self.known().doubts.add(of.addresses);
         }
         Ok(())
     }
@@ -127,127 +92,52 @@ impl<'a> Comparisons<'a> {
     async fn survey_page(&self, accounts: &[(Pubkey, Vec<u8>)], seen: &mut Seen) -> Result<(), SyncError> {
         for chunk in accounts.chunks(ROWS_PER_TRANSACTION) {
             let began = Instant::now();
-            let there: Vec<&(Pubkey, Vec<u8>)> = chunk.iter().filter(|(_, data)| counts(data)).collect();
+            let there: Vec<&(Pubkey, Vec<u8>)> = chunk.iter().filter(|(_, data)| has_kind(data)).collect();
             let addresses: Vec<Pubkey> = there.iter().map(|(address, _)| *address).collect();
-            addresses.iter().try_for_each(|address| seen.add(address))?;
-            let shown = mirror::shown(&self.mirror.pool, &addresses).await?;
-            let differing = there.iter().filter(|(address, data)| !shows(&shown, address, hash_of(Some(data))));
-            self.mirror.known().doubts.add(differing.map(|(address, _)| *address));
+            addresses.iter().for_each(|address| seen.add(address));
+            let shown = mirror::shown(&self.pool, &addresses).await?;
+            let differing = there.iter().filter(|(address, data)| !shows(&shown, address, Some(data_hash(data))));
+            self.known().doubts.add(differing.map(|(address, _)| *address));
             // Changes of the chain come first.
             sleep(began.elapsed()).await;
         }
         Ok(())
     }
 
-    /// Asks both nodes for accounts, one after the other, and shows what the chain has reached.
-    async fn settle(&self, pair: &Pair, addresses: &[Pubkey]) -> Result<(), SyncError> {
-        let from = self.mirror.known().indexed;
-        let before = self.read_of(pair.second.as_ref(), addresses, from).await?;
-        let first = self.read_of(pair.first.as_ref(), addresses, before.slot).await?;
-        let after = self.read_of(pair.second.as_ref(), addresses, first.slot).await?;
-        let (mut items, mut agreed, mut hidden) = (Vec::new(), Vec::new(), HashMap::new());
-        let looks = before.accounts.iter().zip(&first.accounts).zip(&after.accounts);
-        for (address, ((before, first), after)) in addresses.iter().zip(looks) {
-            let bytes = |account: &Option<OwnedAccount>| account.as_ref().map(|account| account.data.clone());
-            let verdict = judge(bytes(before), bytes(first), bytes(after));
-            let mut known = self.mirror.known();
-            let doubts = &mut known.doubts;
-            match verdict {
-                Verdict::Moving => continue,
-                Verdict::Same => {
-                    doubts.proved.remove(address);
-                    agreed.extend(first.clone().map(|account| (*address, account.data)));
-                }
-                Verdict::Differ(newest) => {
-                    doubts.proved.insert(*address);
-                    match newest {
-                        Some(data) if first.is_none() => drop(hidden.insert(*address, data)),
-                        newest => items.extend(newest.map(|data| (*address, data))),
-                    }
-                }
+    /// Compares accounts, and shows what the chain has reached.
+    async fn settle(&self, second: &dyn AccountSource, addresses: &[Pubkey]) -> Result<(), SyncError> {
+        let from = self.known().indexed;
+        let Looked { slot, there, gone, differ } = self.ask_both(second, addresses, At::Confirmed, from).await?;
+        for address in addresses {
+            let doubts = &mut self.known().doubts;
+            if differ.contains_key(address) {
+                doubts.proved.insert(*address);
+            } else if there.contains_key(address) || gone.contains(address) {
+                doubts.proved.remove(address);
+            } else {
+                continue;
             }
             doubts.open.remove(address);
         }
-        // What a transaction closed is closed, though a node still has it.
-        let of_hidden: Vec<Pubkey> = hidden.keys().copied().collect();
-        let same = |address: &Pubkey, proof: &Proof| {
-            proof.closed.iter().any(|closed| closed.address == *address && hidden.get(address) == Some(&closed.data))
-        };
-        let closed = match &self.mirror.history {
-            Some(history) => proof::closed(history.as_ref(), &self.mirror.program, &of_hidden, same).await,
-            None => Vec::new(),
-        };
-        closed.iter().for_each(|address| drop(hidden.remove(address)));
-        items.extend(hidden);
-        let item = |(address, data)| Item::read(address, first.slot, data);
-        // What both show, and what only one of them does: the mirror has it, or takes it now.
-        let items: Vec<Item> = items.into_iter().chain(agreed).map(item).collect();
-        self.mirror.apply_page(&items).await?;
-        Ok(())
-    }
-
-    async fn read_of(&self, node: &dyn AccountSource, addresses: &[Pubkey], from: u64) -> Result<Read, SyncError> {
-        let mut read = node.read(addresses, At::Confirmed, from).await?;
-        if read.slot < from || read.accounts.len() != addresses.len() {
-            return Err(SourceError::Behind { node: node.name(), wanted: from }.into());
-        }
-        self.mirror.keep_accounts(&mut read);
-        Ok(read)
+        // The mirror takes what it lacks of the states that both nodes show, or only one of them.
+        let newest = differ.into_iter().filter_map(|(address, newest)| Some((address, newest?)));
+        let shown = there.into_iter().chain(newest);
+        let items: Vec<Item> = shown.map(|(address, data)| Item::read(address, slot, data)).collect();
+        Ok(self.apply_page(&items).await?)
     }
 
     /// Says what the nodes contradict each other about, or that they do not.
-    fn tell(&self, pair: &Pair) {
+    fn tell(&self, first: &str, second: &str) {
         let (count, example) = {
-            let known = self.mirror.known();
+            let known = self.known();
             let doubts = &known.doubts;
             (doubts.proved.len(), doubts.proved.first().copied())
         };
-        let Some(example) = example else { return self.mirror.problems.clear(&["nodes_disagree"]) };
+        let Some(example) = example else { return self.problems.clear(&["nodes_disagree"]) };
         let message = format!(
-            "the nodes at {} and {} show {count} accounts in different states, for example {example}: nothing is hidden, \
-             and each is shown in the newest state that one of them has",
-            pair.first.name(),
-            pair.second.name()
+            "the nodes at {first} and {second} show {count} accounts in different states, for example {example}: nothing \
+             is hidden, and each is shown in the newest state that one of them has"
         );
-        self.mirror.problems.set("nodes_disagree", message);
-    }
-}
-
-/// Compares what the second node said, what the first said at that slot or later, and what the second said at the slot of
-/// that answer or later.
-fn judge(before: Option<Vec<u8>>, first: Option<Vec<u8>>, after: Option<Vec<u8>>) -> Verdict {
-    if before == first || first == after {
-        return Verdict::Same;
-    }
-    let revision = |data: &[u8]| ProgramAccount::decode(data).map_or(0, |account| account.revision());
-    match (before, first, after) {
-        // The later answer is older.
-        (Some(before), Some(first), _) if revision(&before) > revision(&first) => Verdict::Differ(Some(before)),
-        (_, Some(first), Some(after)) if revision(&first) > revision(&after) => Verdict::Differ(Some(first)),
-        // The same before and after, and something else between the two.
-        (before, first, after) if before == after => Verdict::Differ(match (before, first) {
-            // Neither is newer than the other.
-            (Some(_), Some(_)) => None,
-            (one, other) => one.or(other),
-        }),
-        _ => Verdict::Moving,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_change_between_two_answers_is_no_contradiction() {
-        let (old, new) = (Some(vec![1; 40]), Some(vec![2; 40]));
-        assert_eq!(judge(old.clone(), old.clone(), old.clone()), Verdict::Same);
-        assert_eq!(judge(old.clone(), new.clone(), new.clone()), Verdict::Same);
-        assert_eq!(judge(old.clone(), old.clone(), new.clone()), Verdict::Same);
-        assert_eq!(judge(old.clone(), None, None), Verdict::Same, "it was closed meanwhile");
-        assert_eq!(judge(None, new.clone(), new.clone()), Verdict::Same, "it was opened meanwhile");
-        assert_eq!(judge(old.clone(), Some(vec![3; 40]), new), Verdict::Moving);
-        assert_eq!(judge(old.clone(), None, old.clone()), Verdict::Differ(old.clone()), "the first one hides it");
-        assert_eq!(judge(None, old.clone(), None), Verdict::Differ(old), "the second one hides it");
+        self.problems.set("nodes_disagree", message);
     }
 }

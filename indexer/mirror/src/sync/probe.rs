@@ -7,22 +7,24 @@ use std::{
     time::Duration,
 };
 
+use crtx_chain::past::Listed;
+use crtx_protocol::mirror_digest::data_hash;
 use crtx_store::mirror;
 use futures::{StreamExt, TryStreamExt};
 use solana_pubkey::Pubkey;
-use solana_signature::Signature;
 use tokio::time::{Instant, sleep};
 
 use super::{
     changes::State,
-    closing::{READ_AT_ONCE, needs_second_look},
-    correct::hash_of,
+    closing::{count, needs_second_look},
+    correct::shows,
+    look::READ_AT_ONCE,
     syncer::{SyncError, Syncer},
     writer::Item,
 };
-use crate::source::{At, MAX_TRANSACTIONS, ProgramTransaction};
+use crate::source::{At, MAX_TRANSACTIONS};
 
-/// How long the changes of a transaction may take longer than the transaction.
+/// How long after a transaction its changes may still arrive.
 pub const PATIENCE: Duration = Duration::from_secs(2);
 /// A node that does not offer transactions is asked again after this time.
 const UNOFFERED: Duration = Duration::from_secs(60);
@@ -35,11 +37,11 @@ const ASKED_AT_ONCE: usize = 8;
 pub struct Probe<'a> {
     mirror: &'a Syncer,
     /// The newest transaction whose changes are applied.
-    newest: Option<Signature>,
+    newest: Option<String>,
     /// Since when transactions have been without their changes.
     waiting: Option<Instant>,
     /// The accounts that transactions without their changes may have written.
-    written: HashMap<Signature, Vec<Pubkey>>,
+    written: HashMap<String, Vec<Pubkey>>,
 }
 
 /// What the transactions after the last proved slot say.
@@ -81,17 +83,18 @@ impl<'a> Probe<'a> {
 
     /// False if the node does not offer transactions.
     async fn probe(&mut self) -> Result<bool, SyncError> {
-        let Self { mirror, newest, .. } = *self;
+        let mirror = self.mirror;
         let slot = mirror.chain_slot().await?;
         let base = mirror.known().proved.base();
-        // What a late stream lacks may wait in it.
+        // A late stream may still hold what seems to be missing.
         let Some(base) = base.filter(|base| *base < slot && !mirror.is_late()) else {
             self.waiting = None;
             return Ok(true);
         };
-        let Some(transactions) = mirror.source.transactions_after(newest, slot).await? else { return Ok(false) };
-        let new: Vec<&ProgramTransaction> =
-            transactions.iter().filter(|t| !t.failed && t.slot <= slot && t.slot > base).collect();
+        let Some(transactions) = mirror.source.transactions_after(self.newest.as_deref(), slot).await? else {
+            return Ok(false);
+        };
+        let new: Vec<&Listed> = transactions.iter().filter(|t| !t.failed && t.slot <= slot && t.slot > base).collect();
         let cut_off = transactions.len() >= MAX_TRANSACTIONS && transactions.last().is_some_and(|t| t.slot > base);
         let found = if cut_off { Found::Unknown } else { self.follow(&new, slot).await? };
         if found == Found::Waiting {
@@ -107,7 +110,7 @@ impl<'a> Probe<'a> {
         }
         // A transaction of a later slot than the one that was asked for may still lack its changes.
         if let Some(newest) = transactions.iter().find(|transaction| transaction.slot <= slot) {
-            self.newest = Some(newest.signature);
+            self.newest = Some(newest.signature.clone());
         }
         {
             let mut known = mirror.known();
@@ -123,7 +126,7 @@ impl<'a> Probe<'a> {
         Ok(true)
     }
 
-    async fn follow(&mut self, new: &[&ProgramTransaction], slot: u64) -> Result<Found, SyncError> {
+    async fn follow(&mut self, new: &[&Listed], slot: u64) -> Result<Found, SyncError> {
         let mirror = self.mirror;
         if new.is_empty() {
             return Ok(Found::All);
@@ -146,7 +149,7 @@ impl<'a> Probe<'a> {
             for (address, data) in accounts {
                 let slots = undelivered.get(&address).map_or(&[][..], Vec::as_slice);
                 if same.contains(&address) {
-                    // It was written between, if the stream brought a change of a later slot.
+                    // A later change that the stream brought hides whether this transaction wrote the account.
                     let known = mirror.known();
                     unsure |= data.is_some() && slots.iter().any(|slot| known.delivered.has_later(*slot, &address));
                     continue;
@@ -175,13 +178,14 @@ impl<'a> Probe<'a> {
     }
 
     /// Asks for the accounts that these transactions may have written. False if the node does not tell.
-    async fn ask_what_was_written(&mut self, new: &[&ProgramTransaction]) -> Result<bool, SyncError> {
+    async fn ask_what_was_written(&mut self, new: &[&Listed]) -> Result<bool, SyncError> {
         let source = &self.mirror.source;
-        let unknown = new.iter().map(|t| t.signature).filter(|signature| !self.written.contains_key(signature));
-        let asked = unknown
-            .map(|signature| async move { Ok::<_, SyncError>((signature, source.written_by(&signature).await?)) });
+        let unknown = new.iter().map(|t| &t.signature).filter(|signature| !self.written.contains_key(*signature));
+        let asked = unknown.map(|signature| async move {
+            Ok::<_, SyncError>((signature.clone(), source.written_by(signature).await?))
+        });
         let asked: Vec<_> = asked.collect();
-        let answers: Vec<(Signature, Option<Vec<Pubkey>>)> =
+        let answers: Vec<(String, Option<Vec<Pubkey>>)> =
             futures::stream::iter(asked).buffer_unordered(ASKED_AT_ONCE).try_collect().await?;
         let told = answers.iter().all(|(_, written)| written.is_some());
         self.written.extend(answers.into_iter().filter_map(|(signature, written)| Some((signature, written?))));
@@ -189,7 +193,7 @@ impl<'a> Probe<'a> {
     }
 
     /// `None`: a row of what was delivered is being written.
-    fn undelivered(&self, new: &[&ProgramTransaction]) -> Option<Undelivered> {
+    fn undelivered(&self, new: &[&Listed]) -> Option<Undelivered> {
         let known = self.mirror.known();
         let mut undelivered = Undelivered::new();
         for transaction in new {
@@ -205,35 +209,31 @@ impl<'a> Probe<'a> {
         Some(undelivered)
     }
 
-    /// The accounts that are read as the mirror knows them. One that is not the program's, and never was, is.
+    /// The accounts whose state the mirror knows and shows. It shows nothing of accounts that were never the program's.
     async fn as_known(&self, accounts: &HashMap<Pubkey, Option<Vec<u8>>>) -> Result<Vec<Pubkey>, SyncError> {
         let addresses: Vec<Pubkey> = accounts.keys().copied().collect();
         let shown = mirror::shown(&self.mirror.pool, &addresses).await?;
         let finals = mirror::final_hashes(&self.mirror.pool, &addresses).await?;
         let known = self.mirror.known();
         let same = |(address, data): &(&Pubkey, &Option<Vec<u8>>)| {
-            let hash = hash_of(data.as_deref());
-            let open = shown.get(*address).into_iter().flatten().find(|row| row.open);
-            let row = open.and_then(|row| row.data_hash);
-            if hash.is_none() {
-                return open.is_none();
-            }
+            let hash = data.as_deref().map(data_hash);
             // Another process may have written the row of a change that the stream swallowed.
             let known = match known.changes.newest(address) {
                 Some(state) => state.data_hash,
                 None if known.filled => finals.get(*address).copied().flatten(),
-                None => row,
+                None => hash,
             };
-            hash == row && hash == known
+            shows(&shown, address, hash) && (hash.is_none() || hash == known)
         };
         Ok(accounts.iter().filter(same).map(|(address, _)| *address).collect())
     }
 
     /// Takes accounts for closed that only one transaction can have closed, if a look at them agrees. False if not.
     async fn take_closed(&self, gone: &[(Pubkey, Vec<u64>)]) -> Result<bool, SyncError> {
+        let addresses: Vec<Pubkey> = gone.iter().map(|(address, _)| *address).collect();
         // Many are left to a snapshot, which looks twice.
-        if needs_second_look(u64::try_from(gone.len()).unwrap_or(u64::MAX), 0) {
-            return Ok(false);
+        if gone.is_empty() || needs_second_look(count(&addresses), 0) {
+            return Ok(gone.is_empty());
         }
         for (address, slots) in gone {
             let [slot] = slots.as_slice() else { return Ok(false) };
@@ -241,12 +241,7 @@ impl<'a> Probe<'a> {
             known.changes.note(*address, State { exact: true, ..State::gone(*slot) });
             known.changes.suspect([*address]);
         }
-        if gone.is_empty() {
-            return Ok(true);
-        }
         self.mirror.look_at_suspects().await?;
-        let addresses: Vec<Pubkey> = gone.iter().map(|(address, _)| *address).collect();
-        let shown = mirror::shown(&self.mirror.pool, &addresses).await?;
-        Ok(!shown.values().flatten().any(|row| row.open))
+        Ok(mirror::still_open(&self.mirror.pool, &addresses).await?.is_empty())
     }
 }

@@ -42,6 +42,14 @@ impl Problems {
         problems.insert(code, Shown { message, until });
     }
 
+    /// Shows a problem as long as there is a message about it.
+    pub fn show_while(&self, code: &'static str, message: Option<impl ToString>) {
+        match message {
+            Some(message) => self.set(code, message),
+            None => self.clear(&[code]),
+        }
+    }
+
     pub fn clear(&self, codes: &[&str]) {
         let mut problems = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         problems.retain(|code, shown| shown.until.is_some() || !codes.contains(code));

@@ -8,37 +8,24 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::{
     syncer::{SyncError, Syncer},
-    writer::{Item, counts},
+    writer::Item,
 };
 use crate::{
+    figures::Counted,
     snapshots::{Seen, next_item},
-    source::{At, Snapshot, SnapshotItem, SourceError},
+    source::{At, Snapshot, SnapshotItem, SourceError, has_kind},
 };
 
-/// A snapshot whose next page takes longer failed.
-const STALL_LIMIT: Duration = Duration::from_secs(90);
-/// A snapshot that takes longer failed.
-const SNAPSHOT_LIMIT: Duration = Duration::from_secs(1_800);
 const MIN_PAUSE: Duration = Duration::from_millis(500);
 const MAX_PAUSE: Duration = Duration::from_secs(30);
-/// A snapshot that was asked for waits for so many times the length of the last one.
+/// Pause before a snapshot that was asked for, in lengths of the last one.
 const REST: u32 = 10;
-/// A snapshot waits for a stream that is late, but not longer than so many intervals.
+/// Longest time for which a snapshot waits for a late stream, in intervals.
 const INTERVALS_WHILE_LATE: u32 = 5;
-/// While the stream is late, a snapshot that is under way rests for so many times the length of each page.
+/// Pause after each page of a snapshot while the stream is late, in lengths of the page.
 const PAGES_OF_REST: u32 = 4;
-/// Between two looks whether the stream is still late.
+/// Between two checks whether the stream is still late.
 const LATE_LOOK: Duration = Duration::from_millis(500);
-
-/// A snapshot that was applied.
-struct Shown {
-    seen: Seen,
-    /// The lowest and the highest slot of its parts.
-    slot: u64,
-    highest: u64,
-    /// Accounts that the mirror showed in another state.
-    changed: u64,
-}
 
 impl Syncer {
     /// Takes a snapshot and applies it page by page.
@@ -51,8 +38,7 @@ impl Syncer {
             self.known().slots_checked = true;
         }
         let from = self.known().indexed;
-        let snapshot = self.source.snapshot(At::Confirmed, from).await?;
-        let Shown { seen, slot, highest, changed } = self.apply_snapshot(snapshot, from).await?;
+        let (seen, slot, highest) = self.apply_snapshot(from).await?;
         if seen.is_empty() {
             self.doubt_nothing().await?;
         }
@@ -72,23 +58,23 @@ impl Syncer {
         }
         known.unproved_due = true;
         drop(known);
-        self.figures.resync(began.elapsed());
-        tracing::debug!(slot, accounts, changed, "applied a snapshot");
+        self.figures.count(Counted { resyncs: 1, resync_time: began.elapsed(), ..Counted::default() });
+        tracing::debug!(slot, accounts, "applied a snapshot");
         self.listings_changed.notify_one();
         Ok(())
     }
 
-    async fn apply_snapshot(&self, mut snapshot: Snapshot, from: u64) -> Result<Shown, SyncError> {
-        let (mut seen, mut highest, mut changed): (Seen, u64, u64) = (Seen::default(), 0, 0);
-        let until = Instant::now().checked_add(SNAPSHOT_LIMIT);
+    /// Returns its accounts, and the lowest and the highest slot of its parts.
+    async fn apply_snapshot(&self, from: u64) -> Result<(Seen, u64, u64), SyncError> {
+        let mut snapshot = self.source.snapshot(At::Confirmed, from).await?;
+        let (mut seen, mut highest) = (Seen::default(), 0);
         loop {
-            match self.next_part(&mut snapshot, from, until).await? {
-                SnapshotItem::End { slot } => return Ok(Shown { seen: seen.sorted(), slot, highest, changed }),
+            match self.next_part(&mut snapshot, from).await? {
+                SnapshotItem::End { slot } => return Ok((seen.sorted(), slot, highest)),
                 SnapshotItem::Page { slot, accounts } => {
                     highest = highest.max(slot);
                     let began = Instant::now();
-                    let items = self.items(slot, accounts, &mut seen)?;
-                    changed = changed.saturating_add(self.apply_page(&items).await?);
+                    self.apply_page(&self.items(slot, accounts, &mut seen)).await?;
                     if self.is_late() {
                         sleep(began.elapsed().saturating_mul(PAGES_OF_REST)).await;
                     }
@@ -97,32 +83,23 @@ impl Syncer {
         }
     }
 
-    fn items(&self, slot: u64, accounts: Vec<(Pubkey, Vec<u8>)>, seen: &mut Seen) -> Result<Vec<Item>, SyncError> {
+    fn items(&self, slot: u64, accounts: Vec<(Pubkey, Vec<u8>)>, seen: &mut Seen) -> Vec<Item> {
         let mut items = Vec::with_capacity(accounts.len());
-        for (address, data) in accounts.into_iter().filter(|(_, data)| counts(data)) {
+        for (address, data) in accounts.into_iter().filter(|(_, data)| has_kind(data)) {
             let item = Item::read(address, slot, data);
             if seen.is_empty() || item.is_config() {
                 self.known().witnessed = Some(address);
             }
-            seen.add(&address)?;
+            seen.add(&address);
             items.push(item);
         }
-        Ok(items)
+        items
     }
 
-    /// The next part of a snapshot. Fails if it takes too long, ends without an end, or was read before `from`.
-    pub(super) async fn next_part(
-        &self,
-        snapshot: &mut Snapshot,
-        from: u64,
-        until: Option<Instant>,
-    ) -> Result<SnapshotItem, SyncError> {
+    /// The next part of a snapshot. Fails if it ends without an end, or was read before `from`.
+    pub(super) async fn next_part(&self, snapshot: &mut Snapshot, from: u64) -> Result<SnapshotItem, SyncError> {
         let node = self.source.name();
-        let late = |after| SourceError::TimedOut { node: node.clone(), what: "a snapshot", after };
-        if until.is_some_and(|until| Instant::now() > until) {
-            return Err(late(SNAPSHOT_LIMIT).into());
-        }
-        let item = timeout(STALL_LIMIT, next_item(&node, snapshot)).await.map_err(|_| late(STALL_LIMIT))??;
+        let item = next_item(&node, snapshot).await?;
         let (SnapshotItem::Page { slot, .. } | SnapshotItem::End { slot }) = item;
         if slot < from {
             return Err(SourceError::Behind { node, wanted: from }.into());
@@ -133,8 +110,7 @@ impl Syncer {
 
     /// A marketplace always has its configuration: a snapshot of nothing is an error of the node.
     async fn doubt_nothing(&self) -> Result<(), SyncError> {
-        let stored = mirror::missing(&self.pool, i64::MAX.unsigned_abs(), |_| false).await?;
-        if stored.is_empty() || self.settings.accept_mass_closing {
+        if self.settings.accept_mass_closing || mirror::open_accounts(&self.pool).await? == 0 {
             return Ok(());
         }
         Err(self.doubtful(

@@ -1,26 +1,24 @@
 //! One connection, from subscribing to the error that ends it.
 
-use std::time::Duration;
+use std::convert::Infallible;
 
 use crtx_store::mirror;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use super::{
     changes::State,
     finality::Finality,
-    nodes::Comparisons,
     probe::Probe,
     syncer::{SyncError, Syncer},
-    writer::{Item, counts},
+    writer::Item,
 };
-use crate::source::{Change, Event, Events, SourceError};
+use crate::{
+    figures::Counted,
+    source::{Change, Event, Events, SourceError, has_kind},
+};
 
 /// Events that are applied in one step at most.
 const MAX_EVENTS: usize = 1_000;
-/// A source answers or fails by itself. This is for one that does neither.
-const SUBSCRIBE_LIMIT: Duration = Duration::from_secs(60);
-/// A stream that is silent for so long is given up, even if its source says nothing.
-const SILENCE_LIMIT: Duration = Duration::from_secs(45);
 /// Slots before the indexed one that a notification of a true slot can still name.
 const STALE_AFTER: u64 = 150;
 
@@ -30,51 +28,36 @@ struct Group {
     items: Vec<Item>,
     /// Everything up to this slot was delivered.
     proved: u64,
-    changed: bool,
     /// The reason for which the stream ended.
     ended: Option<SourceError>,
 }
 
 impl Syncer {
     /// Mirrors over one connection.
-    pub(super) async fn session(&self) -> SyncError {
+    pub(super) async fn session(&self) -> Result<Infallible, SyncError> {
         self.known().begin_session();
-        let events = match self.subscribe().await {
-            Ok(events) => events,
-            Err(error) => return error,
-        };
+        self.expect_known_chain().await?;
+        let events = self.source.subscribe().await?;
+        // The subscription went to an endpoint of the chain that the mirror shows, if there is one.
+        self.check_genesis().await?;
         self.known().heard.connected(true);
         let ended = tokio::select! {
-            error = self.stream(events) => error,
-            error = self.resyncs() => error,
-            error = Finality::new(self).run() => error,
-            error = Probe::new(self).run() => error,
-            error = Comparisons::of(self).run() => error,
+            ended = self.stream(events) => ended,
+            error = self.resyncs() => Err(error),
+            error = Finality::new(self).run() => Err(error),
+            error = Probe::new(self).run() => Err(error),
+            error = self.comparisons() => Err(error),
         };
         self.known().heard.connected(false);
         ended
     }
 
-    async fn subscribe(&self) -> Result<Events, SyncError> {
-        self.expect_known_chain().await?;
-        let late = |_| {
-            let (node, what) = (self.source.name(), "a subscription");
-            SourceError::TimedOut { node, what, after: SUBSCRIBE_LIMIT }
-        };
-        let events = timeout(SUBSCRIBE_LIMIT, self.source.subscribe()).await.map_err(late)??;
-        // The subscription went to an endpoint of the chain that the mirror shows, if there is one.
-        self.check_genesis().await?;
-        Ok(events)
-    }
-
-    async fn stream(&self, mut events: Events) -> SyncError {
+    async fn stream(&self, mut events: Events) -> Result<Infallible, SyncError> {
         loop {
-            let first = match timeout(SILENCE_LIMIT, events.recv()).await {
-                Ok(Some(first)) => first,
-                Ok(None) => return SourceError::StreamEnded.into(),
-                Err(_) => return SourceError::Silent { node: self.source.name(), after: SILENCE_LIMIT }.into(),
-            };
-            if events.len() < MAX_EVENTS {
+            // The source ends a stream that is silent.
+            let first = events.recv().await.ok_or(SourceError::StreamEnded)?;
+            // Even a pause of zero length lets other loops run before the mirror knows the event.
+            if events.len() < MAX_EVENTS && !self.settings.gathering.is_zero() {
                 sleep(self.settings.gathering).await;
             }
             let mut group = Group::default();
@@ -82,7 +65,7 @@ impl Syncer {
             while let Some(event) = next {
                 match event {
                     Ok(event) => {
-                        self.figures.event();
+                        self.figures.count(Counted { events: 1, ..Counted::default() });
                         self.take(event, &mut group);
                     }
                     Err(error) => group.ended = Some(error),
@@ -92,31 +75,20 @@ impl Syncer {
             }
             self.known().heard.events(taken >= MAX_EVENTS && !events.is_empty());
             self.problems.clear(&["silent_stream", "subscription_refused", "stream_missed_changes"]);
-            if let Err(error) = self.apply_group(&group).await {
-                return error;
-            }
-            if let Some(error) = group.ended {
-                return error.into();
-            }
+            self.apply_group(&group).await?;
+            group.ended.map_or(Ok(()), Err)?;
         }
     }
 
     fn take(&self, event: Event, group: &mut Group) {
         match event {
             Event::Change(change) => {
-                group.changed = true;
+                self.known().heard.change();
                 self.take_change(change, group);
             }
             Event::Reached(slot) if self.may_have(slot) => group.proved = group.proved.max(slot),
-            Event::Reached(_) => {}
-            Event::Alive { slot, finalized } => {
-                self.may_have(slot);
-                let mut known = self.known();
-                known.heard.chain_slot(slot);
-                if let Some(finalized) = finalized {
-                    known.heard.finalized_slot(finalized);
-                }
-            }
+            Event::Alive(slot) if self.may_have(slot) => self.known().heard.chain_slot(slot),
+            Event::Reached(_) | Event::Alive(_) => {}
             Event::Dropped(slot) => {
                 // What this group has of that slot is noted first.
                 self.note(&group.items);
@@ -137,8 +109,8 @@ impl Syncer {
         let mut known = self.known();
         known.delivered.add(slot, address);
         known.delivered.stale_slots |= slot.saturating_add(STALE_AFTER) < known.indexed;
-        match data.filter(|data| counts(data)) {
-            Some(data) => group.items.push(Item::changed(address, slot, data)),
+        match data.filter(|data| has_kind(data)) {
+            Some(data) => group.items.push(Item::new(address, slot, data, true)),
             None => {
                 // A read decides whether it is gone, and since when.
                 known.changes.note(address, State { exact: true, ..State::gone(slot) });
@@ -160,10 +132,7 @@ impl Syncer {
             let proved = if known.caught_up { group.proved } else { 0 };
             (proved, if proved > known.indexed { proved } else { 0 })
         };
-        if group.changed {
-            self.note(&group.items);
-            self.known().heard.change();
-        }
+        self.note(&group.items);
         if !group.items.is_empty() {
             self.known().changes.write_begins(group.items.iter().map(|item| item.address));
             let applied = self.apply_changes(&group.items, moves).await;

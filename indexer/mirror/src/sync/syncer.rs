@@ -14,7 +14,6 @@ use super::{known::Known, problems::Problems};
 use crate::{
     figures::Figures,
     history::History,
-    snapshots::TooManyAccounts,
     source::{AccountSource, SourceError},
 };
 
@@ -24,7 +23,7 @@ const LEASE: Duration = Duration::from_secs(5);
 /// How often the mirror compares, and what its operator allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SyncSettings {
-    /// Between snapshots.
+    /// Between snapshots. A snapshot adds the changes that the stream missed.
     pub resync_interval: Duration,
     /// Between looks at the finalized state.
     pub finality_interval: Duration,
@@ -69,8 +68,6 @@ pub enum SyncError {
     /// A snapshot that cannot be true.
     #[error("{0}")]
     Doubtful(String),
-    #[error(transparent)]
-    TooManyAccounts(#[from] TooManyAccounts),
 }
 
 impl SyncError {
@@ -80,7 +77,7 @@ impl SyncError {
             Self::Source(error) => error.code(),
             Self::Store(_) => "database_unavailable",
             Self::OtherGenesis(_) => "other_genesis_held",
-            Self::Doubtful(_) | Self::TooManyAccounts(_) => "snapshot_failed",
+            Self::Doubtful(_) => "snapshot_failed",
         }
     }
 }
@@ -95,10 +92,9 @@ pub struct Syncer {
     pub(super) settings: SyncSettings,
     pub(super) figures: Arc<Figures>,
     pub(super) problems: Problems,
-    /// Proves closings: confirmed transactions of the chain.
     pub(super) history: Option<Arc<dyn History>>,
     /// Notified when listings may have changed, so that new documents are fetched at once.
-    pub listings_changed: Arc<Notify>,
+    pub listings_changed: Notify,
     /// Asks for a snapshot now.
     pub(super) resync_now: Notify,
     /// Asks for a look at suspected rows now.
@@ -118,11 +114,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Syncer {
-    pub fn with_settings(
-        source: Arc<impl AccountSource>,
+    /// Closings are proved by the confirmed transactions of the history.
+    pub fn new(
+        source: Arc<dyn AccountSource>,
         pool: PgPool,
         program: Pubkey,
         settings: SyncSettings,
+        history: Option<Arc<dyn History>>,
+        figures: Arc<Figures>,
     ) -> Self {
         Self {
             id: Uuid::new_v4(),
@@ -130,10 +129,10 @@ impl Syncer {
             pool,
             program,
             settings,
-            figures: Arc::default(),
+            figures,
             problems: Problems::default(),
-            history: None,
-            listings_changed: Arc::default(),
+            history,
+            listings_changed: Notify::new(),
             resync_now: Notify::new(),
             look_now: Notify::new(),
             doubt_now: Notify::new(),
@@ -141,20 +140,6 @@ impl Syncer {
             lead: Mutex::default(),
             known: Mutex::default(),
         }
-    }
-
-    /// Counts what it does.
-    #[must_use]
-    pub fn with_figures(mut self, figures: Arc<Figures>) -> Self {
-        self.figures = figures;
-        self
-    }
-
-    /// Closings are proved by the confirmed transactions of this history.
-    #[must_use]
-    pub fn with_history(mut self, history: Arc<dyn History>) -> Self {
-        self.history = Some(history);
-        self
     }
 
     /// Nobody may hold this over a wait, or take it twice.

@@ -1,8 +1,10 @@
 //! Decodes accounts and writes them. A row that the database refuses stops no other row.
 
-use std::{collections::HashSet, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
 
-use agent_marketplace::state::DISCRIMINATOR_LEN;
 use crtx_chain::{Execution, ProgramAccount};
 use crtx_protocol::mirror_digest::data_hash;
 use crtx_store::{
@@ -12,6 +14,7 @@ use crtx_store::{
 use solana_pubkey::Pubkey;
 
 use super::{changes::State, syncer::Syncer};
+use crate::{figures::Counted, source::has_kind};
 
 /// Rows that are written in one transaction at most, so that another writer of one of them waits only for a moment.
 pub const ROWS_PER_TRANSACTION: usize = 500;
@@ -28,19 +31,17 @@ pub struct Item {
 }
 
 impl Item {
-    /// An account that changed in this slot.
-    pub fn changed(address: Pubkey, slot: u64, data: Vec<u8>) -> Self {
+    /// `exact`: the account changed in this slot. Otherwise it was read at it.
+    pub fn new(address: Pubkey, slot: u64, data: Vec<u8>, exact: bool) -> Self {
         let account = ProgramAccount::decode(&data).map_err(|error| error.to_string());
         let revision = account.as_ref().map_or(0, ProgramAccount::revision);
         let hash = data_hash(&data);
-        let state = State { revision, data_hash: Some(hash), exact: true, ..State::gone(slot) };
+        let state = State { revision, data_hash: Some(hash), exact, ..State::gone(slot) };
         Self { address, state, hash, data, account }
     }
 
-    /// An account that was read at this slot.
     pub fn read(address: Pubkey, slot: u64, data: Vec<u8>) -> Self {
-        let item = Self::changed(address, slot, data);
-        Self { state: State { exact: false, ..item.state }, ..item }
+        Self::new(address, slot, data, false)
     }
 
     pub fn is_config(&self) -> bool {
@@ -72,15 +73,9 @@ impl Item {
     }
 }
 
-/// Whether bytes are those of an account. An account whose data is empty or all zeros is being closed or created, and
-/// counts as gone.
-pub fn counts(data: &[u8]) -> bool {
-    data.len() >= DISCRIMINATOR_LEN && data.iter().any(|byte| *byte != 0)
-}
-
-/// Adds an account to a batch. One that does not count ([`counts`]) is skipped.
+/// Adds an account to a batch. One that is not the program's ([`has_kind`]) is skipped.
 pub fn push(batch: &mut Batch, address: &Pubkey, slot: u64, data: Vec<u8>) -> Result<(), StoreError> {
-    if counts(&data) { Item::read(*address, slot, data).push(batch) } else { Ok(()) }
+    if has_kind(&data) { Item::read(*address, slot, data).push(batch) } else { Ok(()) }
 }
 
 /// The batch of these accounts.
@@ -109,9 +104,11 @@ impl Syncer {
     }
 
     /// Writes what differs of a part of a snapshot, and remembers it until it is final.
-    pub(super) async fn apply_page(&self, items: &[Item]) -> Result<u64, StoreError> {
-        let mut written: usize = 0;
+    pub(super) async fn apply_page(&self, items: &[Item]) -> Result<(), StoreError> {
         for chunk in items.chunks(ROWS_PER_TRANSACTION) {
+            let filled = self.known().filled;
+            let addresses: Vec<Pubkey> = chunk.iter().filter(|_| filled).map(|item| item.address).collect();
+            let finals = mirror::final_hashes(&self.pool, &addresses).await?;
             let applied = match mirror::apply_differing(&self.pool, batch_of(chunk)?).await {
                 Err(error) if error.refuses_a_row() => {
                     self.apply_one_by_one(chunk, &error).await?;
@@ -119,14 +116,14 @@ impl Syncer {
                 }
                 applied => applied?,
             };
-            written = written.saturating_add(applied.written.len());
-            self.note_written(chunk, &applied);
-            self.note_not_final(chunk).await?;
+            self.note_page(chunk, &applied, &finals);
         }
-        Ok(u64::try_from(written).unwrap_or(u64::MAX))
+        Ok(())
     }
 
-    fn note_written(&self, chunk: &[Item], applied: &Applied) {
+    /// Remembers what was written until it is final. Another process may have written a row whose change the stream
+    /// swallowed, so what is not final is remembered even if its row is equal.
+    fn note_page(&self, chunk: &[Item], applied: &Applied, finals: &HashMap<Pubkey, Option<[u8; 32]>>) {
         let changed: HashSet<&Pubkey> = applied.written.iter().chain(&applied.ahead).collect();
         let mut known = self.known();
         let proved = known.proved.newest();
@@ -134,44 +131,23 @@ impl Syncer {
             let since = proved.unwrap_or_default();
             applied.written.iter().for_each(|address| known.delivered.expect(*address, since));
         }
-        for item in chunk.iter().filter(|item| changed.contains(&item.address)) {
-            known.changes.note(item.address, item.state.known_until(proved));
+        for Item { address, state, .. } in chunk {
+            let is_final = finals.get(address).copied().flatten() == state.data_hash;
+            if changed.contains(address) {
+                known.changes.note(*address, state.known_until(proved));
+            } else if known.filled && !is_final && !known.changes.is_pending(address) {
+                known.changes.note(*address, *state);
+            }
         }
         known.changes.suspect(applied.ahead.iter().copied());
     }
 
-    /// Another process may have written a row whose change the stream swallowed. So what is not final is remembered,
-    /// even if its row is equal.
-    async fn note_not_final(&self, chunk: &[Item]) -> Result<(), StoreError> {
-        if !self.known().filled {
-            return Ok(());
-        }
-        let addresses: Vec<Pubkey> = chunk.iter().map(|item| item.address).collect();
-        let finals = mirror::final_hashes(&self.pool, &addresses).await?;
-        let mut known = self.known();
-        for item in chunk {
-            let is_final = finals.get(&item.address).copied().flatten() == item.state.data_hash;
-            if !is_final && !known.changes.is_pending(&item.address) {
-                known.changes.note(item.address, item.state);
-            }
-        }
-        Ok(())
-    }
-
-    /// Splits a batch until the row that the database refuses is alone. That row goes to the quarantine.
+    /// Writes each row alone. One that the database refuses goes to the quarantine.
     async fn apply_one_by_one(&self, items: &[Item], error: &StoreError) -> Result<(), StoreError> {
         tracing::error!(cause = %error, accounts = items.len(), "the database refuses a row of a batch");
-        let mut parts = vec![items];
-        while let Some(part) = parts.pop() {
-            match mirror::apply_changes(&self.pool, &batch_of(part)?, 0).await {
-                Err(error) if error.refuses_a_row() => match part {
-                    [] => {}
-                    [item] => self.refuse(item, &error).await?,
-                    part => {
-                        let (left, right) = part.split_at(part.len().div_euclid(2));
-                        parts.extend([left, right]);
-                    }
-                },
+        for item in items {
+            match mirror::apply_changes(&self.pool, &batch_of(std::slice::from_ref(item))?, 0).await {
+                Err(error) if error.refuses_a_row() => self.refuse(item, &error).await?,
                 applied => drop(applied?),
             }
         }
@@ -183,7 +159,7 @@ impl Syncer {
         let mut batch = Batch::default();
         batch.quarantine(&item.address, item.state.slot, item.data.clone(), &message)?;
         mirror::apply_changes(&self.pool, &batch, 0).await?;
-        self.figures.row_refused();
+        self.figures.count(Counted { rows_refused: 1, ..Counted::default() });
         self.problems.set_for("rows_refused", message, REFUSAL_IS_SHOWN);
         Ok(())
     }

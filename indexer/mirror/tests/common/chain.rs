@@ -25,7 +25,7 @@ use crtx_chain::{
 };
 use crtx_mirror::{
     history::History,
-    source::{AccountSource, At, Events, OwnedAccount, ProgramTransaction, Read, Snapshot, SnapshotItem, SourceError},
+    source::{AccountSource, At, Events, OwnedAccount, Read, Snapshot, SnapshotItem, SourceError},
     sync,
 };
 use crtx_store::{
@@ -34,7 +34,6 @@ use crtx_store::{
     testing::fixtures::*,
 };
 use solana_pubkey::Pubkey;
-use solana_signature::Signature;
 use tokio::sync::mpsc;
 
 pub type Happening = Box<dyn FnOnce(&mut State) + Send>;
@@ -212,11 +211,7 @@ impl AccountSource for Chain {
         Ok("one".to_owned())
     }
 
-    async fn transactions_after(
-        &self,
-        _: Option<Signature>,
-        _: u64,
-    ) -> Result<Option<Vec<ProgramTransaction>>, SourceError> {
+    async fn transactions_after(&self, _: Option<&str>, _: u64) -> Result<Option<Vec<Listed>>, SourceError> {
         Ok(None)
     }
 

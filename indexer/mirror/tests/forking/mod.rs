@@ -16,17 +16,15 @@ use std::{
 };
 
 use async_trait::async_trait;
-use crtx_chain::{Execution, Layout};
+use crtx_chain::{Execution, Layout, past::Listed};
 use crtx_mirror::source::{
-    AccountSource, At, Change, Event, Events, OwnedAccount, ProgramTransaction, Read, Snapshot, SnapshotItem,
-    SourceError,
+    AccountSource, At, Change, Event, Events, OwnedAccount, Read, Snapshot, SnapshotItem, SourceError,
 };
 use crtx_store::{
     mirror::ExecutionAccount,
     testing::fixtures::{completed, program, record, wallet},
 };
 use solana_pubkey::Pubkey;
-use solana_signature::Signature;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
@@ -37,7 +35,7 @@ pub struct Chain {
     pub accounts: BTreeMap<Pubkey, Vec<u8>>,
     /// Every account that was ever on this chain.
     pub ever: BTreeSet<Pubkey>,
-    transactions: Vec<(u64, Signature)>,
+    transactions: Vec<(u64, String)>,
 }
 
 pub type Hide = Box<dyn Fn(&Pubkey) -> bool + Send>;
@@ -68,7 +66,7 @@ pub struct State {
     pub breaks_off: bool,
     pub old_snapshot: bool,
     /// The accounts that each transaction wrote; the node tells them only if it may.
-    written: HashMap<Signature, Vec<Pubkey>>,
+    written: HashMap<String, Vec<Pubkey>>,
     pub tells_what_was_written: bool,
     /// Slots between the confirmed and the finalized state. `None`: only [`Node::finalize`] makes slots final.
     pub finality: Option<u64>,
@@ -166,10 +164,8 @@ impl State {
     fn transaction(&mut self, slot: u64, written: &[Pubkey]) {
         // A fork has other transactions in the same place, so they are counted over all forks.
         self.signed += 1;
-        let mut bytes = [0; 64];
-        bytes[..8].copy_from_slice(&self.signed.to_be_bytes());
-        self.confirmed.transactions.push((slot, Signature::from(bytes)));
-        self.written.insert(Signature::from(bytes), written.to_vec());
+        self.confirmed.transactions.push((slot, self.signed.to_string()));
+        self.written.insert(self.signed.to_string(), written.to_vec());
     }
 
     fn at(&self, at: At) -> &Chain {
@@ -290,12 +286,12 @@ impl Node {
         }
         let slot = state.confirmed.slot;
         drop(state);
-        self.send(Event::Alive { slot, finalized: None });
+        self.send(Event::Alive(slot));
     }
 
     pub fn alive(&self) {
         let slot = self.chain().slot;
-        self.send(Event::Alive { slot, finalized: None });
+        self.send(Event::Alive(slot));
     }
 
     pub fn send(&self, event: Event) {
@@ -437,7 +433,7 @@ impl AccountSource for Node {
         Ok(state.at(at).slot)
     }
 
-    async fn written_by(&self, signature: &Signature) -> Result<Option<Vec<Pubkey>>, SourceError> {
+    async fn written_by(&self, signature: &str) -> Result<Option<Vec<Pubkey>>, SourceError> {
         let state = self.state();
         Ok(state.written.get(signature).filter(|_| state.tells_what_was_written).cloned())
     }
@@ -453,21 +449,19 @@ impl AccountSource for Node {
         Ok("one".to_owned())
     }
 
-    async fn transactions_after(
-        &self,
-        after: Option<Signature>,
-        _: u64,
-    ) -> Result<Option<Vec<ProgramTransaction>>, SourceError> {
+    async fn transactions_after(&self, after: Option<&str>, _: u64) -> Result<Option<Vec<Listed>>, SourceError> {
         let state = self.state();
         if !state.offers_transactions {
             return Ok(None);
         }
         let newest = state.confirmed.transactions.iter().rev();
-        let found = newest.take_while(|(_, signature)| Some(*signature) != after);
-        Ok(Some(
-            found
-                .map(|(slot, signature)| ProgramTransaction { signature: *signature, slot: *slot, failed: false })
-                .collect(),
-        ))
+        let found = newest.take_while(|(_, signature)| Some(&**signature) != after);
+        let listed = |(slot, signature): &(u64, String)| Listed {
+            signature: signature.clone(),
+            slot: *slot,
+            block_time: None,
+            failed: false,
+        };
+        Ok(Some(found.map(listed).collect()))
     }
 }

@@ -106,11 +106,8 @@ impl Running {
         history: Option<Arc<dyn History>>,
     ) -> Self {
         let connections = PgPool::connect_lazy(&database.url()).expect("the URL of a database");
-        let mut syncer = Syncer::with_settings(Arc::new(source), connections.clone(), program(), settings);
-        if let Some(history) = history {
-            syncer = syncer.with_history(history);
-        }
-        let syncer = Arc::new(syncer);
+        let (pool, figures) = (connections.clone(), Arc::default());
+        let syncer = Arc::new(Syncer::new(Arc::new(source), pool, program(), settings, history, figures));
         let shutdown = CancellationToken::new();
         let tasks = vec![
             tokio::spawn(Arc::clone(&syncer).run(shutdown.clone())),
@@ -213,7 +210,7 @@ pub async fn difference(pool: &PgPool, chain: &Chain) -> String {
     if !lists.differences.is_empty() {
         return format!("lists: {:?}", lists.differences);
     }
-    let (quarantined, unreadable) = (mirrored::quarantined(pool).await.len(), batch.quarantined());
+    let (quarantined, unreadable) = (mirrored::quarantined(pool).await.len(), batch.unreadable().count());
     if quarantined != unreadable {
         return format!("{quarantined} in quarantine instead of {unreadable}");
     }

@@ -15,7 +15,7 @@ const OWN_PERCENT: u32 = 20;
 /// One execution that never came on chain for so many that did.
 const ON_CHAIN_PER_OFF_CHAIN: u32 = 50;
 
-const RECORD_COLUMNS: [&str; 26] = [
+const RECORD_COLUMNS: [&str; 25] = [
     "address",
     "slot",
     "revision",
@@ -36,7 +36,6 @@ const RECORD_COLUMNS: [&str; 26] = [
     "settled_by",
     "opened_at",
     "finished_at",
-    "dispute_deadline",
     "status",
     "failure_reason",
     "dispute_count",
@@ -62,7 +61,7 @@ const DISPUTE_COLUMNS: [&str; 15] = [
     "outcome",
 ];
 
-const GATEWAY_COLUMNS: [&str; 25] = [
+const GATEWAY_COLUMNS: [&str; 24] = [
     "record",
     "execution_id",
     "caller",
@@ -85,7 +84,6 @@ const GATEWAY_COLUMNS: [&str; 25] = [
     "error_code",
     "error_message",
     "created_at",
-    "updated_at",
     "opened_at",
     "finished_at",
 ];
@@ -252,7 +250,6 @@ impl Tables {
             .plain_or_null(settled.then_some(3))
             .time(Some(opened))
             .time(finished)
-            .time(finished.filter(|_| settled).map(|time| time + TimeDelta::seconds(259_200)))
             .plain(status as u8)
             .plain_or_null(status.reason())
             .plain(u8::from(disputes))
@@ -318,7 +315,6 @@ impl Tables {
         };
         let opened = (state != "reserved").then_some(execution.initiated_at);
         row.time(Some(execution.initiated_at))
-            .time(Some(execution.initiated_at))
             .time(opened)
             .time((completed || failed).then(|| execution.finished_at()))
             .end();

@@ -60,13 +60,24 @@ pub async fn fill(pool: &PgPool, size: &Size, say: &(dyn Fn(&str) + Send + Sync)
             wallet: size.caller(caller),
             grant: size.caller(caller),
             name: "bench",
-            network: key.network(),
+            last_four: "abcd",
         };
-        api_keys::insert(pool, &row).await.expect("the key is stored");
+        api_keys::register(pool, &row).await.expect("the key is stored");
     }
     say("statistics");
     sqlx::query("VACUUM (ANALYZE)").execute(pool).await.expect("the tables are analysed");
     stay_live(pool).await;
+}
+
+/// Adds one completed execution to each of some agents.
+///
+/// # Panics
+/// When the database refuses.
+pub async fn complete_one_of_each(pool: &PgPool, agents: &[String]) {
+    let statement = "UPDATE mirror_agents SET revision = revision + 1, total_executions = total_executions + 1,
+             successful_executions = successful_executions + 1, completed_executions = completed_executions + 1
+         WHERE address = ANY ($1)";
+    sqlx::query(statement).bind(agents).execute(pool).await.expect("agents change");
 }
 
 /// Adds what the triggers noted to the totals, as the indexer does.
@@ -86,8 +97,9 @@ pub async fn stay_live(pool: &PgPool) {
     let statements = [
         "INSERT INTO mirror_checkpoint (slot, genesis_hash, snapshot_at) VALUES ($1, 'bench', now())
          ON CONFLICT (only_row) DO UPDATE SET snapshot_at = now(), updated_at = now()",
-        "INSERT INTO indexer_heartbeat (chain_slot, streaming, last_change) VALUES ($1, true, now())
-         ON CONFLICT (only_row) DO UPDATE SET at = now(), last_change = now()",
+        "INSERT INTO indexer_processes (id, leads, source, streaming, chain_slot, last_change_at, led_at)
+         VALUES ('00000000-0000-0000-0000-000000000001', true, 'bench', true, $1, now(), now())
+         ON CONFLICT (id) DO UPDATE SET at = now(), last_change_at = now(), led_at = now()",
     ];
     for statement in statements {
         sqlx::query(statement).bind(SLOT as i64).execute(pool).await.expect("a sign of life");

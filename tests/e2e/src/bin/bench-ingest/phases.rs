@@ -35,11 +35,10 @@ const SETTLE_LIMIT: Duration = Duration::from_secs(90);
 /// PostgreSQL's sessions report what they did so late at most.
 const REPORTS_AFTER: Duration = Duration::from_secs(11);
 /// Tables that show that a process lives, or where the mirror stands; not rows of the chain.
-const SIGNS_OF_LIFE: [&str; 8] = [
+const SIGNS_OF_LIFE: [&str; 7] = [
     "mirror_checkpoint",
     "mirror_digest",
     "mirror_digest_history",
-    "indexer_heartbeat",
     "indexer_processes",
     "indexer_audit",
     "gateway_processes",

@@ -1,7 +1,16 @@
 //! The list of agents: every sort, every filter alone, all together, 500 different values, pages; and single agents.
 
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
 use anyhow::Result;
-use crtx_store::testing::market::{AgentCount, COMMON_TAG, RARE_TAG, RARE_WORD, Random};
+use crtx_e2e::bench::Row;
+use crtx_store::testing::market::{self, AgentCount, COMMON_TAG, RARE_TAG, RARE_WORD, Random};
 
 use super::{
     runner::{Case, Gates, Runner, Total, Worst},
@@ -10,12 +19,17 @@ use super::{
 };
 
 const GATES: Gates = Gates { rps: Some(6_000.0), p99_ms: Some(25.0), of_healthz: Some(0.4) };
+const CHANGING: Gates = Gates { rps: Some(3_000.0), p99_ms: Some(50.0), of_healthz: None };
 const SINGLE: Gates = Gates { rps: Some(8_000.0), p99_ms: None, of_healthz: None };
 const INFO: Gates = Gates { rps: None, p99_ms: None, of_healthz: None };
 
 const SORTS: [&str; 6] = ["total_executions", "success_rate", "price_asc", "price_desc", "created_at", "trust"];
 /// Different values of the cases with many.
 const VALUES: usize = 500;
+/// 500 agents change in a second.
+const TICK: Duration = Duration::from_millis(100);
+const CHANGES_PER_TICK: u32 = 51;
+const WANTED_CHANGES: f64 = 500.0;
 /// A deep page by offset. Larger offsets are refused.
 const DEEP_OFFSET: i64 = 9_980;
 
@@ -40,7 +54,43 @@ pub async fn measure(runner: &mut Runner, service: &Service) -> Result<()> {
     for row in worst.rows("agents_list", GATES) {
         runner.keep(row);
     }
+    changing(runner, service).await?;
     single(runner).await
+}
+
+/// Three of the lists while agents change, as they do when calls end.
+async fn changing(runner: &mut Runner, service: &Service) -> Result<()> {
+    if !runner.wants_some_of("agents_list_changing") {
+        return Ok(());
+    }
+    let (pool, size) = (service.pool.clone(), service.size);
+    let changed = Arc::new(AtomicU32::new(0));
+    let started = Instant::now();
+    let changes = tokio::spawn({
+        let changed = Arc::clone(&changed);
+        async move {
+            let mut ticks = tokio::time::interval(TICK);
+            loop {
+                ticks.tick().await;
+                let first = changed.fetch_add(CHANGES_PER_TICK, Ordering::Relaxed);
+                let agents = (first..first + CHANGES_PER_TICK).map(|number| size.agent(number % size.agents));
+                let agents: Vec<String> = agents.map(|agent| agent.to_string()).collect();
+                market::complete_one_of_each(&pool, &agents).await;
+            }
+        }
+    });
+    for (name, query) in [
+        ("sort_total_executions", "sort=total_executions".to_owned()),
+        ("min_success_rate", "min_success_rate=0.9".to_owned()),
+        ("q_typo", "q=analist".to_owned()),
+    ] {
+        let case = Case::new(format!("agents_list_changing_{name}"), paths([query]));
+        runner.run(&case, CHANGING).await?;
+    }
+    changes.abort();
+    let per_second = f64::from(changed.load(Ordering::Relaxed)) / started.elapsed().as_secs_f64();
+    runner.keep(Row::new("agents_list_changing_changes", per_second, "1/s").at_least(WANTED_CHANGES));
+    Ok(())
 }
 
 fn paths(queries: impl IntoIterator<Item = String>) -> Vec<String> {

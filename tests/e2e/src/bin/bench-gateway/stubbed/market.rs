@@ -202,9 +202,9 @@ async fn publish(pool: &PgPool, endpoint: &str) -> Result<()> {
             wallet: wallet.address,
             grant: wallet.grant(),
             name: "bench",
-            network: KeyNetwork::Test,
+            last_four: "abcd",
         };
-        api_keys::insert(pool, &key).await?;
+        api_keys::register(pool, &key).await?;
     }
     let document = json!({
         "name": "stub", "tagline": "t", "description": "d", "tags": ["data"], "endpoint": endpoint,

@@ -1,0 +1,3 @@
+import { testPages } from '../support/everyPage';
+
+testPages(0, 'phone', 'desktop');

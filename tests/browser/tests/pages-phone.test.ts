@@ -1,3 +1,0 @@
-import { testEveryPage } from '../support/everyPage';
-
-testEveryPage('phone');
