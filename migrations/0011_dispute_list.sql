@@ -97,14 +97,15 @@ SELECT 3::smallint, '', outcome, raised_at, address, execution, creator FROM mir
 
 -- A dispute as its parties and the resolver see it: the fields of `crtx_store::reads::DisputeDetails`.
 CREATE VIEW shown_disputes AS
-SELECT d.address, d.execution AS record, e.execution_id, d.agent,
+SELECT d.address AS dispute, d.execution AS execution_record, e.execution_id, d.agent AS agent_id,
        COALESCE(a.name, (SELECT m.name FROM agent_metadata m WHERE m.agent = d.agent AND m.error IS NULL
                          ORDER BY (m.sha256 = a.metadata_hash) DESC NULLS LAST, m.fetched_at DESC LIMIT 1), d.agent)
            AS agent_name,
-       e.caller, COALESCE(d.creator, a.creator) AS creator, e.amount,
+       e.caller, COALESCE(d.creator, a.creator) AS creator, e.amount AS amount_usdc,
        'sha256:' || encode(d.evidence_hash, 'hex') AS evidence_hash, d.evidence_uri, d.raised_at,
-       'sha256:' || encode(d.answer_hash, 'hex') AS answer_hash, d.answer_uri, d.answered_at, d.outcome, d.resolved_at,
-       'sha256:' || encode(d.resolution_hash, 'hex') AS resolution_hash, d.slash_amount AS slash, d.compensation
+       'sha256:' || encode(d.answer_hash, 'hex') AS answer_hash, d.answer_uri, d.answered_at, d.outcome AS status,
+       d.resolved_at, 'sha256:' || encode(d.resolution_hash, 'hex') AS resolution_hash, d.slash_amount AS slash_usdc,
+       d.compensation AS compensation_usdc, GREATEST(d.slash_amount - d.compensation, 0) AS penalty_usdc
 FROM mirror_disputes d
 JOIN mirror_executions e ON e.address = d.execution
 LEFT JOIN mirror_agents a ON a.address = d.agent

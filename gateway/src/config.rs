@@ -1,9 +1,8 @@
 //! Configuration of one gateway.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use crtx_chain::RpcUrls;
-use crtx_content::ContentLocation;
 use crtx_http::{Links, outbound::OutboundPolicy};
 use crtx_protocol::{address::Addresses, cluster::Cluster};
 use crtx_store::{
@@ -30,7 +29,7 @@ pub struct GatewayConfig {
     pub outbound: OutboundPolicy,
     /// Links in answers. Content is linked under the public address of `GET /ipfs/{cid}`.
     pub links: Links,
-    pub content: ContentLocation,
+    pub content: PathBuf,
     pub limits: Limits,
 }
 

@@ -227,7 +227,7 @@ async fn locked_mirror_rows_delay_no_paid_call() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_broken_content_store_loses_no_result_and_delays_no_settlement() {
     let market = Market::start().await;
-    let folder = market.config.content.folder().unwrap();
+    let folder = &market.config.content;
     std::fs::remove_dir_all(folder).unwrap();
     std::fs::write(folder, "a file in the place of the folder").unwrap();
     let answer = market.execute(&task()).await;

@@ -38,7 +38,8 @@ const READERS: [(&str, usize, &str); 10] = [
     ("gateway/src/api/keys.rs", 4, "shows it"),
     ("gateway/src/api/sessions.rs", 3, "shows it"),
     ("gateway/src/api/sign_in.rs", 3, "shows it"),
-    ("indexer/api/src/disputes.rs", 2, "of evidence, not of a credential"),
+    ("crates/store/src/reads/disputes.rs", 1, "of a dispute, not of a credential"),
+    ("indexer/api/src/disputes.rs", 1, "of a dispute, not of a credential"),
     ("migrations/0006_identity.sql", 9, "the columns"),
 ];
 

@@ -1,4 +1,4 @@
-//! Content in a folder of this machine: one file for each key.
+//! Content in a folder of this machine: one file for each key. A key ends with a CID.
 
 use std::{
     fs::{self, Permissions},
@@ -8,13 +8,10 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use async_trait::async_trait;
 use bytes::Bytes;
 use crtx_protocol::result_hash::ResultHash;
 use object_store::{ObjectStoreExt, PutPayload, local::LocalFileSystem, path::Path as Key};
 use tokio::sync::Semaphore;
-
-use crate::backend::{Backend, ContentError, is_content_of};
 
 const FOLDER_OF_OWNER: u32 = 0o700;
 const FILE_OF_OWNER: u32 = 0o600;
@@ -22,6 +19,16 @@ const FILE_OF_OWNER: u32 = 0o600;
 const MOST_RUNNING: usize = 16;
 /// Callers that wait at the same time. More are refused.
 const MOST_WAITING: usize = 4_096;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ContentError {
+    #[error("the content store is unavailable: {0}")]
+    Store(#[from] object_store::Error),
+    #[error("the content folder is unavailable: {0}")]
+    Folder(#[from] io::Error),
+    #[error("the content is longer than {max_bytes} bytes")]
+    TooLarge { max_bytes: usize },
+}
 
 #[derive(Debug)]
 pub(crate) struct Folder {
@@ -53,11 +60,9 @@ impl Folder {
         let files = LocalFileSystem::new_with_prefix(&self.path)?.with_fsync(true);
         Ok(self.files.get_or_init(|| files))
     }
-}
 
-#[async_trait]
-impl Backend for Folder {
-    async fn put(&self, key: &str, content: Bytes) -> Result<(), ContentError> {
+    /// Stores bytes durably. Readers see all of them or none; bytes that are stored already are replaced.
+    pub async fn put(&self, key: &str, content: Bytes) -> Result<(), ContentError> {
         self.files()?.put(&Key::from(key), PutPayload::from_bytes(content)).await?;
         let path = self.path.join(key);
         let restricted = move || match fs::set_permissions(&path, Permissions::from_mode(FILE_OF_OWNER)) {
@@ -68,13 +73,15 @@ impl Backend for Folder {
         Ok(self.readers.run(restricted).await??)
     }
 
-    async fn get(&self, key: &str, max_bytes: usize) -> Result<Option<Bytes>, ContentError> {
+    /// The bytes under a key, as they are stored. Nothing longer than `max_bytes` is read.
+    pub async fn get(&self, key: &str, max_bytes: usize) -> Result<Option<Bytes>, ContentError> {
         let path = self.path.join(key);
         self.readers.run(move || read(&path, max_bytes)).await?
     }
 
-    /// All keys at once: a read that finds nothing would otherwise wait for one after the other.
-    async fn get_checked(
+    /// The bytes under the first of these keys that has the bytes of that hash. One thread reads all keys: a read that finds
+    /// nothing would otherwise wait for one after the other.
+    pub async fn get_checked(
         &self,
         keys: Vec<String>,
         hash: ResultHash,
@@ -83,10 +90,11 @@ impl Backend for Folder {
         let folder = self.path.clone();
         let reading = self.readers.run(move || {
             for key in keys {
-                if let Some(content) = read(&folder.join(key), max_bytes)?
-                    && is_content_of(&hash, &content)
-                {
-                    return Ok(Some(content));
+                if let Some(content) = read(&folder.join(key), max_bytes)? {
+                    if ResultHash::of(&content) == hash {
+                        return Ok(Some(content));
+                    }
+                    tracing::error!(%hash, "stored content does not match its name");
                 }
             }
             Ok(None)
@@ -94,7 +102,8 @@ impl Backend for Folder {
         reading.await?
     }
 
-    async fn delete(&self, key: &str) -> Result<(), ContentError> {
+    /// Deletes the bytes under a key, if there are any.
+    pub async fn delete(&self, key: &str) -> Result<(), ContentError> {
         match self.files()?.delete(&Key::from(key)).await {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
             Err(error) => Err(error.into()),
@@ -120,7 +129,7 @@ fn read(path: &Path, max_bytes: usize) -> Result<Option<Bytes>, ContentError> {
     Ok(Some(content.into()))
 }
 
-/// Short blocking work on few of the runtime's threads.
+/// Runs short blocking work on a few threads of the runtime.
 #[derive(Debug)]
 struct Readers {
     threads: Arc<Semaphore>,
@@ -135,7 +144,7 @@ impl Default for Readers {
 }
 
 impl Readers {
-    /// What `work` returns. It is not begun if the caller does not wait any more.
+    /// Runs `work`, unless the caller has gone before it begins.
     async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
         let too_many = |_| io::Error::new(ErrorKind::ResourceBusy, "too many reads wait");
         let _place = self.places.try_acquire().map_err(too_many)?;

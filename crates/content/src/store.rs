@@ -1,11 +1,12 @@
 //! The content store: bytes under the CID of their hash. What is read is checked against its name, so a
 //! damaged disk can lose content but never change it.
 //!
-//! What is stored is kept, without an end. Content that clients hand in before anything refers to it is held in a
+//! Stored content is kept forever. Content that clients hand in before anything refers to it is held in a
 //! place of its own until it is kept or released: releasing it never takes away what somebody else stored. Readers
 //! see both.
 
 use std::{
+    path::Path,
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
@@ -13,10 +14,7 @@ use std::{
 use bytes::Bytes;
 use crtx_protocol::{content::cid_of, result_hash::ResultHash};
 
-use crate::{
-    backend::{Backend, ContentError},
-    location::ContentLocation,
-};
+use crate::folder::{ContentError, Folder};
 
 /// How long a call waits for its result to be written.
 const PUT_PATIENCE: Duration = Duration::from_secs(2);
@@ -29,20 +27,20 @@ const HELD: &str = "held/";
 /// Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ContentStore {
-    backend: Arc<dyn Backend>,
+    folder: Arc<Folder>,
     /// Until then nothing is written: each write to a store that hangs would hold a thread.
     paused_until: Arc<Mutex<Option<Instant>>>,
 }
 
 impl ContentStore {
-    /// A store for reading and writing. Creates what is missing.
-    pub fn create(location: &ContentLocation) -> Result<Self, ContentError> {
-        Ok(Self { backend: location.create()?, paused_until: Arc::default() })
+    /// A store for reading and writing. Creates the folder if it is missing.
+    pub fn create(folder: &Path) -> Result<Self, ContentError> {
+        Ok(Self { folder: Arc::new(Folder::create(folder)?), paused_until: Arc::default() })
     }
 
-    /// A store that is only read, and that may not exist yet.
-    pub fn open(location: &ContentLocation) -> Self {
-        Self { backend: location.open(), paused_until: Arc::default() }
+    /// A store that is only read, and whose folder may not exist yet.
+    pub fn open(folder: &Path) -> Self {
+        Self { folder: Arc::new(Folder::new(folder)), paused_until: Arc::default() }
     }
 
     /// Stores bytes that are safe elsewhere, if the store takes them within a short time. False: they have to be
@@ -75,7 +73,7 @@ impl ContentStore {
     pub async fn put(&self, content: impl Into<Bytes>) -> Result<ResultHash, ContentError> {
         let content = content.into();
         let hash = ResultHash::of(&content);
-        self.backend.put(&cid_of(&hash), content).await?;
+        self.folder.put(&cid_of(&hash), content).await?;
         Ok(hash)
     }
 
@@ -86,17 +84,17 @@ impl ContentStore {
 
     /// The same, if it is not longer than `max_bytes`.
     pub async fn get_up_to(&self, hash: &ResultHash, max_bytes: usize) -> Result<Option<Bytes>, ContentError> {
-        self.backend.get_checked(vec![cid_of(hash), held(hash)], *hash, max_bytes).await
+        self.folder.get_checked(vec![cid_of(hash), held(hash)], *hash, max_bytes).await
     }
 
     /// Whether the content is kept, intact.
     pub async fn is_kept(&self, hash: &ResultHash) -> Result<bool, ContentError> {
-        Ok(self.backend.get_checked(vec![cid_of(hash)], *hash, usize::MAX).await?.is_some())
+        Ok(self.folder.get_checked(vec![cid_of(hash)], *hash, usize::MAX).await?.is_some())
     }
 
     /// Whether bytes are kept under the name of that hash that do not match it. Readers never see them.
     pub async fn is_damaged(&self, hash: &ResultHash) -> Result<bool, ContentError> {
-        let content = self.backend.get(&cid_of(hash), usize::MAX).await?;
+        let content = self.folder.get(&cid_of(hash), usize::MAX).await?;
         Ok(content.is_some_and(|content| ResultHash::of(&content) != *hash))
     }
 
@@ -104,7 +102,7 @@ impl ContentStore {
     pub async fn hold(&self, content: impl Into<Bytes>) -> Result<ResultHash, ContentError> {
         let content = content.into();
         let hash = ResultHash::of(&content);
-        self.backend.put(&held(&hash), content).await?;
+        self.folder.put(&held(&hash), content).await?;
         Ok(hash)
     }
 
@@ -113,7 +111,7 @@ impl ContentStore {
         if self.is_kept(hash).await? {
             return Ok(true);
         }
-        let held = self.backend.get_checked(vec![held(hash)], *hash, usize::MAX).await?;
+        let held = self.folder.get_checked(vec![held(hash)], *hash, usize::MAX).await?;
         let Some(content) = held else { return Ok(false) };
         self.put(content).await?;
         Ok(true)
@@ -121,7 +119,7 @@ impl ContentStore {
 
     /// Deletes what is held under that hash. What is kept stays.
     pub async fn release(&self, hash: &ResultHash) -> Result<(), ContentError> {
-        self.backend.delete(&held(hash)).await
+        self.folder.delete(&held(hash)).await
     }
 }
 
@@ -131,18 +129,12 @@ fn held(hash: &ResultHash) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
-
-    fn location(folder: &Path) -> ContentLocation {
-        ContentLocation::Folder(folder.to_owned())
-    }
 
     #[tokio::test]
     async fn content_is_found_under_its_hash_and_nothing_else_is() {
         let folder = tempfile::tempdir().expect("folder");
-        let store = ContentStore::create(&location(&folder.path().join("content"))).expect("store");
+        let store = ContentStore::create(&folder.path().join("content")).expect("store");
         let hash = store.put("hello").await.expect("put");
         assert_eq!(hash, ResultHash::of(b"hello"));
         assert_eq!(store.get(&hash).await.expect("get").expect("there"), "hello");
@@ -155,7 +147,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().expect("folder");
         let path = folder.path().join("content");
-        let store = ContentStore::create(&location(&path)).expect("store");
+        let store = ContentStore::create(&path).expect("store");
         let (kept, held) = (store.put("kept").await.expect("put"), store.hold("held").await.expect("held"));
         let mode = |name: &str| std::fs::metadata(path.join(name)).expect("there").permissions().mode() & 0o777;
         assert_eq!(mode(""), 0o700);
@@ -165,7 +157,7 @@ mod tests {
     #[tokio::test]
     async fn damaged_content_is_not_served_and_can_be_stored_again() {
         let folder = tempfile::tempdir().expect("folder");
-        let store = ContentStore::create(&location(folder.path())).expect("store");
+        let store = ContentStore::create(folder.path()).expect("store");
         let hash = store.put("hello").await.expect("put");
         std::fs::write(folder.path().join(cid_of(&hash)), "hellp").expect("damage");
         assert_eq!(store.get(&hash).await.expect("get"), None);
@@ -179,7 +171,7 @@ mod tests {
     async fn a_store_that_is_broken_says_so_and_takes_content_again_once_it_works() {
         let folder = tempfile::tempdir().expect("folder");
         let path = folder.path().join("content");
-        let store = ContentStore::create(&location(&path)).expect("store");
+        let store = ContentStore::create(&path).expect("store");
         std::fs::remove_dir(&path).expect("removed");
         std::fs::write(&path, "a file in the place of the folder").expect("broken");
         assert!(!store.try_put("hello").await);
@@ -192,7 +184,7 @@ mod tests {
     #[tokio::test]
     async fn held_content_is_read_like_kept_content_and_is_gone_after_its_release() {
         let folder = tempfile::tempdir().expect("folder");
-        let store = ContentStore::create(&location(folder.path())).expect("store");
+        let store = ContentStore::create(folder.path()).expect("store");
         let hash = store.hold("hello").await.expect("held");
         assert_eq!(store.get(&hash).await.expect("get").expect("there"), "hello");
         assert!(!store.is_kept(&hash).await.expect("read"));
@@ -205,7 +197,7 @@ mod tests {
     #[tokio::test]
     async fn a_release_never_takes_away_what_is_kept() {
         let folder = tempfile::tempdir().expect("folder");
-        let store = ContentStore::create(&location(folder.path())).expect("store");
+        let store = ContentStore::create(folder.path()).expect("store");
         let hash = store.hold("hello").await.expect("held");
         store.put("hello").await.expect("somebody else stores the same");
         store.release(&hash).await.expect("released");
@@ -219,7 +211,7 @@ mod tests {
     #[tokio::test]
     async fn empty_content_is_content() {
         let folder = tempfile::tempdir().expect("folder");
-        let store = ContentStore::create(&location(folder.path())).expect("store");
+        let store = ContentStore::create(folder.path()).expect("store");
         let hash = store.put("").await.expect("put");
         assert_eq!(store.get(&hash).await.expect("get").expect("there"), "");
     }

@@ -3,13 +3,13 @@
 use std::{
     fs,
     io::{self, Write},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use flate2::{Compression, write::GzEncoder};
 use sha2::{Digest, Sha256};
 
-use crate::sources::STAMP;
+use crate::sources::{STAMP, collect};
 
 /// Files of the build that no browser asks for.
 const PRIVATE: [&str; 2] = [STAMP, "manifest.json"];
@@ -22,8 +22,9 @@ const TAG_CHARS: usize = 32;
 pub fn write(folder: &Path, target: &Path) -> io::Result<()> {
     let mut names = Vec::new();
     if folder.is_dir() {
-        collect(folder, "", &mut names)?;
+        collect(folder, Path::new(""), &mut names)?;
     }
+    names.retain(|name| !PRIVATE.contains(&name.as_str()));
     names.sort();
     let compressed_folder = target.with_extension("gzip");
     fs::create_dir_all(&compressed_folder)?;
@@ -36,37 +37,21 @@ pub fn write(folder: &Path, target: &Path) -> io::Result<()> {
         let gzip = if gzip.len() < bytes.len() {
             let file = compressed_folder.join(number.to_string());
             fs::write(&file, gzip)?;
-            format!("Some(include_bytes!({:?}))", file)
+            format!("Some(include_bytes!({file:?}))")
         } else {
             "None".to_owned()
         };
-        let path = include(&path);
         let name = name.strip_prefix(PREVIOUS).map_or_else(|| name.clone(), |name| format!("assets/{name}"));
-        table.push_str(&format!("    File {{ path: {name:?}, tag: {tag:?}, bytes: {path}, gzip: {gzip} }},\n"));
+        table.push_str(&format!(
+            "    File {{ path: {name:?}, tag: {tag:?}, bytes: include_bytes!({path:?}), gzip: {gzip} }},\n"
+        ));
     }
     table.push(']');
     fs::write(target, table)
-}
-
-fn include(path: &PathBuf) -> String {
-    format!("include_bytes!({path:?})")
 }
 
 fn gzip(bytes: &[u8]) -> io::Result<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(bytes)?;
     encoder.finish()
-}
-
-fn collect(folder: &Path, prefix: &str, names: &mut Vec<String>) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
-        if entry.path().is_dir() {
-            collect(&entry.path(), &format!("{name}/"), names)?;
-        } else if !PRIVATE.contains(&name.as_str()) {
-            names.push(name);
-        }
-    }
-    Ok(())
 }

@@ -21,7 +21,7 @@ pub fn are_those_of(app: &Path, build: &Path) -> bool {
 fn hash(app: &Path) -> io::Result<String> {
     let mut names = Vec::new();
     for path in PATHS {
-        collect(app, path, &mut names)?;
+        collect(app, Path::new(path), &mut names)?;
     }
     names.sort();
     let mut hash = Sha256::new();
@@ -32,13 +32,14 @@ fn hash(app: &Path) -> io::Result<String> {
     Ok(hex::encode(hash.finalize()))
 }
 
-fn collect(app: &Path, name: &str, names: &mut Vec<String>) -> io::Result<()> {
-    if !app.join(name).is_dir() {
-        names.push(name.to_owned());
+/// The files at a path below a folder, by their names in the folder.
+pub fn collect(folder: &Path, path: &Path, names: &mut Vec<String>) -> io::Result<()> {
+    if !folder.join(path).is_dir() {
+        names.push(path.to_string_lossy().into_owned());
         return Ok(());
     }
-    for entry in fs::read_dir(app.join(name))? {
-        collect(app, &format!("{name}/{}", entry?.file_name().to_string_lossy()), names)?;
+    for entry in fs::read_dir(folder.join(path))? {
+        collect(folder, &path.join(entry?.file_name()), names)?;
     }
     Ok(())
 }

@@ -5,6 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use anyhow::Context;
+
 /// A directory with `postgres` and `initdb` of one version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Binaries {
@@ -38,64 +40,55 @@ pub struct Search {
     pub chosen: Option<PathBuf>,
     /// Directories of `PATH`.
     pub path: Vec<PathBuf>,
-    /// Folders that hold one folder per version, and what follows the version: Debian and Homebrew.
-    pub versioned: Vec<VersionedFolder>,
-}
-
-/// `<root>/<prefix><version>/<bin>`.
-#[derive(Clone, Debug)]
-pub struct VersionedFolder {
-    pub root: PathBuf,
-    pub prefix: &'static str,
+    /// Folders that hold one folder per version, and what comes before the version: Debian and Homebrew.
+    pub versioned: Vec<(PathBuf, &'static str)>,
 }
 
 impl Search {
     /// This machine: `PG_BIN`, `PATH`, `/usr/lib/postgresql/*/bin`, Homebrew's `opt/postgresql@*/bin`.
     pub fn of_this_machine() -> Self {
-        let folder = |root: &str, prefix| VersionedFolder { root: root.into(), prefix };
         Self {
             chosen: env::var_os("PG_BIN").filter(|value| !value.is_empty()).map(PathBuf::from),
             path: env::var_os("PATH").map(|path| env::split_paths(&path).collect()).unwrap_or_default(),
             versioned: vec![
-                folder("/usr/lib/postgresql", ""),
-                folder("/usr/libexec", "postgresql"),
-                folder("/usr", "pgsql-"),
-                folder("/opt/homebrew/opt", "postgresql@"),
-                folder("/usr/local/opt", "postgresql@"),
-                folder("/home/linuxbrew/.linuxbrew/opt", "postgresql@"),
+                ("/usr/lib/postgresql".into(), ""),
+                ("/usr/libexec".into(), "postgresql"),
+                ("/usr".into(), "pgsql-"),
+                ("/opt/homebrew/opt".into(), "postgresql@"),
+                ("/usr/local/opt".into(), "postgresql@"),
+                ("/home/linuxbrew/.linuxbrew/opt".into(), "postgresql@"),
             ],
         }
     }
 
-    pub fn find(&self) -> Option<Binaries> {
+    pub fn find(&self) -> anyhow::Result<Option<Binaries>> {
         if let Some(chosen) = &self.chosen {
-            return Binaries::in_dir(chosen);
+            let found = Binaries::in_dir(chosen).context("PG_BIN names a folder without `postgres` and `initdb`");
+            return found.map(Some);
         }
         // A program on the PATH is often a link: the folder it points into holds its companions.
         let on_path = self.path.iter().find_map(|dir| {
             let program = fs::canonicalize(dir.join("postgres")).ok()?;
             Binaries::in_dir(program.parent()?)
         });
-        on_path.or_else(|| self.versioned.iter().find_map(VersionedFolder::newest))
+        Ok(on_path.or_else(|| self.versioned.iter().find_map(|(root, prefix)| newest(root, prefix))))
     }
 }
 
-impl VersionedFolder {
-    fn newest(&self) -> Option<Binaries> {
-        let mut versions: Vec<(u32, PathBuf)> = fs::read_dir(&self.root)
-            .ok()?
-            .filter_map(|entry| {
-                let entry = entry.ok()?;
-                let name = entry.file_name().into_string().ok()?;
-                let version = name.strip_prefix(self.prefix)?.split('.').next()?.parse().ok()?;
-                Some((version, entry.path()))
-            })
-            .collect();
-        versions.sort_by_key(|(version, _)| std::cmp::Reverse(*version));
-        versions
-            .iter()
-            .find_map(|(_, folder)| Binaries::in_dir(&folder.join("bin")).or_else(|| Binaries::in_dir(folder)))
-    }
+/// The newest version that is in `<root>/<prefix><version>/bin` or `<root>/<prefix><version>`.
+fn newest(root: &Path, prefix: &str) -> Option<Binaries> {
+    let mut versions: Vec<(u32, PathBuf)> = fs::read_dir(root)
+        .ok()?
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let name = entry.file_name().into_string().ok()?;
+            let version = name.strip_prefix(prefix)?.split('.').next()?.parse().ok()?;
+            Some((version, entry.path()))
+        })
+        .collect();
+    versions.sort_by_key(|(version, _)| std::cmp::Reverse(*version));
+    let mut folders = versions.iter().flat_map(|(_, folder)| [folder.join("bin"), folder.clone()]);
+    folders.find_map(|folder| Binaries::in_dir(&folder))
 }
 
 #[cfg(test)]
@@ -115,8 +108,10 @@ mod tests {
         for version in ["9.6", "15", "17", "junk"] {
             install(&root.path().join(version).join("bin"));
         }
-        let folder = VersionedFolder { root: root.path().to_owned(), prefix: "" };
-        let found = Search { versioned: vec![folder], ..Search::default() }.find().expect("found");
+        let found = Search { versioned: vec![(root.path().to_owned(), "")], ..Search::default() }
+            .find()
+            .expect("a search")
+            .expect("found");
         assert!(found.dir().ends_with("17/bin"), "{found:?}");
     }
 
@@ -128,8 +123,10 @@ mod tests {
         let links = root.path().join("links");
         fs::create_dir(&links).expect("dir");
         std::os::unix::fs::symlink(root.path().join("real/postgres"), links.join("postgres")).expect("link");
-        let folder = VersionedFolder { root: root.path().to_owned(), prefix: "" };
-        let found = Search { path: vec![links], versioned: vec![folder], ..Search::default() }.find().expect("found");
+        let found = Search { path: vec![links], versioned: vec![(root.path().to_owned(), "")], ..Search::default() }
+            .find()
+            .expect("a search")
+            .expect("found");
         assert!(found.dir().ends_with("real"), "{found:?}");
     }
 
@@ -140,6 +137,6 @@ mod tests {
         let empty = root.path().join("empty");
         fs::create_dir(&empty).expect("dir");
         let search = Search { chosen: Some(empty), path: vec![root.path().join("good")], ..Search::default() };
-        assert_eq!(search.find(), None);
+        assert!(search.find().is_err());
     }
 }

@@ -19,12 +19,13 @@ use anyhow::{Context, bail};
 use sqlx::{Connection, PgConnection, Postgres, migrate::MigrateDatabase};
 use tokio::process::{Child, ChildStdin, Command};
 
-use self::{place::NAME, unsynced::Note};
-
-pub use self::{
+use self::{
     binaries::{Binaries, Search},
-    place::Place,
+    place::{NAME, Place},
+    unsynced::NOTE,
 };
+
+pub use self::place::remove;
 
 const START_LIMIT: Duration = Duration::from_secs(30);
 const STOP_LIMIT: Duration = Duration::from_secs(15);
@@ -53,10 +54,6 @@ kill $watcher 2>/dev/null
 exit $status
 "#;
 
-/// PostgreSQL's defaults are for small databases. The mirror of a million accounts has gigabytes, and its changes are all
-/// over them: with 1 GB of log there is a checkpoint every few seconds, after which each page is logged as a whole.
-const SIZES: [&str; 2] = ["max_wal_size=4GB", "checkpoint_timeout=15min"];
-
 /// A running private cluster. Dropping it also stops the server, without waiting for it.
 pub struct Cluster {
     child: Child,
@@ -70,45 +67,24 @@ impl Cluster {
     /// what it writes until [`Cluster::begin_syncing`].
     pub async fn start(data_dir: &Path, say: &(dyn Fn(&str) + Send + Sync)) -> anyhow::Result<Self> {
         let place = Place::below(data_dir)?;
-        let binaries = match Search::of_this_machine().find() {
+        let binaries = match Search::of_this_machine().find()? {
             Some(found) => found,
-            None if std::env::var_os("PG_BIN").is_some_and(|value| !value.is_empty()) => {
-                bail!("PG_BIN names a folder without `postgres` and `initdb`")
-            }
-            None => install::install(&place.programs(), say).await?,
+            None => install::install(&place.folder.join("programs"), say).await?,
         };
-        Self::start_with(&binaries, place, say).await
-    }
-
-    async fn start_with(binaries: &Binaries, place: Place, say: &(dyn Fn(&str) + Send + Sync)) -> anyhow::Result<Self> {
         wait_for_predecessor(&place.data().join("postmaster.pid")).await?;
-        check_version(binaries, &place).await?;
-        let note = Note::of(place.folder());
+        check_version(&binaries, &place).await?;
+        let note = place.folder.join(NOTE);
         if note.exists() {
             say("the last run stopped while the database was being set up: it is made again");
             remove_if_there(&place.data())?;
         }
         if !place.data().join("PG_VERSION").exists() {
-            note.write().context("the cluster's note")?;
-            initialise(binaries, &place).await?;
+            fs::write(note, "").context("the cluster's note")?;
+            initialise(&binaries, &place).await?;
         }
-        let mut child = spawn(binaries, &place)?;
+        let mut child = spawn(&binaries, &place)?;
         let leash = child.stdin.take();
-        let started = Instant::now();
-        let server = place.url("postgres");
-        loop {
-            if let Ok(connection) = PgConnection::connect(&server).await {
-                let _ = connection.close().await;
-                break;
-            }
-            if let Some(status) = child.try_wait()? {
-                bail!("the PostgreSQL server ended with {status}:\n{}", place.end_of_log());
-            }
-            if started.elapsed() > START_LIMIT {
-                bail!("the PostgreSQL server does not answer:\n{}", place.end_of_log());
-            }
-            tokio::time::sleep(POLL).await;
-        }
+        wait_for_answer(&mut child, &place).await?;
         let cluster = Self { child, leash, place };
         let url = cluster.url();
         if !Postgres::database_exists(&url).await? {
@@ -120,8 +96,7 @@ impl Cluster {
     /// Ends the set-up of a new cluster: what was written before is synced, and so is what is committed from now on.
     /// Until then, nothing may be served from it. Does nothing to one that is not new.
     pub async fn begin_syncing(&self) -> anyhow::Result<()> {
-        let note = Note::of(self.place.folder());
-        if !note.exists() {
+        if !self.place.folder.join(NOTE).exists() {
             return Ok(());
         }
         let mut connection = PgConnection::connect(&self.url()).await.context("the new cluster")?;
@@ -137,10 +112,11 @@ impl Cluster {
             }
             tokio::time::sleep(POLL).await;
         }
-        tokio::task::spawn_blocking(move || note.settle()).await.context("the cluster's sync")?
+        let folder = self.place.folder.clone();
+        tokio::task::spawn_blocking(move || unsynced::settle(&folder)).await.context("the cluster's sync")?
     }
 
-    /// What a new process of the server does.
+    /// Whether a new process of the server syncs.
     async fn syncs(&self) -> anyhow::Result<bool> {
         let mut connection = PgConnection::connect(&self.url()).await?;
         let on: String = sqlx::query_scalar("SHOW fsync").fetch_one(&mut connection).await?;
@@ -169,11 +145,6 @@ impl Cluster {
     }
 }
 
-/// Removes the cluster of `data_dir`, wherever it lies.
-pub fn remove(data_dir: &Path) -> anyhow::Result<()> {
-    Place::remove(data_dir)
-}
-
 fn spawn(binaries: &Binaries, place: &Place) -> anyhow::Result<Child> {
     let log = fs::OpenOptions::new().create(true).append(true).open(place.log()).context("the server's log")?;
     let mut command = Command::new("sh");
@@ -181,18 +152,18 @@ fn spawn(binaries: &Binaries, place: &Place) -> anyhow::Result<Child> {
     for setting in [
         "listen_addresses=".to_owned(),
         "unix_socket_permissions=0700".to_owned(),
-        format!("unix_socket_directories={}", place.socket().display()),
+        format!("unix_socket_directories={}", place.socket.display()),
         // Several test programs share a server, each with pools of its own.
         "max_connections=200".to_owned(),
         "timezone=UTC".to_owned(),
         "log_timezone=UTC".to_owned(),
         format!("shared_buffers={}MB", memory::shared_buffers_mib()),
-    ]
-    .iter()
-    .map(String::as_str)
-    .chain(SIZES)
-    {
-        command.args(["-c", setting]);
+        // The mirror of a million accounts has gigabytes, and its changes are all over them: with the default of 1 GB there
+        // is a checkpoint every few seconds, after which the server logs each page as a whole.
+        "max_wal_size=4GB".to_owned(),
+        "checkpoint_timeout=15min".to_owned(),
+    ] {
+        command.args(["-c", &setting]);
     }
     command.stdin(Stdio::piped()).stdout(log.try_clone()?).stderr(log);
     // Ctrl-C in a terminal goes to the whole process group; the server has to outlive its clients.
@@ -224,6 +195,23 @@ fn remove_if_there(folder: &Path) -> anyhow::Result<()> {
         fs::remove_dir_all(folder).context("a half-made cluster cannot be removed")?;
     }
     Ok(())
+}
+
+async fn wait_for_answer(child: &mut Child, place: &Place) -> anyhow::Result<()> {
+    let (started, server) = (Instant::now(), place.url("postgres"));
+    loop {
+        if let Ok(connection) = PgConnection::connect(&server).await {
+            let _ = connection.close().await;
+            return Ok(());
+        }
+        if let Some(status) = child.try_wait()? {
+            bail!("the PostgreSQL server ended with {status}:\n{}", place.end_of_log());
+        }
+        if started.elapsed() > START_LIMIT {
+            bail!("the PostgreSQL server does not answer:\n{}", place.end_of_log());
+        }
+        tokio::time::sleep(POLL).await;
+    }
 }
 
 /// A killed `crtx up` leaves a server that is just shutting down.

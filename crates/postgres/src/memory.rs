@@ -1,4 +1,4 @@
-//! How much memory the server may use for its buffers: a part of what the machine has.
+//! The size of the server's buffers: a part of the machine's memory.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ const PART: u64 = 4;
 const LEAST_MIB: u64 = 128;
 /// A mirror of a million accounts has about so much.
 const MOST_MIB: u64 = 4_096;
-/// Where the memory cannot be read.
+/// If the memory cannot be read.
 const OTHERWISE_MIB: u64 = 512;
 
 /// `shared_buffers` in MiB. Memory is taken as it is used.

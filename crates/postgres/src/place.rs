@@ -16,14 +16,14 @@ use url::form_urlencoded::byte_serialize;
 /// Longest path of a Unix socket on Linux; macOS has a few bytes less.
 const MAX_SOCKET_PATH: usize = 103;
 const SOCKET_NAME: &str = ".s.PGSQL.5432";
-/// Role and database. Nobody else reaches the socket, so there is no password.
+/// Role and database. Nobody else can open the socket, so there is no password.
 pub const NAME: &str = "crtx";
 
 /// The cluster's folder: `data`, `socket`, `server.log`, and downloaded programs.
 #[derive(Clone, Debug)]
 pub struct Place {
-    folder: PathBuf,
-    socket: PathBuf,
+    pub folder: PathBuf,
+    pub socket: PathBuf,
     /// Whom the folder is handed to; `None` where the current user runs the server.
     owner: Option<(u32, u32)>,
 }
@@ -32,10 +32,13 @@ impl Place {
     /// Prepares the folders for the cluster of `data_dir`.
     pub fn below(data_dir: &Path) -> anyhow::Result<Self> {
         let owner = server_user()?;
-        let folder = folder_of(data_dir, owner)?;
+        let folder = match owner {
+            Some((uid, gid)) if !reachable(data_dir, uid, gid) => outside_folder(data_dir)?,
+            _ => data_dir.join("postgres"),
+        };
         let mut socket = folder.join("socket");
         if socket.join(SOCKET_NAME).as_os_str().len() > MAX_SOCKET_PATH {
-            socket = PathBuf::from(format!("/tmp/crtx-pg-{}", short_hash(data_dir)?));
+            socket = short_socket(data_dir)?;
         }
         for path in [&folder, &socket] {
             private_folder(path, owner)?;
@@ -46,21 +49,6 @@ impl Place {
             fs::write(data_dir.join("postgres/elsewhere"), format!("{}\n", folder.display()))?;
         }
         Ok(Self { folder, socket, owner })
-    }
-
-    /// Deletes what [`Place::below`] made.
-    pub fn remove(data_dir: &Path) -> anyhow::Result<()> {
-        let outside = [outside_folder(data_dir)?, PathBuf::from(format!("/tmp/crtx-pg-{}", short_hash(data_dir)?))];
-        for folder in outside.iter().chain([&data_dir.join("postgres")]) {
-            if folder.exists() {
-                fs::remove_dir_all(folder).with_context(|| format!("cannot remove {}", folder.display()))?;
-            }
-        }
-        Ok(())
-    }
-
-    pub fn folder(&self) -> &Path {
-        &self.folder
     }
 
     pub fn data(&self) -> PathBuf {
@@ -75,16 +63,10 @@ impl Place {
         self.folder.join("server.log")
     }
 
-    pub fn programs(&self) -> PathBuf {
-        self.folder.join("programs")
-    }
-
-    pub fn socket(&self) -> &Path {
-        &self.socket
-    }
-
+    /// `postgres://` URL of a database behind the socket, as sqlx and libpq read it.
     pub fn url(&self, database: &str) -> String {
-        socket_url(&self.socket, database)
+        let host: String = byte_serialize(self.socket.as_os_str().as_encoded_bytes()).collect();
+        format!("postgres://{NAME}@localhost/{database}?host={host}")
     }
 
     /// Lets a command run as the folder's owner.
@@ -103,6 +85,16 @@ impl Place {
     }
 }
 
+/// Removes the cluster of `data_dir`, wherever it lies.
+pub fn remove(data_dir: &Path) -> anyhow::Result<()> {
+    for folder in [outside_folder(data_dir)?, short_socket(data_dir)?, data_dir.join("postgres")] {
+        if folder.exists() {
+            fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+        }
+    }
+    Ok(())
+}
+
 /// `postgres` if the system has that user, else `nobody`; for root only.
 fn server_user() -> anyhow::Result<Option<(u32, u32)>> {
     if !geteuid().is_root() {
@@ -116,16 +108,9 @@ fn server_user() -> anyhow::Result<Option<(u32, u32)>> {
     bail!("PostgreSQL refuses to run as root, and this system has neither a user `postgres` nor `nobody`")
 }
 
-fn folder_of(data_dir: &Path, owner: Option<(u32, u32)>) -> anyhow::Result<PathBuf> {
-    match owner {
-        Some((uid, gid)) if !reachable(data_dir, uid, gid) => outside_folder(data_dir),
-        _ => Ok(data_dir.join("postgres")),
-    }
-}
-
 /// Whether a user may enter every folder of the path.
 fn reachable(path: &Path, uid: u32, gid: u32) -> bool {
-    existing_parent(path).ancestors().all(|folder| {
+    path.ancestors().skip_while(|folder| !folder.exists()).all(|folder| {
         fs::metadata(folder).is_ok_and(|meta| {
             let bit = if meta.uid() == uid {
                 0o100
@@ -141,6 +126,10 @@ fn reachable(path: &Path, uid: u32, gid: u32) -> bool {
 
 fn outside_folder(data_dir: &Path) -> anyhow::Result<PathBuf> {
     Ok(PathBuf::from(format!("/var/tmp/crtx-{}", short_hash(data_dir)?)))
+}
+
+fn short_socket(data_dir: &Path) -> anyhow::Result<PathBuf> {
+    Ok(PathBuf::from(format!("/tmp/crtx-pg-{}", short_hash(data_dir)?)))
 }
 
 fn short_hash(data_dir: &Path) -> anyhow::Result<String> {
@@ -166,16 +155,6 @@ fn private_folder(path: &Path, owner: Option<(u32, u32)>) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// `postgres://` URL of a database behind a socket, as sqlx and libpq read it.
-fn socket_url(socket: &Path, database: &str) -> String {
-    let host: String = byte_serialize(socket.as_os_str().as_encoded_bytes()).collect();
-    format!("postgres://{NAME}@localhost/{database}?host={host}")
-}
-
-fn existing_parent(path: &Path) -> PathBuf {
-    path.ancestors().find(|ancestor| ancestor.exists()).map_or_else(|| PathBuf::from("/"), Path::to_path_buf)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -185,9 +164,9 @@ mod tests {
         let dir = tempfile::tempdir().expect("dir");
         let deep = dir.path().join("x".repeat(90));
         let place = Place::below(&deep).expect("place");
-        assert!(place.socket().join(SOCKET_NAME).as_os_str().len() <= MAX_SOCKET_PATH, "{place:?}");
-        Place::remove(&deep).expect("remove");
-        assert!(!place.socket().exists());
+        assert!(place.socket.join(SOCKET_NAME).as_os_str().len() <= MAX_SOCKET_PATH, "{place:?}");
+        remove(&deep).expect("remove");
+        assert!(!place.socket.exists());
     }
 
     #[test]

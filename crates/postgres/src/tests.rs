@@ -57,10 +57,10 @@ async fn a_new_cluster_syncs_from_the_end_of_its_set_up_on() {
     let dir = tempfile::tempdir().expect("dir");
     let cluster = start(dir.path()).await;
     assert!(!fsync_is_on(&cluster).await);
-    assert!(Note::of(cluster.place.folder()).exists());
+    assert!(cluster.place.folder.join(NOTE).exists());
     cluster.begin_syncing().await.expect("syncs");
     assert!(fsync_is_on(&cluster).await);
-    assert!(!Note::of(cluster.place.folder()).exists());
+    assert!(!cluster.place.folder.join(NOTE).exists());
     cluster.begin_syncing().await.expect("does nothing");
     cluster.stop().await.expect("stops");
     let cluster = start(dir.path()).await;

@@ -1,6 +1,6 @@
-//! The time in which a new cluster is not on the disk yet. Making a cluster writes a thousand files; syncing each
-//! of them takes seconds on a slow disk and is not needed: as long as the machine runs, no killed process loses
-//! what was written. So a new cluster runs without syncing until it is set up, and is then synced as a whole.
+//! A new cluster runs without syncing until it is set up, and is then synced as a whole. `initdb` writes a thousand files,
+//! and syncing each of them takes seconds on a slow disk. It is not needed: as long as the machine runs, a killed process
+//! loses nothing that it wrote.
 //!
 //! A note in the cluster's folder says that this has not happened yet. A start that finds it makes the cluster again:
 //! nothing was served from it.
@@ -8,7 +8,7 @@
 use std::{
     fs::{self, File},
     io,
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use anyhow::Context;
@@ -16,31 +16,16 @@ use anyhow::Context;
 /// In `postgresql.auto.conf`, where `ALTER SYSTEM RESET` takes it out again.
 pub const SETTING: &str = "fsync = 'off'\n";
 
-/// The note that says that a cluster is not synced yet.
-#[derive(Clone, Debug)]
-pub struct Note(PathBuf);
+/// The note in the cluster's folder.
+pub const NOTE: &str = "unsynced";
 
-impl Note {
-    pub fn of(folder: &Path) -> Self {
-        Self(folder.join("unsynced"))
-    }
-
-    pub fn exists(&self) -> bool {
-        self.0.exists()
-    }
-
-    pub fn write(&self) -> io::Result<()> {
-        fs::write(&self.0, "")
-    }
-
-    /// Syncs everything that was written so far and removes the note. Blocking.
-    pub fn settle(&self) -> anyhow::Result<()> {
-        let folder = File::open(self.0.parent().unwrap_or(&self.0)).context("the cluster's folder")?;
-        sync_everything(&folder).context("the cluster cannot be synced")?;
-        fs::remove_file(&self.0).context("the cluster's note")?;
-        // If the note came back after a power cut, the cluster would be made again.
-        folder.sync_all().context("the cluster's folder")
-    }
+/// Syncs everything that was written so far and removes the note. Blocking.
+pub fn settle(folder: &Path) -> anyhow::Result<()> {
+    let opened = File::open(folder).context("the cluster's folder")?;
+    sync_everything(&opened).context("the cluster cannot be synced")?;
+    fs::remove_file(folder.join(NOTE)).context("the cluster's note")?;
+    // If the note came back after a power cut, the cluster would be made again.
+    opened.sync_all().context("the cluster's folder")
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]

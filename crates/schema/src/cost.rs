@@ -1,11 +1,11 @@
-//! Counts what the evaluation of a value may cost at most, before it is evaluated: the same walk, in which
-//! nothing is ever decided, so that every branch is taken. The count itself stops at its limit.
+//! Counts the highest cost of an evaluation before it runs. The walk is the one of the evaluation, except that it takes
+//! every branch. The count itself stops at its limit.
 
 use serde_json::{Map, Value};
 
 use crate::graph::{Graph, Node};
 
-/// Comparing the items of a short list pairwise looks at each of them this often.
+/// Cost factor of a pairwise comparison of the items of a short list, per item.
 const UNIQUE_STEPS: u64 = 16;
 
 /// An upper bound of the work of an evaluation.
@@ -15,9 +15,9 @@ pub struct Cost {
     pub steps: u64,
     /// Visits of subschemas; part of the steps.
     pub visits: u64,
-    /// Steps of saying why the value does not match, below `anyOf` and its like.
+    /// Steps that explain why the value does not match, below `anyOf` and similar keywords.
     pub explanation: u64,
-    /// The limit was met: the real bound is higher.
+    /// The count stopped at its limit: the evaluation may cost more.
     pub exceeded: bool,
 }
 
@@ -46,11 +46,11 @@ enum Seen<'v> {
 #[derive(Clone, Copy)]
 struct Visit {
     node: usize,
-    /// Checks of this value against this subschema on the way the walk came.
+    /// How often the evaluation checks this value against this subschema on this path.
     times: u64,
-    /// Looks for what the subschema evaluates, for an `unevaluated…` further out.
+    /// How often an outer `unevaluated…` asks what the subschema evaluates.
     marks: u64,
-    /// How many keywords further out explain their mismatch by another visit.
+    /// How many outer keywords explain a mismatch with another visit.
     explained: u64,
     depth: usize,
 }
@@ -80,7 +80,7 @@ impl Walk<'_> {
         }
         self.cost.visits = self.cost.visits.saturating_add(visit.times);
         self.spend(visit, node.steps)?;
-        // Looks that an `unevaluated…` of this or an outer subschema takes at this value.
+        // How often an `unevaluated…` of this or an outer subschema looks at this value.
         let marks = visit.marks.saturating_add(visit.times.saturating_mul(node.marks));
         let again = visit.times.saturating_add(marks);
         for same in &node.same {

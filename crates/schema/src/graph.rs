@@ -18,13 +18,14 @@ use crate::{
 /// Steps for each byte of text that `format` looks at; regular expressions as text are parsed.
 const FORMAT_STEPS: u64 = 4;
 const REGEX_FORMAT_STEPS: u64 = 32;
-/// What a subschema takes when it is compiled, beyond its own text.
+/// Memory of a compiled subschema beyond its own text.
 const NODE_MEMORY: usize = 2_048;
 
 #[derive(Debug)]
 pub(crate) struct Graph {
     pub nodes: Vec<Node>,
-    memory_bytes: usize,
+    /// About what the compiled schema takes in memory.
+    pub memory_bytes: usize,
 }
 
 /// One subschema.
@@ -47,7 +48,7 @@ pub(crate) struct Node {
     pub other_members: Vec<usize>,
     /// See the names of members.
     pub names: Vec<usize>,
-    /// See the items at the front, one each.
+    /// One for each item at the front.
     pub front_items: Vec<usize>,
     /// See every item; an evaluation for another keyword may look again.
     pub items: Vec<usize>,
@@ -59,7 +60,7 @@ pub(crate) struct Node {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Same {
     pub node: usize,
-    /// A mismatch is first found and then explained: two visits.
+    /// The evaluation finds a mismatch first and explains it then: two visits.
     pub explained: bool,
 }
 
@@ -79,10 +80,6 @@ impl Graph {
             return Err(SchemaError::TooManyExpansions);
         }
         Ok(graph)
-    }
-
-    pub fn memory_bytes(&self) -> usize {
-        self.memory_bytes
     }
 
     /// For each subschema, how many subschemas a value meets at most that is checked against it. Linear in the
@@ -215,7 +212,7 @@ impl Node {
     }
 }
 
-/// What a keyword costs at each visit because of its own size: names to look up, values to compare with.
+/// Steps of a keyword at each visit that grow with its own size: names to look up, values to compare with.
 fn fixed_steps(keyword: &str, value: &Value) -> u64 {
     match keyword {
         "enum" | "const" => data_steps(value),

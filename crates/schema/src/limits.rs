@@ -27,13 +27,13 @@ pub const MAX_PATTERNS_MEMORY: usize = 1024 * 1024;
 
 /// Steps of one evaluation. A step is about the time in which a keyword looks at a number.
 pub const MAX_STEPS: u64 = 5_000_000;
-/// Steps spent on saying why a value matches no branch of `anyOf`, `oneOf` and their like. Beyond it, the
+/// Steps that explain why a value matches no branch of `anyOf`, `oneOf` and similar keywords. Beyond them, the
 /// caller learns only that the value does not match.
 pub const MAX_EXPLANATION_STEPS: u64 = 50_000;
-/// Schemas inside one another during an evaluation: what a thread's stack is made for.
+/// Nested subschemas during an evaluation. A stack of [`STACK_BYTES`] is large enough for them.
 pub const MAX_NESTING: usize = 1_024;
 
-/// The same two, for an evaluation that is cheap enough for any thread.
+/// Both limits for an evaluation that any thread may run.
 pub const LIGHT_STEPS: u64 = 20_000;
 pub const LIGHT_NESTING: usize = 48;
 

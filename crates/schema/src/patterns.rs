@@ -23,7 +23,7 @@ pub(crate) struct Patterns {
 }
 
 impl Patterns {
-    /// Takes a pattern into the budget. Returns the steps it costs for each byte of text at most.
+    /// Counts a pattern against the limits. Returns its highest number of steps for each byte of text.
     pub fn admit(&mut self, pattern: &str) -> Result<u64, SchemaError> {
         if let Some(steps) = self.steps_per_byte.get(pattern) {
             return Ok(*steps);

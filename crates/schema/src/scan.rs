@@ -16,7 +16,7 @@ use crate::{
 const DATA: [&str; 5] = ["const", "enum", "default", "examples", "example"];
 /// Keywords whose value maps names to schemas.
 const MAPS: [&str; 6] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
-/// Keywords that make the meaning of a reference depend on how the evaluation came to it.
+/// Keywords with which the target of a reference depends on the path of the evaluation.
 const REFUSED: [&str; 5] = ["$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$vocabulary"];
 
 /// All places of a schema that hold a schema.

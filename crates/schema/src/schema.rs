@@ -20,7 +20,6 @@ const MAX_AUTOMATON_CACHE: usize = 64 * 1024;
 pub struct Schema {
     validator: Validator,
     graph: Graph,
-    memory_bytes: usize,
 }
 
 impl Schema {
@@ -38,8 +37,7 @@ impl Schema {
             .with_pattern_options(patterns)
             .build(&without_names(schema, draft))
             .map_err(|error| SchemaError::Malformed(shortened(&error.to_string(), MAX_QUOTE_CHARS)))?;
-        let memory_bytes = graph.memory_bytes();
-        Ok(Self { validator, graph, memory_bytes })
+        Ok(Self { validator, graph })
     }
 
     /// What checking this value costs at most.
@@ -74,8 +72,8 @@ impl Schema {
     }
 
     /// About what the compiled schema takes in memory.
-    pub fn memory_bytes(&self) -> usize {
-        self.memory_bytes
+    pub const fn memory_bytes(&self) -> usize {
+        self.graph.memory_bytes
     }
 }
 

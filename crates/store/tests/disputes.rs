@@ -42,16 +42,16 @@ async fn listed(pool: &PgPool, who: u8, scope: DisputeScope, outcome: Option<Dis
     let mut found = Vec::new();
     for _ in 0..2 {
         let list = reads::list_disputes(pool, &wallet(who), filter, 100, &Start::FIRST).await.unwrap();
-        found = list.items.iter().map(|dispute| dispute.address).collect();
+        found = list.items.iter().map(|dispute| dispute.dispute).collect();
         assert_eq!((usize::try_from(list.total).unwrap(), list.next), (found.len(), None));
         let (mut pages, mut start) = (Vec::new(), Start::<DisputePlace>::FIRST);
         loop {
             let page = reads::list_disputes(pool, &wallet(who), filter, 1, &start).await.unwrap();
             assert_eq!(page.total, list.total);
-            pages.extend(page.items.iter().map(|dispute| dispute.address));
+            pages.extend(page.items.iter().map(|dispute| dispute.dispute));
             let skipped =
                 reads::list_disputes(pool, &wallet(who), filter, 1, &Start::Offset(pages.len() as u64)).await.unwrap();
-            assert_eq!(skipped.items.first().map(|dispute| dispute.address), found.get(pages.len()).copied());
+            assert_eq!(skipped.items.first().map(|dispute| dispute.dispute), found.get(pages.len()).copied());
             match page.next {
                 Some(next) => start = Start::After(next),
                 None => break,
@@ -124,11 +124,11 @@ async fn one_dispute_is_found_by_both_addresses_by_its_parties_and_the_resolver_
         for id in [address, record] {
             let found = reads::dispute(pool, &wallet(who), &id).await.unwrap().expect("seen");
             assert_eq!(
-                (found.address, found.record, found.agent_name.as_str()),
+                (found.dispute, found.execution_record, found.agent_name.as_str()),
                 (address, record.to_string(), "named")
             );
             assert_eq!((found.caller, found.creator), (wallet(1).to_string(), wallet(2).to_string()));
-            assert_eq!(found.amount, 50_000);
+            assert_eq!(found.amount_usdc.0, 50_000);
         }
     }
     assert_eq!(reads::dispute(pool, &wallet(3), &address).await.unwrap(), None);

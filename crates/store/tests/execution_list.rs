@@ -563,22 +563,32 @@ async fn the_metrics_of_an_agent_are_those_of_its_last_thirty_days() {
                 FROM generate_series(1, 100) n";
     sqlx::query(rows).bind(agent.to_string()).execute(pool).await.unwrap();
     execution_list::fold_all(pool).await.unwrap();
-    let metrics = reads::agent_metrics(pool, &agent, Utc::now()).await.unwrap();
+    let mut connection = pool.acquire().await.unwrap();
+    let metrics = reads::agent_metrics(&mut connection, &agent, Utc::now()).await.unwrap();
     assert_eq!(
-        (metrics.completed_30d, metrics.failed_30d, metrics.disputed_30d, metrics.upheld_30d, metrics.fees_30d.0),
+        (
+            metrics.completed_executions,
+            metrics.failed_executions,
+            metrics.disputed_executions,
+            metrics.upheld_disputes,
+            metrics.fees.0
+        ),
         (82, 5, 2, 1, 82)
     );
-    assert_eq!(metrics.success_rate_30d, Some(81.0 / 87.0));
-    assert_eq!(metrics.dispute_rate_30d, Some(2.0 / 82.0));
+    assert_eq!(metrics.success_rate, Some(81.0 / 87.0));
+    assert_eq!(metrics.dispute_rate, Some(2.0 / 82.0));
     let (p50, p95) = (metrics.p50_execution_time_ms.unwrap(), metrics.p95_execution_time_ms.unwrap());
     assert!((400..=420).contains(&p50) && (756..=800).contains(&p95), "{p50} {p95}");
     // A record that changes is counted as what it is now.
     pool.execute("UPDATE mirror_executions SET status = 6, dispute_count = 1 WHERE address = 'r2'").await.unwrap();
     pool.execute("DELETE FROM mirror_executions WHERE address = 'r3'").await.unwrap();
     execution_list::fold_all(pool).await.unwrap();
-    let metrics = reads::agent_metrics(pool, &agent, Utc::now()).await.unwrap();
-    assert_eq!((metrics.completed_30d, metrics.disputed_30d, metrics.upheld_30d), (81, 3, 2));
-    assert_eq!(reads::agent_metrics(pool, &wallet(8), Utc::now()).await.unwrap(), reads::AgentMetrics::default());
+    let metrics = reads::agent_metrics(&mut connection, &agent, Utc::now()).await.unwrap();
+    assert_eq!((metrics.completed_executions, metrics.disputed_executions, metrics.upheld_disputes), (81, 3, 2));
+    assert_eq!(
+        reads::agent_metrics(&mut connection, &wallet(8), Utc::now()).await.unwrap(),
+        reads::AgentMetrics::default()
+    );
 }
 
 #[tokio::test]

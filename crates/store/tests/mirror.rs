@@ -18,7 +18,7 @@ use solana_pubkey::Pubkey;
 use uuid::Uuid;
 
 async fn stored_price(database: &TestDatabase, agent: &Pubkey) -> u64 {
-    reads::agent(database.pool(), agent).await.expect("read").expect("shown").price.0
+    reads::agent(database.pool(), agent).await.expect("read").expect("shown").price_per_call_usdc.0
 }
 
 #[tokio::test]
@@ -402,7 +402,7 @@ async fn trust_is_the_part_of_the_fees_that_was_paid_for_results_that_stand() {
         listing.expired_executions = 50;
         let agent = show(database.pool(), listing, "agent", &["data"]).await;
         let detail = reads::agent(database.pool(), &agent).await.expect("read").expect("shown");
-        assert_eq!(detail.trust.0, trust, "{fees} {successful} {total}");
+        assert_eq!(detail.trust_usdc.0, trust, "{fees} {successful} {total}");
         assert_eq!((detail.total_executions, detail.expired_executions), (total, 50));
     }
 }

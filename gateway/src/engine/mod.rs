@@ -15,7 +15,7 @@ mod transactions;
 mod view;
 mod work;
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use crtx_chain::{ChainClient, FetchedAccount, Instructions, Layout};
 use crtx_content::ContentStore;
@@ -107,8 +107,6 @@ impl Engine {
         let executions = Executions::new(money, config.limits.lease);
         let chain = ChainClient::of_urls(&config.rpc_urls, config.limits.rpc_timeout);
         let outbound = Outbound::new(config.outbound);
-        // On the disk of the content store, because the system's temporary folder may be in memory.
-        let long_answers = config.content.folder().map_or_else(std::env::temp_dir, Path::to_path_buf);
         Ok(Self {
             key_requests: Allowances::new(KEY_REQUESTS),
             created_accounts: Allowances::new(CREATED_ACCOUNTS),
@@ -116,7 +114,8 @@ impl Engine {
             chain,
             instructions: Instructions::new(config.addresses, config.usdc_mint),
             content: ContentStore::create(&config.content)?,
-            creators: Creators::new(outbound.clone(), long_answers)?,
+            // Long answers are on the disk of the content, because the system's temporary folder may be in memory.
+            creators: Creators::new(outbound.clone(), config.content.clone())?,
             documents: AgentDocuments::new(executions.clone(), outbound.clone())?,
             agent_tests: AgentTests::new(outbound),
             examinations: Examinations::new(),

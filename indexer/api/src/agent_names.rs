@@ -17,7 +17,7 @@ const MOST_TOGETHER: usize = 32;
 /// Finds the names of agents.
 pub struct AgentNames {
     listed: Arc<AgentList>,
-    /// Of some agents each. The database is asked once for each agent of all questions.
+    /// Each question is about several agents. A statement reads each agent once, however many questions name it.
     others: Gathered<Vec<Pubkey>, HashMap<Pubkey, String>>,
 }
 
@@ -25,7 +25,7 @@ pub struct AgentNames {
 pub struct Named {
     /// The agent's address if none of its documents is known.
     pub names: Vec<String>,
-    /// A slot that names from memory are not older than. `None`: none of them is from memory.
+    /// Names from memory are at least as new as this slot. `None`: no name is from memory.
     pub slot: Option<u64>,
 }
 

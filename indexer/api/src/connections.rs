@@ -1,6 +1,6 @@
 //! Shares the database among reads. Single rows have their own connections. Lists have others: a client has at most half
-//! of the places that clients have and a bounded queue, and one whose lists are expensive rests after them, so that no
-//! client keeps others from theirs. The server ends a statement that takes too long.
+//! of the places and a bounded queue, and pauses after expensive lists, so that no client blocks the others. The server
+//! ends a statement that takes too long.
 
 use std::{
     net::IpAddr,

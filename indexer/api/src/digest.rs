@@ -2,37 +2,16 @@
 
 use axum::{Json, extract::State};
 use crtx_http::{ApiError, ApiPath, ApiQuery, ErrorBody, ErrorCode};
-use crtx_store::mirror;
-use serde::Serialize;
-use utoipa::ToSchema;
+use crtx_store::mirror::{self, DigestRow};
 
 use crate::state::ApiState;
-
-/// The digest of all accounts of the program at one finalized slot.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
-pub struct DigestAnswer {
-    /// A finalized slot.
-    pub slot: u64,
-    /// Accounts of the program at that slot.
-    pub accounts: u64,
-    /// The checksum of their lattice hash, 64 hexadecimal digits.
-    #[schema(pattern = "^[0-9a-f]{64}$")]
-    pub checksum: String,
-}
-
-impl From<mirror::DigestRow> for DigestAnswer {
-    fn from(row: mirror::DigestRow) -> Self {
-        let checksum = row.checksum.iter().map(|byte| format!("{byte:02x}")).collect();
-        Self { slot: row.slot, accounts: row.accounts, checksum }
-    }
-}
 
 /// The digest of all accounts of the program at a finalized slot.
 #[utoipa::path(
     get, path = "/v1/digest/{slot}", tag = "service", operation_id = "digest",
     params(("slot" = u64, Path, description = "A finalized slot")),
     responses(
-        (status = 200, description = "The digest", body = DigestAnswer),
+        (status = 200, description = "The digest", body = DigestRow),
         (status = 400, description = "`invalid_request`: the slot is not a number", body = ErrorBody),
         (status = 404, description = "`not_found`: the digest of that slot is not known: it is later than the slots \
             that the index has proved since its indexer started, or earlier, or not one that was proved by itself",
@@ -44,7 +23,7 @@ pub async fn digest(
     State(state): State<ApiState>,
     ApiPath(slot): ApiPath<String>,
     ApiQuery(()): ApiQuery<()>,
-) -> Result<Json<DigestAnswer>, ApiError> {
+) -> Result<Json<DigestRow>, ApiError> {
     let asked: Option<u64> = slot.parse().ok().filter(|slot| i64::try_from(*slot).is_ok());
     let asked = asked.ok_or_else(|| ApiError::invalid("slot", "must be a slot"))?;
     let mut connection = state.shared.connections.point().await?;
@@ -65,5 +44,5 @@ pub async fn digest(
         return Err(ApiError::new(ErrorCode::NotFound, message));
     };
     // The entry may be older: no account changed since.
-    Ok(Json(DigestAnswer { slot: asked, ..found.into() }))
+    Ok(Json(DigestRow { slot: asked, ..found }))
 }

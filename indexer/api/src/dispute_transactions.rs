@@ -8,10 +8,9 @@ use std::time::Duration;
 use agent_marketplace::instruction::{AnswerDispute, ExpireDispute, OpenDispute, ResolveDispute};
 use anchor_lang::Discriminator;
 use crtx_chain::{ChainClient, ChainError, CommitmentConfig, past::Listed};
-use serde::Serialize;
+use crtx_store::reads::{DisputeDetails, DisputeTransactions, Timestamp};
 use solana_pubkey::Pubkey;
 use tokio::time::timeout;
-use utoipa::ToSchema;
 
 use crate::{kept::Kept, state::Deployment};
 
@@ -27,33 +26,8 @@ const INCOMPLETE_AGE: Duration = Duration::from_secs(10);
 const COMPLETE_AGE: Duration = Duration::from_secs(3_600);
 const MOST_KEPT: u64 = 1_000;
 
-/// When something happened, by the chain's clock in seconds since 1970.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Moments {
-    pub raised_at: i64,
-    pub answered_at: Option<i64>,
-    pub resolved_at: Option<i64>,
-}
-
-/// Signatures of a dispute's transactions. null: it has not happened, or the transaction was not found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
-pub struct DisputeTransactions {
-    #[schema(required)]
-    pub raised: Option<String>,
-    #[schema(required)]
-    pub answered: Option<String>,
-    #[schema(required)]
-    pub resolved: Option<String>,
-}
-
-impl DisputeTransactions {
-    /// Whether each transaction was found that there has to be.
-    const fn are_all(&self, moments: Moments) -> bool {
-        self.raised.is_some()
-            && self.answered.is_some() == moments.answered_at.is_some()
-            && self.resolved.is_some() == moments.resolved_at.is_some()
-    }
-}
+/// When it was raised, answered and resolved, by the chain's clock in seconds since 1970.
+type Moments = [Option<i64>; 3];
 
 /// Finds transactions and remembers them.
 pub struct DisputeHistory {
@@ -69,24 +43,32 @@ impl DisputeHistory {
     }
 
     /// The transactions of a dispute. `None` if the chain did not answer.
-    pub async fn of(&self, dispute: Pubkey, moments: Moments) -> Option<DisputeTransactions> {
+    pub async fn of(&self, dispute: &DisputeDetails) -> Option<DisputeTransactions> {
+        let moments = [Some(dispute.raised_at), dispute.answered_at, dispute.resolved_at];
+        let moments = moments.map(|at| at.map(|Timestamp(at)| at.timestamp()));
         let read = async {
-            let found = timeout(PATIENCE, self.search(&dispute, moments)).await;
+            let found = timeout(PATIENCE, self.search(&dispute.dispute, moments)).await;
             let found = found.ok().and_then(Result::ok);
-            let age =
-                if found.as_ref().is_some_and(|found| found.are_all(moments)) { COMPLETE_AGE } else { INCOMPLETE_AGE };
-            Ok((found, age))
+            let is_complete = found.as_ref().is_some_and(|found| {
+                let found = [&found.raised, &found.answered, &found.resolved].map(Option::is_some);
+                found == moments.map(|moment| moment.is_some())
+            });
+            Ok((found, if is_complete { COMPLETE_AGE } else { INCOMPLETE_AGE }))
         };
-        self.kept.get((dispute, moments), read).await.ok().flatten()
+        self.kept.get((dispute.dispute, moments), read).await.ok().flatten()
     }
 
-    async fn search(&self, dispute: &Pubkey, moments: Moments) -> Result<DisputeTransactions, ChainError> {
+    async fn search(
+        &self,
+        dispute: &Pubkey,
+        [raised_at, answered_at, resolved_at]: Moments,
+    ) -> Result<DisputeTransactions, ChainError> {
         let mentions = self.mentions(dispute).await?;
         let ends = [ResolveDispute::DISCRIMINATOR, ExpireDispute::DISCRIMINATOR];
         Ok(DisputeTransactions {
-            raised: self.find(&mentions, dispute, Some(moments.raised_at), &[OpenDispute::DISCRIMINATOR]).await?,
-            answered: self.find(&mentions, dispute, moments.answered_at, &[AnswerDispute::DISCRIMINATOR]).await?,
-            resolved: self.find(&mentions, dispute, moments.resolved_at, &ends).await?,
+            raised: self.find(&mentions, dispute, raised_at, &[OpenDispute::DISCRIMINATOR]).await?,
+            answered: self.find(&mentions, dispute, answered_at, &[AnswerDispute::DISCRIMINATOR]).await?,
+            resolved: self.find(&mentions, dispute, resolved_at, &ends).await?,
         })
     }
 

@@ -1,11 +1,8 @@
-//! How old the mirror is, and at which slot, kept in memory: neither the header `x-indexed-slot` nor the refusal of reads
-//! that are too old waits for the database.
+//! Keeps in memory how old the mirror is and which slot it shows, so that the header `x-indexed-slot` and the answer 503
+//! `stale` never wait for the database.
 
 use std::{
-    sync::{
-        Arc, Weak,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Once, Weak},
     time::{Duration, Instant},
 };
 
@@ -36,8 +33,8 @@ pub struct Known {
 }
 
 impl Known {
-    /// The answer to a read if the mirror is too old. Without an answer of the database it is `None`: the read itself
-    /// then fails.
+    /// Refuses a read if the mirror is too old. `None` while the database has never answered: then the read fails by
+    /// itself.
     pub fn refusal(&self, max_lag: Duration) -> Option<ApiError> {
         let (freshness, at) = self.freshness?;
         let message = match freshness {
@@ -58,23 +55,21 @@ impl Known {
     }
 }
 
-/// Reads from the database again and again, from the first question on.
+/// Reads from the database repeatedly, beginning with the first question.
 pub struct MirrorWatch {
     pool: PgPool,
     known: watch::Sender<Known>,
-    started: AtomicBool,
+    started: Once,
 }
 
 impl MirrorWatch {
     pub fn new(pool: PgPool) -> Arc<Self> {
-        Arc::new(Self { pool, known: watch::Sender::default(), started: AtomicBool::new(false) })
+        Arc::new(Self { pool, known: watch::Sender::default(), started: Once::new() })
     }
 
     /// Waits only for the first read of the process.
     pub async fn known(self: &Arc<Self>) -> Known {
-        if !self.started.swap(true, Ordering::AcqRel) {
-            tokio::spawn(read_repeatedly(Arc::downgrade(self)));
-        }
+        self.started.call_once(|| drop(tokio::spawn(read_repeatedly(Arc::downgrade(self)))));
         let known = *self.known.borrow();
         if known.read {
             return known;
@@ -84,7 +79,7 @@ impl MirrorWatch {
         first.ok().and_then(Result::ok).map(|known| *known).unwrap_or_default()
     }
 
-    /// A database that does not answer leaves what is known, which grows older.
+    /// If the database does not answer, the last values stay and grow older.
     async fn read(&self) {
         let reading = async {
             let checkpoint = mirror::checkpoint(&self.pool).await?;
@@ -101,7 +96,7 @@ impl MirrorWatch {
     }
 }
 
-/// Ends with the service.
+/// Runs until the service ends.
 async fn read_repeatedly(mirror: Weak<MirrorWatch>) {
     while let Some(watch) = mirror.upgrade() {
         watch.read().await;
@@ -110,7 +105,7 @@ async fn read_repeatedly(mirror: Weak<MirrorWatch>) {
     }
 }
 
-/// A time as people say it.
+/// A duration in words.
 pub fn words(time: Duration) -> String {
     let seconds = time.as_secs();
     let (number, unit) = match seconds {

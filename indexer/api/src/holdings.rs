@@ -1,5 +1,5 @@
-//! What wallets hold and approve, read from the chain. Anybody may ask for any wallet, and each question costs a request
-//! to an RPC node, so their number is bounded, and answers are kept for a moment.
+//! Reads from the chain what wallets hold and approve. Anybody may ask for any wallet, and each question costs a request to
+//! an RPC node. So the number of questions is limited, and answers are kept for a moment.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -19,7 +19,7 @@ use crate::{kept::Kept, state::Deployment};
 
 /// Longest wait for the chain. The rest of the answer does not need it.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long an answer is used again.
+/// How long an answer is kept.
 const AGE: Duration = Duration::from_secs(2);
 const MAX_KEPT: u64 = 4_096;
 /// Requests to the RPC node at a time, and their rate: of one client, and of all.

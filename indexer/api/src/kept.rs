@@ -14,7 +14,7 @@ const MIN_AGE: Duration = Duration::from_secs(2);
 const AGE_PER_COST: u32 = 10;
 const MAX_AGE: Duration = Duration::from_secs(30);
 
-/// How long an answer is kept that took so long.
+/// How long an answer is kept if its read took this time.
 pub fn age_of(took: Duration) -> Duration {
     took.saturating_mul(AGE_PER_COST).clamp(MIN_AGE, MAX_AGE)
 }
@@ -33,7 +33,7 @@ impl<K, T> Expiry<K, Held<T>> for Age {
     }
 }
 
-/// The last answers, each for a time of its own.
+/// The last answers, each with its own lifetime.
 pub struct Kept<K, T>(Cache<K, Held<T>>);
 
 impl<K: Hash + Eq + Send + Sync + 'static, T: Clone + Send + Sync + 'static> Kept<K, T> {
@@ -47,7 +47,7 @@ impl<K: Hash + Eq + Send + Sync + 'static, T: Clone + Send + Sync + 'static> Kep
         self.0.get(key).await.map(|held| held.answer)
     }
 
-    /// The answer that is kept, or the one that is read, which comes with the time for which it is kept.
+    /// The answer that is kept. If there is none, `read` returns one, with its lifetime.
     pub async fn get(
         &self,
         key: K,

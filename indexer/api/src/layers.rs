@@ -1,5 +1,4 @@
-//! What holds for every read: its time limit, the slot that it shows, what caches may do with it; and for reads of rows
-//! that the mirror is not too old.
+//! Layers of all reads: time limit, `x-indexed-slot`, and caching. Reads of rows are refused while the mirror is too old.
 
 use std::time::Duration;
 
@@ -17,15 +16,14 @@ use tokio::time::timeout;
 
 use crate::state::ApiState;
 
-/// The slot that the mirror had reached before the rows of an answer were read, on every answer of the read API.
+/// A header of every answer: the slot that the mirror had reached before the rows of the answer were read.
 pub const INDEXED_SLOT: HeaderName = HeaderName::from_static("x-indexed-slot");
 /// The longest time that a read may take.
 const READ_LIMIT: Duration = Duration::from_secs(10);
-/// Paths whose answers depend on nothing but the path and its parameters. The rest is for one client, or about now.
+/// Below these paths, every client gets the same answer. Other answers are for one client, or about this moment.
 const PUBLIC: [&str; 3] = ["/v1/agents", "/v1/history", "/v1/network"];
 
-/// The slot of an answer that knows its own, as an extension of the answer: what is from memory can be older than the
-/// mirror.
+/// An extension of answers that have a slot of their own: an answer from memory can be older than the mirror.
 #[derive(Clone, Copy, Debug)]
 pub struct ShownSlot(pub Option<u64>);
 
@@ -50,7 +48,7 @@ fn policy(request: &Request) -> Policy {
     if PUBLIC.into_iter().any(is_below) { Policy::of_public(request.headers()) } else { Policy::Private }
 }
 
-/// Answers 503 `stale` in place of rows that are too old.
+/// Answers 503 `stale` while the mirror is too old.
 pub async fn refuse_stale(State(state): State<ApiState>, request: Request, next: Next) -> Response {
     let refusal = match state.max_lag {
         Some(max_lag) => state.shared.mirror.known().await.refusal(max_lag),

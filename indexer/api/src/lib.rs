@@ -1,9 +1,6 @@
 //! The read API: agents, executions, wallets, the network, and the status of the mirror.
 
-mod agent_answers;
-mod agent_history;
 pub mod agent_list;
-mod agent_metrics;
 mod agent_names;
 mod agents;
 mod connections;
@@ -17,17 +14,12 @@ mod holdings;
 mod kept;
 mod layers;
 mod list_agents;
-mod listing_reason;
 mod listings;
 mod network;
-mod network_response;
 mod paging;
 mod state;
 mod status;
-mod status_problems;
-mod status_response;
 mod types;
-mod wallet_response;
 mod wallets;
 
 use axum::{Router, middleware::from_fn_with_state};
@@ -45,12 +37,12 @@ pub use state::{ApiState, Deployment};
 ))]
 struct Description;
 
-/// What shows rows of the mirror.
+/// Endpoints that show rows of the mirror.
 fn rows() -> OpenApiRouter<ApiState> {
     OpenApiRouter::with_openapi(Description::openapi())
         .routes(routes!(list_agents::list_agents))
         .routes(routes!(agents::get_agent))
-        .routes(routes!(agent_history::get_agent_history))
+        .routes(routes!(agents::get_agent_history))
         .routes(routes!(listings::get_listing))
         .routes(routes!(executions::list_executions))
         .routes(routes!(executions::get_execution))
@@ -61,7 +53,7 @@ fn rows() -> OpenApiRouter<ApiState> {
         .routes(routes!(history::market_history))
 }
 
-/// What says how the service is, and what it is. It answers also from an old mirror.
+/// Endpoints about the service itself. They answer even if the mirror is too old.
 fn facts() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(status::status))

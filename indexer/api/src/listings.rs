@@ -2,20 +2,15 @@
 
 use axum::{Json, extract::State};
 use crtx_http::{ApiError, ApiPath, ApiQuery, ErrorBody};
-use crtx_protocol::{result_hash::ResultHash, text::printable};
 use crtx_store::{
     pools::ReadConnection,
-    reads::{self, ListingState},
+    reads::{self, ListingReason, ListingReasonCode, ListingState},
 };
 use serde::Serialize;
 use solana_pubkey::Pubkey;
 use utoipa::ToSchema;
 
-use crate::{
-    listing_reason::{ListingReason, ListingReasonCode},
-    state::ApiState,
-    types::Timestamp,
-};
+use crate::state::ApiState;
 
 /// Whether a listing that is on chain is shown.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -31,39 +26,7 @@ pub struct ListingResponse {
     pub reason: Option<ListingReason>,
     /// The metadata document that it names. null if its account cannot be decoded.
     #[schema(required)]
-    pub document: Option<ListingDocument>,
-}
-
-/// What this index knows about the metadata document of a listing.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct ListingDocument {
-    /// As on chain, with a replacement character for each control character.
-    pub uri: String,
-    pub sha256: String,
-    /// Whether it was fetched and checked.
-    pub usable: bool,
-    /// Attempts to fetch it since the listing names this hash and URI.
-    #[schema(value_type = u32)]
-    pub attempts: i32,
-    /// null before the first.
-    #[schema(required)]
-    pub last_attempt_at: Option<Timestamp>,
-    /// null before the first attempt, and if it is usable. A change of the listing is followed at once.
-    #[schema(required)]
-    pub next_attempt_at: Option<Timestamp>,
-}
-
-impl From<ListingState> for ListingDocument {
-    fn from(listing: ListingState) -> Self {
-        Self {
-            uri: printable(&listing.uri),
-            sha256: ResultHash(listing.sha256).to_string(),
-            usable: listing.usable,
-            attempts: listing.attempts,
-            last_attempt_at: listing.last_attempt,
-            next_attempt_at: listing.next_attempt,
-        }
-    }
+    pub document: Option<ListingState>,
 }
 
 /// Whether a listing is shown, and why not. For the tools of creators.
@@ -88,16 +51,13 @@ pub async fn get_listing(
     let found = find(&mut connection, &address).await?;
     connection.done();
     let (listing, reason) = found.ok_or_else(not_found)?;
-    let shown = match &reason {
-        Some(reason) => reason.code == ListingReasonCode::Paused,
-        None => true,
-    };
+    let shown = reason.as_ref().is_none_or(|reason| reason.code == ListingReasonCode::Paused);
     Ok(Json(ListingResponse {
         agent_id: address.to_string(),
         shown,
         listed: reason.is_none(),
         reason,
-        document: listing.map(Into::into),
+        document: listing,
     }))
 }
 
@@ -120,7 +80,7 @@ async fn find(
     address: &Pubkey,
 ) -> Result<Option<(Option<ListingState>, Option<ListingReason>)>, ApiError> {
     if let Some(listing) = reads::listing(&mut **connection, address).await? {
-        let reason = ListingReason::of(&listing);
+        let reason = listing.reason();
         return Ok(Some((Some(listing), reason)));
     }
     let quarantined = reads::is_quarantined(&mut **connection, address).await?;

@@ -5,7 +5,6 @@ use agent_marketplace::state::{
     MAX_METADATA_URI_BYTES, MAX_PRICE, MAX_TIMEOUT_S, MIN_TIMEOUT_S,
 };
 use axum::{Json, extract::State};
-use chrono::TimeDelta;
 use crtx_chain::{
     instructions::event_authority_address,
     token::{ASSOCIATED_TOKEN_PROGRAM_ID, TOKEN_PROGRAM_ID, USDC_DECIMALS},
@@ -15,18 +14,125 @@ use crtx_protocol::{cluster::Cluster, creator_answer, metadata, seeds, usdc::Usd
 use crtx_store::{
     mirror,
     pools::ReadConnection,
-    reads::{self, Configuration},
+    reads::{self, AnnouncedParameters, AnnouncedRoles, Configuration, NetworkParameters, NetworkRoles},
 };
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::{
     kept::age_of,
-    network_response::{
-        AnnouncedParameters, AnnouncedRoles, ExplorerLinks, NetworkAddresses, NetworkLimits, NetworkResponse,
-        NetworkSeeds,
-    },
     state::{ApiState, Deployment},
-    types::Timestamp,
 };
+
+/// Everything that a client needs to build transactions for this deployment.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct NetworkResponse {
+    /// `local`, `devnet` or `mainnet`.
+    pub network: &'static str,
+    /// The wallet standard's identifier, such as `solana:devnet`.
+    pub chain: &'static str,
+    /// What API keys of this network begin with.
+    pub key_prefix: &'static str,
+    /// null before the mirror knows it.
+    #[schema(required)]
+    pub genesis_hash: Option<String>,
+    pub program_id: String,
+    pub usdc_mint: String,
+    pub usdc_decimals: u8,
+    pub addresses: NetworkAddresses,
+    pub seeds: NetworkSeeds,
+    pub roles: NetworkRoles,
+    /// null if none are announced.
+    #[schema(required)]
+    pub announced_roles: Option<AnnouncedRoles>,
+    pub parameters: NetworkParameters,
+    /// null if none are announced.
+    #[schema(required)]
+    pub announced_parameters: Option<AnnouncedParameters>,
+    /// Whether new listings and calls are refused. Settlement, refund and dispute go on.
+    pub paused: bool,
+    /// The standard tags of listings. Creators may use others.
+    pub tags: Vec<&'static str>,
+    pub limits: NetworkLimits,
+    /// Addresses and address ranges from which creators' services are called. Empty: not published.
+    pub outbound_addresses: Vec<String>,
+    pub explorer: ExplorerLinks,
+    /// An RPC node that clients may use. null: use one of your own.
+    #[schema(required)]
+    pub rpc_url: Option<String>,
+    /// Where this API is.
+    pub base_url: String,
+    /// Content is at this URL, `/`, and its CID.
+    pub ipfs_url_base: String,
+}
+
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct NetworkAddresses {
+    /// The account of roles and parameters.
+    pub config: String,
+    /// Signs the program's events.
+    pub event_authority: String,
+    pub token_program: String,
+    pub associated_token_program: String,
+}
+
+/// First seeds of the program's addresses; the others are in the IDL.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct NetworkSeeds {
+    pub creator: String,
+    pub agent: String,
+    pub escrow: String,
+    pub collateral: String,
+    pub execution: String,
+    pub dispute: String,
+    pub grant: String,
+    pub spender: String,
+}
+
+/// Limits of the program and of the protocol. Sizes are bytes, unless the name says otherwise.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct NetworkLimits {
+    #[schema(value_type = f64)]
+    pub max_price_usdc: UsdcBase,
+    pub min_timeout_seconds: u32,
+    pub max_timeout_seconds: u32,
+    pub default_timeout_seconds: u32,
+    /// Agents that a spending grant may name.
+    pub max_grant_agents: usize,
+    pub max_display_name_bytes: usize,
+    pub max_metadata_uri_bytes: usize,
+    pub max_evidence_uri_bytes: usize,
+    pub max_metadata_bytes: usize,
+    pub max_name_chars: usize,
+    pub max_tagline_chars: usize,
+    pub max_description_chars: usize,
+    pub max_endpoint_chars: usize,
+    pub max_tags: usize,
+    pub max_tag_chars: usize,
+    pub max_schema_bytes: usize,
+    pub max_schema_depth: usize,
+    pub max_result_bytes: usize,
+    pub max_answer_bytes: usize,
+    pub max_steps_bytes: usize,
+    pub max_tokens_used: u64,
+    /// Seconds that a creator has to answer a dispute before it is decided.
+    pub dispute_answer_seconds: i64,
+    /// Seconds after which an undecided dispute ends.
+    pub dispute_limit_seconds: i64,
+    /// Seconds between the announcement of roles and their first second.
+    pub role_delay_seconds: i64,
+    /// Seconds between the announcement of parameters and their first second.
+    pub parameter_delay_seconds: i64,
+}
+
+/// URLs with `{address}` or `{signature}` where the value goes.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ExplorerLinks {
+    pub account: String,
+    /// null if the explorer's page of transactions is not known.
+    #[schema(required)]
+    pub transaction: Option<String>,
+}
 
 /// What clients need to build transactions: network, addresses, roles, parameters, limits, links. It may be some seconds
 /// old.
@@ -50,12 +156,12 @@ pub async fn network(
         let configuration =
             configuration.ok_or_else(|| ApiError::unavailable("the mirror has no configuration of the program yet"))?;
         let genesis_hash = checkpoint.and_then(|checkpoint| checkpoint.genesis_hash);
-        Ok((response(&state.shared.deployment, &configuration, genesis_hash), age_of(took)))
+        Ok((response(&state.shared.deployment, configuration, genesis_hash), age_of(took)))
     };
     Ok(Json(state.shared.network_facts.get((), reading).await?))
 }
 
-fn response(deployment: &Deployment, configuration: &Configuration, genesis_hash: Option<String>) -> NetworkResponse {
+fn response(deployment: &Deployment, configuration: Configuration, genesis_hash: Option<String>) -> NetworkResponse {
     let Deployment { cluster, addresses, links, public_rpc_url, outbound_addresses, .. } = deployment;
     let program = addresses.program_id();
     NetworkResponse {
@@ -64,7 +170,7 @@ fn response(deployment: &Deployment, configuration: &Configuration, genesis_hash
         key_prefix: cluster.key_network().prefix(),
         genesis_hash,
         program_id: program.to_string(),
-        usdc_mint: configuration.usdc_mint.clone(),
+        usdc_mint: configuration.usdc_mint,
         usdc_decimals: USDC_DECIMALS,
         addresses: NetworkAddresses {
             config: addresses.config().to_string(),
@@ -73,10 +179,10 @@ fn response(deployment: &Deployment, configuration: &Configuration, genesis_hash
             associated_token_program: ASSOCIATED_TOKEN_PROGRAM_ID.to_string(),
         },
         seeds: network_seeds(),
-        roles: configuration.roles.clone(),
-        announced_roles: announced_roles(configuration),
-        parameters: configuration.parameters.clone(),
-        announced_parameters: announced_parameters(configuration),
+        roles: configuration.roles,
+        announced_roles: configuration.announced_roles,
+        parameters: configuration.parameters,
+        announced_parameters: configuration.announced_parameters,
         paused: configuration.paused,
         tags: metadata::STANDARD_TAGS.to_vec(),
         limits: limits(),
@@ -111,28 +217,6 @@ fn network_seeds() -> NetworkSeeds {
         grant: text(seeds::GRANT),
         spender: text(seeds::SPENDER),
     }
-}
-
-fn announced_roles(configuration: &Configuration) -> Option<AnnouncedRoles> {
-    let apply_from = configuration.roles_apply_from?;
-    Some(AnnouncedRoles {
-        resolver: configuration.announced_resolver.clone(),
-        treasury_owner: configuration.announced_treasury_owner.clone(),
-        insurance_owner: configuration.announced_insurance_owner.clone(),
-        apply_from,
-        lapses_at: lapses_at(apply_from),
-    })
-}
-
-fn lapses_at(Timestamp(apply_from): Timestamp) -> Timestamp {
-    let life = TimeDelta::seconds(Config::ANNOUNCEMENT_LIFE_S);
-    Timestamp(apply_from.checked_add_signed(life).unwrap_or(apply_from))
-}
-
-fn announced_parameters(configuration: &Configuration) -> Option<AnnouncedParameters> {
-    let parameters = configuration.announced_parameters.clone()?;
-    let apply_from = configuration.parameters_apply_from?;
-    Some(AnnouncedParameters { parameters, apply_from, lapses_at: lapses_at(apply_from) })
 }
 
 fn limits() -> NetworkLimits {

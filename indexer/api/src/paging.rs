@@ -6,8 +6,8 @@ use serde::{Serialize, de::DeserializeOwned};
 
 const DEFAULT_LIMIT: u64 = 20;
 const MAX_LIMIT: u64 = 100;
-/// The database walks over the rows that an offset skips, so there is a limit where no slow pool serves them. A cursor has
-/// none.
+/// The database reads the rows that an offset skips, so the offset is limited in lists that no slow pool serves. A cursor
+/// needs no limit.
 pub const MAX_OFFSET: u64 = 10_000;
 
 /// The page that a request asks for.

@@ -16,18 +16,9 @@ use crtx_store::{
 use tokio::time::timeout;
 
 use crate::{
-    agent_answers::{self, AgentAnswer, AgentAnswers, AgentQuestion},
-    agent_list::AgentList,
-    agent_metrics::Metrics,
-    agent_names::AgentNames,
-    connections::Connections,
-    dispute_transactions::DisputeHistory,
-    freshness::MirrorWatch,
-    history::MarketHistoryResponse,
-    holdings::Holdings,
-    kept::Kept,
-    network_response::NetworkResponse,
-    status_response::StatusResponse,
+    agent_list::AgentList, agent_names::AgentNames, agents::Agents, connections::Connections,
+    dispute_transactions::DisputeHistory, freshness::MirrorWatch, history::MarketHistoryResponse, holdings::Holdings,
+    kept::Kept, network::NetworkResponse, status::StatusResponse,
 };
 
 /// How long a read waits for the content store.
@@ -68,10 +59,8 @@ pub(crate) struct Shared {
     pub(crate) counts: Kept<(), MirrorCounts>,
     pub(crate) network_facts: Kept<(), NetworkResponse>,
     pub(crate) market_history: Kept<(), MarketHistoryResponse>,
-    pub(crate) agents: Arc<AgentList>,
-    pub(crate) agent_answers: AgentAnswers,
-    pub(crate) agent_reads: Gathered<AgentQuestion, AgentAnswer>,
-    pub(crate) agent_metrics: Metrics,
+    pub(crate) agent_list: Arc<AgentList>,
+    pub(crate) agents: Agents,
     pub(crate) agent_names: AgentNames,
     pub(crate) executions: Gathered<ExecutionQuestion, Option<ExecutionDetails>>,
     pub(crate) execution_lists: Gathered<ExecutionListQuestion, ExecutionPage>,
@@ -88,7 +77,7 @@ fn execution_lists(pool: &PgPool, most_together: usize) -> Gathered<ExecutionLis
 impl ApiState {
     pub fn new(pools: impl Into<ReadPools>, deployment: Deployment) -> Self {
         let pools = pools.into();
-        let agents = AgentList::new(pools.points.clone());
+        let agent_list = AgentList::new(pools.points.clone());
         let credentials = Arc::new(Credentials::new(pools.points.clone(), Arc::default()));
         let shared = Shared {
             mirror: MirrorWatch::new(pools.health.clone()),
@@ -99,19 +88,14 @@ impl ApiState {
             counts: Kept::new(1),
             network_facts: Kept::new(1),
             market_history: Kept::new(1),
-            agent_names: AgentNames::new(Arc::clone(&agents), pools.points.clone()),
-            agents,
+            agent_names: AgentNames::new(Arc::clone(&agent_list), pools.points.clone()),
+            agent_list,
+            agents: Agents::new(&pools.points),
             executions: Gathered::new(pools.points.clone(), 32, |connection, questions| {
                 Box::pin(reads::executions(connection, questions))
             }),
             execution_lists: execution_lists(&pools.points, 32),
             slow_execution_lists: execution_lists(&pools.lists, 1),
-            agent_answers: agent_answers::new(),
-            // A few reads by key for each agent.
-            agent_reads: Gathered::new(pools.points.clone(), 64, |connection, questions| {
-                Box::pin(agent_answers::ask(connection, questions))
-            }),
-            agent_metrics: Metrics::new(pools.points.clone()),
             connections: Connections::new(pools),
         };
         Self { shared: Arc::new(shared), content: None, max_lag: None, credentials }
@@ -137,7 +121,7 @@ impl ApiState {
 
     /// The list of agents.
     pub fn agent_list(&self) -> &Arc<AgentList> {
-        &self.shared.agents
+        &self.shared.agent_list
     }
 }
 

@@ -18,21 +18,63 @@ use crtx_http::{
 use crtx_protocol::usdc::UsdcBase;
 use crtx_store::{
     api_keys,
-    reads::{self, NetworkRoles},
+    reads::{self, NetworkRoles, OverdueExecution, OwnedAgent, WalletProfile, WalletTotals, WithdrawableCollateral},
 };
+use serde::Serialize;
 use solana_pubkey::Pubkey;
+use utoipa::ToSchema;
 
-use crate::{
-    holdings::Holding,
-    state::ApiState,
-    types,
-    wallet_response::{WalletApproval, WalletResponse, WithdrawableCollateral},
-};
+use crate::{holdings::Holding, state::ApiState, types};
 
 /// Listings in the answer.
 const MAX_AGENTS: u32 = 20;
 /// Entries of what can be withdrawn or refunded.
 const MAX_CLAIMS: u32 = 50;
+
+/// A wallet: as a caller, a creator, and in the roles of the marketplace.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct WalletResponse {
+    pub wallet: String,
+    /// The wallet's associated USDC account, which pays for calls.
+    pub usdc_account: String,
+    /// The address that the wallet approves once for all of its keys.
+    pub spender: String,
+    pub approval: WalletApproval,
+    /// Of `admin`, `pending_admin`, `resolver`, `gateway_authority`, `treasury_owner` and `insurance_owner`.
+    pub roles: Vec<&'static str>,
+    /// null if the wallet has no profile.
+    #[schema(required)]
+    pub creator: Option<WalletProfile>,
+    /// Listings that are not closed.
+    pub agents_total: u64,
+    /// The newest 20 of them.
+    pub agents: Vec<OwnedAgent>,
+    pub totals: WalletTotals,
+    /// Only for the wallet itself: its delisted agents that still have collateral, at most 50.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub withdrawable: Option<Vec<WithdrawableCollateral>>,
+    /// Only for the wallet itself: its open executions past their deadline, at most 50, longest first. Anybody can
+    /// refund them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refundable: Option<Vec<OverdueExecution>>,
+}
+
+/// All keys of a wallet spend from one token approval.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct WalletApproval {
+    /// What the wallet holds. null if the chain did not answer in time.
+    #[schema(required, value_type = Option<f64>)]
+    pub holding_usdc: Option<UsdcBase>,
+    /// What the wallet lets its spender address move. null if the chain did not answer in time.
+    #[schema(required, value_type = Option<f64>)]
+    pub approved_usdc: Option<UsdcBase>,
+    /// What all keys that are neither revoked nor expired may still spend together. null: one of them has no limit.
+    #[schema(required, value_type = Option<f64>)]
+    pub needed_usdc: Option<UsdcBase>,
+    /// How much `approved_usdc` is below `needed_usdc`. null if one of them is.
+    #[schema(required, value_type = Option<f64>)]
+    pub short_usdc: Option<UsdcBase>,
+}
 
 /// A wallet: balance and approval, agents, roles, and totals. With a session of the same wallet also what it can withdraw
 /// and get back. A wallet that did nothing has zeros.
@@ -60,9 +102,7 @@ pub async fn get_wallet(
     let is_own = signed_in_wallet(&state, peer, &method, &headers).await? == Some(wallet);
     let mut connection = state.shared.connections.list(peer).await?;
     let (withdrawable, refundable) = if is_own {
-        let now = Utc::now();
-        let delisted = reads::owned_agents(&mut *connection, &wallet, true, MAX_CLAIMS).await?;
-        let withdrawable = delisted.into_iter().map(|agent| WithdrawableCollateral::new(agent, now)).collect();
+        let withdrawable = reads::withdrawable_collateral(&mut *connection, &wallet, MAX_CLAIMS, Utc::now()).await?;
         (Some(withdrawable), Some(reads::overdue_executions(&mut *connection, &wallet, MAX_CLAIMS).await?))
     } else {
         (None, None)
@@ -70,7 +110,7 @@ pub async fn get_wallet(
     let configuration = reads::configuration(&mut *connection).await?;
     let totals = reads::wallet_totals(&mut *connection, &wallet).await?;
     let creator = reads::wallet_profile(&mut *connection, &wallet).await?;
-    let agents = reads::owned_agents(&mut *connection, &wallet, false, MAX_AGENTS).await?;
+    let agents = reads::owned_agents(&mut *connection, &wallet, MAX_AGENTS).await?;
     let needed = api_keys::needed(&mut *connection, &wallet, Utc::now().timestamp()).await?;
     connection.done();
     let missing = || ApiError::unavailable("the mirror has no configuration of the program yet");
@@ -85,7 +125,7 @@ pub async fn get_wallet(
         roles: roles(&configuration.roles, &wallet),
         creator,
         agents_total: totals.agents,
-        agents: agents.into_iter().map(Into::into).collect(),
+        agents,
         totals,
         withdrawable,
         refundable,

@@ -227,7 +227,7 @@ async fn dead_links_of_a_creator_are_tried_less_and_less_and_a_correction_at_onc
     assert_eq!((failed.error_code.as_deref(), failed.attempts), (Some("document_unavailable"), 1));
     let message = failed.error.expect("failed");
     assert!(message.contains("404"), "{message}");
-    assert!(failed.next_attempt > failed.last_attempt && failed.last_attempt.is_some());
+    assert!(failed.next_attempt_at > failed.last_attempt_at && failed.last_attempt_at.is_some());
 
     let uri = web.uri(1, "fixed", Script::Bytes(good.clone()));
     let mut corrected = listing(creator(1), 0);

@@ -4,7 +4,6 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use crtx_chain::RpcUrls;
-use crtx_content::ContentLocation;
 use crtx_http::AddressRange;
 use crtx_mirror::source::Deadlines;
 use schemars::JsonSchema;
@@ -113,12 +112,6 @@ pub struct ContentSettings {
     pub dir: Option<PathBuf>,
     /// URL that a CID is appended to when a listing's document has an `ipfs://` address and is not in the folder.
     pub base_url: Option<Text<HttpUrl>>,
-}
-
-impl ContentSettings {
-    pub fn location(&self) -> Option<ContentLocation> {
-        self.dir.clone().map(ContentLocation::Folder)
-    }
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]

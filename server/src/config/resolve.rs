@@ -1,10 +1,10 @@
 //! Settings as the parts of a process take them. What a role needs and nobody set is a problem, too.
 
-use std::{collections::BTreeSet, net::SocketAddr, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use crtx_api::Deployment;
 use crtx_chain::RpcUrls;
-use crtx_content::{ContentLocation, ContentSources};
+use crtx_content::ContentSources;
 use crtx_gateway::{GatewayConfig, Limits};
 use crtx_http::{Links, outbound::OutboundPolicy};
 use crtx_mirror::{
@@ -99,7 +99,7 @@ impl Check<'_> {
             },
             outbound,
             content: ContentSources {
-                store: settings.content.location(),
+                store: settings.content.dir.clone(),
                 base_url: settings.content.base_url.as_ref().map(|url| url.0.to_string()),
             },
             ..IndexerConfig::new(rpc_urls.clone(), &ws_urls, settings.program.id.0)
@@ -130,11 +130,11 @@ impl Check<'_> {
     }
 
     /// What a gateway needs in addition to the settings of every process.
-    fn gateway_needs(&mut self) -> Option<(Pubkey, ContentLocation, Arc<Keypair>)> {
+    fn gateway_needs(&mut self) -> Option<(Pubkey, PathBuf, Arc<Keypair>)> {
         let settings = &self.loaded.settings;
         let who = "the roles `api` and `worker`";
         let usdc_mint = self.required("program.usdc_mint", settings.program.usdc_mint.as_ref(), who);
-        let content = self.required("content.dir", settings.content.location().as_ref(), who).cloned();
+        let content = self.required("content.dir", settings.content.dir.as_ref(), who).cloned();
         let keypair = self.required("gateway.keypair", settings.gateway.keypair.as_ref(), who);
         Some((usdc_mint?.0, content?, Arc::clone(&keypair?.reveal().0)))
     }

@@ -9,8 +9,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crtx_protocol::mirror_digest::MirrorDigest;
+use serde::{Serialize, Serializer};
 use solana_pubkey::Pubkey;
 use sqlx::{PgConnection, PgExecutor, PgPool};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::{
@@ -20,12 +22,22 @@ use crate::{
     transaction,
 };
 
-/// The digest of all accounts at a finalized slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The digest of all accounts of the program at one finalized slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = DigestAnswer)]
 pub struct DigestRow {
+    /// A finalized slot.
     pub slot: u64,
+    /// Accounts of the program at that slot.
     pub accounts: u64,
+    /// The checksum of their lattice hash, 64 hexadecimal digits.
+    #[schema(value_type = String, pattern = "^[0-9a-f]{64}$")]
+    #[serde(serialize_with = "hex_digits")]
     pub checksum: [u8; 32],
+}
+
+fn hex_digits<S: Serializer>(bytes: &[u8; 32], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&hex::encode(bytes))
 }
 
 /// An account at the finalized state; without a hash it is gone.

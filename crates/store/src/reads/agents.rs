@@ -1,5 +1,4 @@
-//! One agent as the marketplace shows it: active or paused, with a metadata document whose SHA-256 is the one on chain. And
-//! why another listing is not shown.
+//! One agent as the marketplace shows it: active or paused, with a metadata document whose SHA-256 is the one on chain.
 
 use std::collections::HashMap;
 
@@ -15,6 +14,7 @@ use solana_pubkey::Pubkey;
 use sqlx::{PgExecutor, types::Json};
 use utoipa::ToSchema;
 
+use super::days::{AgentMetrics, METRICS_DAYS, share};
 use crate::{
     columns::{Base58, Count, Timestamp, Usdc, base_units},
     error::StoreError,
@@ -39,15 +39,10 @@ pub enum ListingStatusName {
     Paused,
 }
 
-/// What answers show of a metadata document.
-#[derive(Clone, Debug, Deserialize)]
-pub struct ShownDocument {
-    pub description: String,
-    #[serde(deserialize_with = "compact")]
-    pub input_schema: Box<RawValue>,
-    #[serde(deserialize_with = "compact")]
-    pub output_schema: Box<RawValue>,
-}
+/// A JSON value that is answered as it is stored.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct StoredValue(#[serde(deserialize_with = "compact")] Box<RawValue>);
 
 /// PostgreSQL writes spaces between the members.
 fn compact<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<RawValue>, D::Error> {
@@ -83,45 +78,94 @@ pub struct ClosedAgentsTotals {
     pub platform_fees_usdc: UsdcBase,
 }
 
-/// An agent with its document.
-#[derive(Clone, Debug)]
+/// A full listing.
+// What the API adds is empty in what this module reads: `metrics` and `on_chain_listing`.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = AgentResponse)]
 pub struct AgentDetails {
+    #[serde(skip)]
     pub address: Pubkey,
+    pub agent_id: String,
     pub name: String,
     pub tagline: String,
     pub tags: Vec<String>,
-    /// Whether results are signed for the call.
+    /// Whether each result is signed for its call, so that no signature settles another call.
     pub binding: bool,
-    pub price: UsdcBase,
-    pub status: ListingStatus,
-    pub creator: Json<CreatorDetails>,
+    #[schema(value_type = f64)]
+    pub price_per_call_usdc: UsdcBase,
+    /// SHA-256 of price, time-out, binding, result key and metadata hash: an opening can name it, and is refused if
+    /// the terms have changed.
+    pub terms_hash: String,
+    /// Seconds that the creator's service has to answer.
+    #[schema(value_type = u32)]
+    pub timeout_seconds: i64,
     pub total_executions: u64,
-    /// The platform fees that were paid for results that stand.
-    pub trust: UsdcBase,
+    /// `platform_fees_usdc` x `successful_executions` / max(`total_executions`, 1), rounded down to base units: the
+    /// platform fees that were paid for results that stand. Every factor is in the listing account.
+    #[schema(value_type = f64)]
+    pub trust_usdc: UsdcBase,
     pub success_rate: f64,
     pub avg_execution_time_ms: u64,
+    #[schema(value_type = CreatorDetails)]
+    pub creator: Json<CreatorDetails>,
+    #[schema(value_type = ListingStatusName)]
+    pub status: ListingStatus,
+    pub description: String,
+    /// JSON Schema of accepted `parameters`.
+    #[schema(value_type = Object)]
+    pub input_schema: Json<StoredValue>,
+    /// JSON Schema of the result structure.
+    #[schema(value_type = Object)]
+    pub output_schema: Json<StoredValue>,
+    /// Completed executions without an upheld dispute.
     pub successful_executions: u64,
+    /// Executions that creator or gateway reported as failed by the agent.
     pub failed_executions: u64,
-    /// Refunded executions that are no failure of the agent. `total_executions` does not count them.
+    /// Refunded executions that are no failure of the agent: expired, or given up by the gateway.
     pub expired_executions: u64,
+    /// Disputes ever raised.
     pub dispute_count: u64,
     /// What the platform received of completed executions.
-    pub platform_fees: UsdcBase,
-    /// Wallets that paid at least one completed execution, as far as the mirror has seen them.
+    #[schema(value_type = f64)]
+    pub platform_fees_usdc: UsdcBase,
+    /// Wallets that paid a completed execution, as far as this index has seen them.
     pub unique_callers: u64,
+    #[schema(required, value_type = AgentMetrics)]
+    pub metrics: Option<Json<AgentMetrics>>,
+    /// The listing account on the chain explorer.
+    pub on_chain_listing: String,
     pub created_at: Timestamp,
     /// When the program changed the listing last.
+    #[serde(skip)]
     pub updated_at: DateTime<Utc>,
+    #[serde(skip)]
     pub collateral: UsdcBase,
     /// Of open executions.
+    #[serde(skip)]
     pub open_amount: UsdcBase,
     /// Of executions with an open dispute.
+    #[serde(skip)]
     pub disputed_amount: UsdcBase,
-    pub timeout_seconds: i64,
-    /// SHA-256 of the terms that a caller agrees to.
-    pub terms_hash: [u8; 32],
-    pub document: Json<ShownDocument>,
+    #[serde(skip)]
     pub version: AgentVersion,
+}
+
+impl AgentDetails {
+    /// Metrics with what the listing knows.
+    #[must_use]
+    pub fn add_to(&self, metrics: AgentMetrics) -> AgentMetrics {
+        let free = self.collateral.0.saturating_sub(self.disputed_amount.0);
+        let at_risk = self.open_amount.0.saturating_add(metrics.amount_at_risk_usdc.0);
+        AgentMetrics {
+            window_days: METRICS_DAYS.unsigned_abs(),
+            unique_paying_wallets: self.unique_callers,
+            fees_paid_usdc: self.platform_fees_usdc,
+            free_collateral_usdc: UsdcBase(free),
+            amount_at_risk_usdc: UsdcBase(at_risk),
+            collateral_cover: share(free, at_risk),
+            ..metrics
+        }
+    }
 }
 
 /// Names the rows that [`AgentDetails`] are read from: another version of a row has another place in its table or was
@@ -144,14 +188,15 @@ pub async fn agents(executor: impl PgExecutor<'_>, wanted: &[Pubkey]) -> Result<
     let addresses: Vec<String> = wanted.iter().map(Pubkey::to_string).collect();
     let agents = sqlx::query_as!(
         AgentDetails,
-        r#"SELECT a.address AS "address!: Base58", m.name AS "name!", m.tagline AS "tagline!", m.tags AS "tags!",
-                  a.binding AS "binding!", a.price AS "price!: Usdc", a.status AS "status!: ListingStatus",
-                  a.total_executions AS "total_executions!: Count", a.trust AS "trust!: Usdc",
+        r#"SELECT a.address AS "address!: Base58", a.address AS "agent_id!", m.name AS "name!", m.tagline AS "tagline!",
+                  m.tags AS "tags!", a.binding AS "binding!", a.price AS "price_per_call_usdc!: Usdc",
+                  a.status AS "status!: ListingStatus",
+                  a.total_executions AS "total_executions!: Count", a.trust AS "trust_usdc!: Usdc",
                   a.success_rate AS "success_rate!", a.avg_execution_time_ms AS "avg_execution_time_ms!: Count",
                   a.successful_executions AS "successful_executions!: Count",
                   a.failed_executions AS "failed_executions!: Count",
                   a.expired_executions AS "expired_executions!: Count",
-                  a.disputed_executions AS "dispute_count!: Count", a.platform_fees_total AS "platform_fees!: Usdc",
+                  a.disputed_executions AS "dispute_count!: Count", a.platform_fees_total AS "platform_fees_usdc!: Usdc",
                   COALESCE(t.unique_callers, 0) AS "unique_callers!: Count",
                   jsonb_build_object(
                       'pubkey', a.creator, 'verified', COALESCE(c.verified, false),
@@ -168,8 +213,12 @@ pub async fn agents(executor: impl PgExecutor<'_>, wanted: &[Pubkey]) -> Result<
                       AS "creator!: Json<CreatorDetails>",
                   a.created_at AS "created_at!: Timestamp", a.updated_at, a.collateral AS "collateral!: Usdc",
                   a.open_amount AS "open_amount!: Usdc", a.disputed_amount AS "disputed_amount!: Usdc",
-                  a.timeout_seconds AS "timeout_seconds!", a.terms_hash AS "terms_hash!: [u8; 32]",
-                  m.document AS "document!: Json<ShownDocument>",
+                  a.timeout_seconds AS "timeout_seconds!",
+                  'sha256:' || encode(a.terms_hash, 'hex') AS "terms_hash!",
+                  m.document ->> 'description' AS "description!",
+                  m.document -> 'input_schema' AS "input_schema!: Json<StoredValue>",
+                  m.document -> 'output_schema' AS "output_schema!: Json<StoredValue>",
+                  NULL::jsonb AS "metrics: Json<AgentMetrics>", '' AS "on_chain_listing!",
                   format('%s %s|%s %s|%s %s|%s %s', a.ctid, a.xmin, m.ctid, m.xmin, c.ctid, c.xmin, t.ctid, t.xmin)
                       AS "version!: AgentVersion"
            FROM unnest($1::text[]) AS wanted (address)
@@ -209,30 +258,6 @@ pub async fn agent_versions(
     Ok(rows.into_iter().map(|row| (row.address.into(), row.version)).collect())
 }
 
-/// Executions that are added up, the newest first: an agent can have any number of them.
-const MAX_DISPUTABLE: i64 = 100_000;
-
-/// The amounts of an agent's completed executions that their callers can still dispute at `now`.
-pub async fn disputable_amount(
-    executor: impl PgExecutor<'_>,
-    agent: &Pubkey,
-    now: DateTime<Utc>,
-) -> Result<UsdcBase, StoreError> {
-    let row = sqlx::query!(
-        r#"SELECT LEAST(COALESCE(sum(amount), 0), 9223372036854775807)::bigint AS "sum!: Usdc"
-           FROM (SELECT amount FROM mirror_executions
-                 WHERE agent = $1 AND closed_at_slot IS NULL AND status = record_status('completed')
-                     AND finished_at + make_interval(secs => dispute_window_s) > $2
-                 ORDER BY finished_at DESC LIMIT $3) AS disputable"#,
-        agent.to_string(),
-        now,
-        MAX_DISPUTABLE,
-    )
-    .fetch_one(executor)
-    .await?;
-    Ok(row.sum.into())
-}
-
 /// The names of some agents: of the document in force or, while that one is not known, of the newest known one. An agent
 /// without any known document is left out.
 pub async fn agent_names(
@@ -253,50 +278,4 @@ pub async fn agent_names(
     .fetch_all(executor)
     .await?;
     Ok(rows.into_iter().filter_map(|row| Some((row.agent.into(), row.name?))).collect())
-}
-
-/// A listing, shown or not, and what is known about the document that it names.
-#[derive(Clone, Debug)]
-pub struct ListingState {
-    pub status: ListingStatus,
-    pub closed: bool,
-    pub uri: String,
-    pub sha256: [u8; 32],
-    /// Fetched and checked.
-    pub usable: bool,
-    /// Why the last attempt failed, and one of the codes of `metadata::FailureKind`.
-    pub error: Option<String>,
-    pub error_code: Option<String>,
-    /// Since the listing names this hash and URI.
-    pub attempts: i32,
-    pub last_attempt: Option<Timestamp>,
-    pub next_attempt: Option<Timestamp>,
-}
-
-/// `None`: the mirror has no listing at this address.
-pub async fn listing(executor: impl PgExecutor<'_>, address: &Pubkey) -> Result<Option<ListingState>, StoreError> {
-    // A failure with another URI says nothing about this one.
-    let listing = sqlx::query_as!(
-        ListingState,
-        r#"SELECT a.status AS "status!: ListingStatus", a.closed_at_slot IS NOT NULL AS "closed!", a.metadata_uri AS uri,
-                  a.metadata_hash AS "sha256!: [u8; 32]", COALESCE(m.document IS NOT NULL, false) AS "usable!",
-                  m.error AS "error?", m.error_code AS "error_code?", COALESCE(m.attempts, 0) AS "attempts!",
-                  COALESCE(m.last_attempt, m.fetched_at) AS "last_attempt?: Timestamp",
-                  m.next_attempt AS "next_attempt?: Timestamp"
-           FROM mirror_agents a
-           LEFT JOIN agent_metadata m ON m.agent = a.address AND m.sha256 = a.metadata_hash
-                                     AND (m.error IS NULL OR m.uri = a.metadata_uri)
-           WHERE a.address = $1"#,
-        address.to_string(),
-    );
-    Ok(listing.fetch_optional(executor).await?)
-}
-
-/// Whether the program has an account at this address whose bytes cannot be read.
-pub async fn is_quarantined(executor: impl PgExecutor<'_>, address: &Pubkey) -> Result<bool, StoreError> {
-    let found = sqlx::query_scalar!(
-        r#"SELECT EXISTS (SELECT FROM mirror_quarantine WHERE address = $1) AS "found!""#,
-        address.to_string(),
-    );
-    Ok(found.fetch_one(executor).await?)
 }

@@ -1,5 +1,6 @@
 //! The marketplace's configuration, as the mirror has it.
 
+use agent_marketplace::state::Config;
 use crtx_protocol::usdc::UsdcBase;
 use serde::{Deserialize, Deserializer, Serialize};
 use sqlx::{PgExecutor, types::Json};
@@ -10,21 +11,19 @@ use crate::{
     error::StoreError,
 };
 
+#[expect(clippy::cast_precision_loss, reason = "a week")]
+const ANNOUNCEMENT_LIFE_S: f64 = Config::ANNOUNCEMENT_LIFE_S as f64;
+
 /// The configuration: a row of `mirror_config`.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Configuration {
     #[serde(flatten)]
     pub roles: NetworkRoles,
     pub usdc_mint: String,
-    pub announced_resolver: Option<String>,
-    pub announced_treasury_owner: Option<String>,
-    pub announced_insurance_owner: Option<String>,
-    /// `None`, as the three before, if no roles are announced.
-    pub roles_apply_from: Option<Timestamp>,
+    pub announced_roles: Option<AnnouncedRoles>,
     #[serde(flatten)]
     pub parameters: NetworkParameters,
-    pub announced_parameters: Option<NetworkParameters>,
-    pub parameters_apply_from: Option<Timestamp>,
+    pub announced_parameters: Option<AnnouncedParameters>,
     pub paused: bool,
 }
 
@@ -41,6 +40,31 @@ pub struct NetworkRoles {
     pub gateway_authority: String,
     pub treasury_owner: String,
     pub insurance_owner: String,
+}
+
+/// Successors; null where a role does not change.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct AnnouncedRoles {
+    #[schema(required)]
+    pub resolver: Option<String>,
+    #[schema(required)]
+    pub treasury_owner: Option<String>,
+    #[schema(required)]
+    pub insurance_owner: Option<String>,
+    /// First second in which they can be applied.
+    pub apply_from: Timestamp,
+    /// From then on they cannot be applied any more.
+    pub lapses_at: Timestamp,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct AnnouncedParameters {
+    #[serde(flatten)]
+    pub parameters: NetworkParameters,
+    /// First second in which they can be applied.
+    pub apply_from: Timestamp,
+    /// From then on they cannot be applied any more.
+    pub lapses_at: Timestamp,
 }
 
 // The aliases are the names in the database.
@@ -93,8 +117,17 @@ fn tiers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<CollateralTie
 /// The configuration. `None` before the mirror has it.
 pub async fn configuration(executor: impl PgExecutor<'_>) -> Result<Option<Configuration>, StoreError> {
     let row = sqlx::query_scalar!(
-        r#"SELECT to_jsonb(c) AS "row!: Json<Configuration>" FROM mirror_config c
-           WHERE closed_at_slot IS NULL ORDER BY slot DESC LIMIT 1"#
+        r#"SELECT to_jsonb(c) || jsonb_build_object(
+                      'announced_roles', CASE WHEN roles_apply_from IS NOT NULL THEN jsonb_build_object(
+                          'resolver', announced_resolver, 'treasury_owner', announced_treasury_owner,
+                          'insurance_owner', announced_insurance_owner, 'apply_from', roles_apply_from,
+                          'lapses_at', roles_apply_from + make_interval(secs => $1)) END,
+                      'announced_parameters', announced_parameters || jsonb_build_object(
+                          'apply_from', parameters_apply_from,
+                          'lapses_at', parameters_apply_from + make_interval(secs => $1)))
+                  AS "row!: Json<Configuration>"
+           FROM mirror_config c WHERE closed_at_slot IS NULL ORDER BY slot DESC LIMIT 1"#,
+        ANNOUNCEMENT_LIFE_S,
     );
     Ok(row.fetch_optional(executor).await?.map(|Json(row)| row))
 }

@@ -5,9 +5,9 @@
 
 use chrono::{DateTime, NaiveDate, Utc};
 use crtx_protocol::usdc::UsdcBase;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use solana_pubkey::Pubkey;
-use sqlx::PgExecutor;
+use sqlx::{PgConnection, PgExecutor};
 use utoipa::ToSchema;
 
 use crate::{
@@ -22,31 +22,54 @@ const FIRST_CLASS: i16 = 100;
 /// How much wider each class is than the one before: the SQL function `time_class`.
 const CLASS_RATIO: f64 = 1.05;
 
-/// An agent's last 30 days, or one of them, by the day on which an execution ended (UTC).
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// What buyers compare agents by. A figure that has no meaning yet is null.
+// Of the last 30 days of an agent, or of one of them, by the day on which an execution ended (UTC). `AgentDetails::add_to`
+// adds what the listing knows: until then nothing but completed executions is at risk.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = AgentMetricsResponse)]
 pub struct AgentMetrics {
-    /// Executions that were paid for, those with a dispute among them.
-    pub completed_30d: u64,
-    /// Executions that were refunded because the agent failed. What expired counts as nobody's failure.
-    pub failed_30d: u64,
-    /// Completed executions that were disputed.
-    pub disputed_30d: u64,
-    /// Disputes that were upheld.
-    pub upheld_30d: u64,
-    /// What the platform received of completed executions.
-    pub fees_30d: UsdcBase,
-    /// Share of completed and failed executions that completed without an upheld dispute. `None`: there are none.
-    pub success_rate_30d: Option<f64>,
-    /// Share of completed executions that were disputed. `None`: there are none.
-    pub dispute_rate_30d: Option<f64>,
-    /// Half of the completed executions took at most this time, within 2.5 %. `None`: there are none.
+    /// Days that the execution times and rates cover.
+    pub(super) window_days: u32,
+    /// Half of the completed executions took at most this time, within 2.5 %.
+    #[schema(required)]
     pub p50_execution_time_ms: Option<u64>,
+    /// 95 of 100 completed executions took at most this time, within 2.5 %.
+    #[schema(required)]
     pub p95_execution_time_ms: Option<u64>,
+    /// 0.0 to 1.0: completed without an upheld dispute, of completed and failed.
+    #[schema(required)]
+    pub success_rate: Option<f64>,
+    /// 0.0 to 1.0: disputed, of completed.
+    #[schema(required)]
+    pub dispute_rate: Option<f64>,
+    pub completed_executions: u64,
+    pub failed_executions: u64,
+    pub disputed_executions: u64,
+    #[serde(skip)]
+    pub upheld_disputes: u64,
+    /// What the platform received of completed executions.
+    #[serde(skip)]
+    pub fees: UsdcBase,
+    /// Wallets that paid a completed execution, ever.
+    pub(super) unique_paying_wallets: u64,
+    /// Platform fees of completed executions, ever.
+    #[schema(value_type = f64)]
+    pub(super) fees_paid_usdc: UsdcBase,
+    /// Collateral that open disputes do not claim.
+    #[schema(value_type = f64)]
+    pub(super) free_collateral_usdc: UsdcBase,
+    /// Amounts of open executions and of completed ones that can still be disputed.
+    #[schema(value_type = f64)]
+    pub(super) amount_at_risk_usdc: UsdcBase,
+    /// `free_collateral_usdc` / `amount_at_risk_usdc`: from 1 on, every caller can be compensated. null while nothing is
+    /// at risk.
+    #[schema(required)]
+    pub(super) collateral_cover: Option<f64>,
 }
 
-/// The metrics of an agent at `now`. All zero for an agent that did nothing.
+/// The metrics of an agent at `now`, without what its listing knows. All zero for an agent that did nothing.
 pub async fn agent_metrics(
-    executor: impl PgExecutor<'_>,
+    connection: &mut PgConnection,
     agent: &Pubkey,
     now: DateTime<Utc>,
 ) -> Result<AgentMetrics, StoreError> {
@@ -61,9 +84,10 @@ pub async fn agent_metrics(
         now,
         METRICS_DAYS,
     )
-    .fetch_all(executor)
+    .fetch_all(&mut *connection)
     .await?;
-    Ok(metrics(rows.into_iter().map(|row| (row.metric, row.n.into(), row.fees.into()))))
+    let metrics = metrics(rows.into_iter().map(|row| (row.metric, row.n.into(), row.fees.into())));
+    Ok(AgentMetrics { amount_at_risk_usdc: disputable_amount(connection, agent, now).await?, ..metrics })
 }
 
 /// The metrics in rows of `agent_days` of one agent: metric, number and fees, in the order of the metric.
@@ -73,28 +97,52 @@ fn metrics(rows: impl Iterator<Item = (i16, u64, UsdcBase)>) -> AgentMetrics {
     let mut times: Vec<(i16, u64)> = Vec::new();
     for (metric, n, fees) in rows {
         match metric {
-            0 => metrics.failed_30d = n,
-            1 => metrics.disputed_30d = n,
-            2 => metrics.upheld_30d = n,
+            0 => metrics.failed_executions = n,
+            1 => metrics.disputed_executions = n,
+            2 => metrics.upheld_disputes = n,
             class => {
-                metrics.completed_30d = metrics.completed_30d.saturating_add(n);
-                metrics.fees_30d.0 = metrics.fees_30d.0.saturating_add(fees.0);
+                metrics.completed_executions = metrics.completed_executions.saturating_add(n);
+                metrics.fees.0 = metrics.fees.0.saturating_add(fees.0);
                 times.push((class, n));
             }
         }
     }
-    let finished = metrics.completed_30d.saturating_add(metrics.failed_30d);
+    let finished = metrics.completed_executions.saturating_add(metrics.failed_executions);
     AgentMetrics {
-        success_rate_30d: share(metrics.completed_30d.saturating_sub(metrics.upheld_30d), finished),
-        dispute_rate_30d: share(metrics.disputed_30d, metrics.completed_30d),
-        p50_execution_time_ms: percentile(&times, metrics.completed_30d, 50),
-        p95_execution_time_ms: percentile(&times, metrics.completed_30d, 95),
+        success_rate: share(metrics.completed_executions.saturating_sub(metrics.upheld_disputes), finished),
+        dispute_rate: share(metrics.disputed_executions, metrics.completed_executions),
+        p50_execution_time_ms: percentile(&times, metrics.completed_executions, 50),
+        p95_execution_time_ms: percentile(&times, metrics.completed_executions, 95),
         ..metrics
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a share of more than 2^52 executions needs no more digits")]
-fn share(part: u64, whole: u64) -> Option<f64> {
+/// Executions that are added up, the newest first: an agent can have any number of them.
+const MAX_DISPUTABLE: i64 = 100_000;
+
+/// The amounts of an agent's completed executions that their callers can still dispute at `now`.
+async fn disputable_amount(
+    connection: &mut PgConnection,
+    agent: &Pubkey,
+    now: DateTime<Utc>,
+) -> Result<UsdcBase, StoreError> {
+    let row = sqlx::query!(
+        r#"SELECT LEAST(COALESCE(sum(amount), 0), 9223372036854775807)::bigint AS "sum!: Usdc"
+           FROM (SELECT amount FROM mirror_executions
+                 WHERE agent = $1 AND closed_at_slot IS NULL AND status = record_status('completed')
+                     AND finished_at + make_interval(secs => dispute_window_s) > $2
+                 ORDER BY finished_at DESC LIMIT $3) AS disputable"#,
+        agent.to_string(),
+        now,
+        MAX_DISPUTABLE,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(row.sum.into())
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a share of more than 2^52 needs no more digits")]
+pub(super) fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
@@ -159,12 +207,12 @@ pub async fn agent_days(
         let metrics = metrics(rows.iter().map(|row| (row.metric, row.n.into(), row.fees.into())));
         Some(AgentDay {
             day: rows.first()?.day,
-            completed_executions: metrics.completed_30d,
-            failed_executions: metrics.failed_30d,
-            disputed_executions: metrics.disputed_30d,
+            completed_executions: metrics.completed_executions,
+            failed_executions: metrics.failed_executions,
+            disputed_executions: metrics.disputed_executions,
             p50_execution_time_ms: metrics.p50_execution_time_ms,
             p95_execution_time_ms: metrics.p95_execution_time_ms,
-            fees_usdc: metrics.fees_30d,
+            fees_usdc: metrics.fees,
         })
     });
     Ok(days.collect())

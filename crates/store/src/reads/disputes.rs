@@ -4,8 +4,8 @@
 //! were raised first at the top; then the others, newest first.
 
 use agent_marketplace::state::DisputeOutcome;
-use crtx_protocol::result_hash::ResultHash;
-use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+use crtx_protocol::{result_hash::ResultHash, usdc::UsdcBase};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use solana_pubkey::Pubkey;
 use sqlx::{PgExecutor, types::Json};
 use utoipa::ToSchema;
@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::page::{Listed, Start};
 use crate::{
-    columns::{Count, Timestamp},
+    columns::{Count, Timestamp, base_units},
     error::StoreError,
 };
 
@@ -39,41 +39,105 @@ impl DisputeStatus {
     }
 }
 
-/// A dispute, its execution and its parties. Amounts are in base units.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+/// A dispute about an execution.
+// What the API adds is empty in what this module reads: links to the documents, what follows from the times, and the
+// transactions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = DisputeResponse)]
 pub struct DisputeDetails {
-    #[serde(deserialize_with = "address")]
-    pub address: Pubkey,
-    /// Address of the on-chain record.
-    pub record: String,
+    /// Address of the dispute's account.
+    #[schema(value_type = String)]
+    #[serde(serialize_with = "text", deserialize_with = "address")]
+    pub dispute: Pubkey,
     pub execution_id: Uuid,
-    pub agent: String,
-    /// The agent's address if none of its documents is known.
+    /// Address of the execution's record.
+    pub execution_record: String,
+    pub agent_id: String,
+    // Its address if none of its documents is known.
     pub agent_name: String,
+    /// The wallet that paid and raised the dispute.
     pub caller: String,
+    /// The wallet that listed the agent.
     pub creator: String,
     /// What was paid.
-    pub amount: u64,
-    pub evidence_hash: ResultHash,
-    pub evidence_uri: String,
-    pub raised_at: Timestamp,
-    /// `None`, as its URI and its time, before the creator has answered.
-    pub answer_hash: Option<ResultHash>,
-    pub answer_uri: Option<String>,
-    pub answered_at: Option<Timestamp>,
+    #[schema(value_type = f64)]
+    #[serde(deserialize_with = "base_units")]
+    pub amount_usdc: UsdcBase,
+    /// `expired`: nobody decided within 30 days.
     #[serde(deserialize_with = "DisputeStatus::by_number")]
-    pub outcome: DisputeStatus,
+    pub status: DisputeStatus,
+    /// SHA-256 of the evidence document: `sha256:` and hex.
+    #[schema(value_type = String)]
+    pub evidence_hash: ResultHash,
+    /// Where the caller says the document is.
+    pub evidence_uri: String,
+    /// Where this service has it, once it was stored here.
+    #[serde(default)]
+    #[schema(required)]
+    pub evidence_url: String,
+    /// The same for the document of the creator's answer. null before there is one, like its time.
+    #[schema(required, value_type = Option<String>)]
+    pub answer_hash: Option<ResultHash>,
+    #[schema(required)]
+    pub answer_uri: Option<String>,
+    #[schema(required)]
+    pub answer_url: Option<String>,
+    #[schema(required)]
+    pub answered_at: Option<Timestamp>,
+    pub raised_at: Timestamp,
+    /// 72 hours after it was raised: until then the resolver decides.
+    #[schema(required, value_type = Timestamp)]
+    pub respond_by: Option<Timestamp>,
+    /// From then on it can be upheld: the creator's answer, or 24 hours after it was raised. It can be rejected at once.
+    #[schema(required, value_type = Timestamp)]
+    pub upholdable_from: Option<Timestamp>,
+    /// 30 days after it was raised: then it ends undecided.
+    #[schema(required, value_type = Timestamp)]
+    pub expires_at: Option<Timestamp>,
+    #[schema(required)]
     pub resolved_at: Option<Timestamp>,
+    /// SHA-256 of the resolver's reasons. null while open and when it expired.
+    #[schema(required, value_type = Option<String>)]
     pub resolution_hash: Option<ResultHash>,
-    pub slash: u64,
-    /// What the caller got of the slash. The rest is the penalty.
-    pub compensation: u64,
+    /// Where this service has the reasons, once they were stored here.
+    #[schema(required)]
+    pub resolution_url: Option<String>,
+    /// Taken from the collateral.
+    #[schema(value_type = f64)]
+    #[serde(deserialize_with = "base_units")]
+    pub slash_usdc: UsdcBase,
+    /// The part of it that the caller got.
+    #[schema(value_type = f64)]
+    #[serde(deserialize_with = "base_units")]
+    pub compensation_usdc: UsdcBase,
+    /// The part of it that the insurance got.
+    #[schema(value_type = f64)]
+    #[serde(deserialize_with = "base_units")]
+    pub penalty_usdc: UsdcBase,
+    /// Signatures of its transactions. null in lists, and if the chain could not be asked.
+    #[schema(required)]
+    pub transactions: Option<DisputeTransactions>,
+}
+
+/// Signatures of a dispute's transactions. null: it has not happened, or the transaction was not found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DisputeTransactions {
+    #[schema(required)]
+    pub raised: Option<String>,
+    #[schema(required)]
+    pub answered: Option<String>,
+    #[schema(required)]
+    pub resolved: Option<String>,
 }
 
 impl DisputeDetails {
     fn place(&self) -> DisputePlace {
-        DisputePlace { open: self.outcome == DisputeStatus::Open, raised_at: self.raised_at, address: self.address }
+        DisputePlace { open: self.status == DisputeStatus::Open, raised_at: self.raised_at, address: self.dispute }
     }
+}
+
+fn text<S: Serializer>(address: &Pubkey, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(address)
 }
 
 fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Pubkey, D::Error> {
@@ -164,7 +228,7 @@ pub async fn list_disputes(
                                 AND (SELECT true FROM mirror_executions e WHERE e.address = l.execution)
                               ORDER BY l.raised_at DESC, l.address DESC LIMIT $7 + $8)) AS f
                          ORDER BY place LIMIT $7 OFFSET $8) AS p
-                   CROSS JOIN LATERAL (SELECT * FROM shown_disputes WHERE address = p.address OFFSET 0) AS s)
+                   CROSS JOIN LATERAL (SELECT * FROM shown_disputes WHERE dispute = p.address OFFSET 0) AS s)
                   AS "items!: Json<Vec<DisputeDetails>>""#,
         owner,
         filter.scope.roles(),
@@ -202,7 +266,7 @@ pub async fn dispute(
         r#"SELECT to_jsonb(s) AS "dispute!: Json<DisputeDetails>"
            FROM (SELECT address FROM mirror_disputes WHERE address = $2
                  UNION SELECT address FROM mirror_disputes WHERE execution = $2) AS found
-           JOIN shown_disputes s ON s.address = found.address
+           JOIN shown_disputes s ON s.dispute = found.address
            WHERE $1 IN (s.caller, s.creator)
               OR EXISTS (SELECT FROM mirror_config c WHERE c.resolver = $1 AND c.closed_at_slot IS NULL)"#,
         wallet.to_string(),

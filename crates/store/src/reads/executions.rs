@@ -151,28 +151,36 @@ pub async fn executions(
     Ok(answers)
 }
 
-/// An execution as the chain shows it, without what only its caller may see.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PublicExecution {
+/// An execution as the chain shows it to everybody.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct RecentExecution {
     /// Address of the on-chain record.
-    pub record: Pubkey,
-    pub status: ShownStatus,
-    pub cost: UsdcBase,
-    pub initiated_at: Timestamp,
-    pub completed_at: Option<Timestamp>,
-    /// `None` unless a result was settled.
-    pub execution_time_ms: Option<Count>,
+    record: String,
+    status: ShownStatus,
+    #[schema(value_type = f64)]
+    cost_usdc: UsdcBase,
+    initiated_at: Timestamp,
+    /// null while it runs.
+    #[schema(required)]
+    completed_at: Option<Timestamp>,
+    /// null unless a result was settled.
+    #[schema(required, value_type = Option<u64>)]
+    execution_time_ms: Option<Count>,
+    /// The record on the chain explorer.
+    on_chain_record: String,
 }
 
-/// The newest executions of an agent.
+/// The newest executions of an agent. `link`: the explorer's URL of an account, with `{address}` in it.
 pub async fn recent_executions(
     executor: impl PgExecutor<'_>,
     agent: &Pubkey,
     limit: u32,
-) -> Result<Vec<PublicExecution>, StoreError> {
+    link: &str,
+) -> Result<Vec<RecentExecution>, StoreError> {
     let executions = sqlx::query_as!(
-        PublicExecution,
-        r#"SELECT l.record AS "record!: Base58", l.status AS "status!: ShownStatus", l.cost AS "cost!: Usdc",
+        RecentExecution,
+        r#"SELECT l.record AS "record!", replace($3, '{address}', l.record) AS "on_chain_record!",
+                  l.status AS "status!: ShownStatus", l.cost AS "cost_usdc!: Usdc",
                   l.initiated_at AS "initiated_at!: Timestamp", l.completed_at AS "completed_at?: Timestamp",
                   m.execution_time_ms AS "execution_time_ms?: Count"
            FROM generate_series(0, 4) AS s (status)
@@ -187,6 +195,7 @@ pub async fn recent_executions(
            LIMIT $2"#,
         agent.to_string(),
         i64::from(limit),
+        link,
     );
     Ok(executions.fetch_all(executor).await?)
 }

@@ -10,33 +10,38 @@ mod disputes;
 mod execution_list;
 mod executions;
 mod freshness;
+mod listings;
 mod page;
 mod wallets;
 
 pub use crate::columns::{Count, Timestamp};
 pub use agents::{
-    AgentDetails, AgentVersion, CreatorDetails, ListingState, ListingStatus, ListingStatusName, agent, agent_names,
-    agent_versions, agents, disputable_amount, is_quarantined, listing,
+    AgentDetails, AgentVersion, CreatorDetails, ListingStatus, ListingStatusName, agent, agent_names, agent_versions,
+    agents,
 };
-pub use configuration::{Configuration, NetworkParameters, NetworkRoles, configuration};
+pub use configuration::{
+    AnnouncedParameters, AnnouncedRoles, Configuration, NetworkParameters, NetworkRoles, configuration,
+};
 pub use days::{
     AgentDay, AgentMetrics, CreatorDay, METRICS_DAYS, MarketDay, agent_days, agent_metrics, creator_history,
     market_history,
 };
 pub use disputes::{
-    DisputeDetails, DisputeFilter, DisputePlace, DisputeScope, DisputeStatus, dispute, is_resolver, list_disputes,
+    DisputeDetails, DisputeFilter, DisputePlace, DisputeScope, DisputeStatus, DisputeTransactions, dispute,
+    is_resolver, list_disputes,
 };
 pub use execution_list::{
     ExecutionFilter, ExecutionListQuestion, ExecutionPage, ExecutionPlace, ExecutionRole, ListedExecution, ShownStatus,
     execution_lists, list_executions,
 };
 pub use executions::{
-    ExecutionDetails, ExecutionDispute, ExecutionQuestion, PublicExecution, SettledBy, execution, executions,
+    ExecutionDetails, ExecutionDispute, ExecutionQuestion, RecentExecution, SettledBy, execution, executions,
     recent_executions,
 };
 pub use freshness::{Freshness, MirrorCounts, freshness, mirror_counts, quarantined};
+pub use listings::{ListingReason, ListingReasonCode, ListingState, is_quarantined, listing};
 pub use page::{Listed, Start};
 pub use wallets::{
-    OverdueExecution, OwnedAgent, WalletProfile, WalletTotals, overdue_executions, owned_agents, wallet_profile,
-    wallet_totals,
+    OverdueExecution, OwnedAgent, WalletProfile, WalletTotals, WithdrawableCollateral, overdue_executions,
+    owned_agents, wallet_profile, wallet_totals, withdrawable_collateral,
 };

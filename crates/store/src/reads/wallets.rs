@@ -8,11 +8,11 @@ use chrono::{DateTime, Utc};
 use crtx_protocol::usdc::UsdcBase;
 use serde::Serialize;
 use solana_pubkey::Pubkey;
-use sqlx::PgExecutor;
+use sqlx::{PgExecutor, types::Json};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::agents::ListingStatus;
+use super::{agents::ListingStatus, listings::ListingReason};
 use crate::{
     columns::{Count, Timestamp, Usdc},
     error::StoreError,
@@ -59,28 +59,56 @@ pub struct WalletProfile {
     verified: bool,
 }
 
-/// A listing of the wallet, in any status but closed.
-#[derive(Clone, Debug)]
+/// A listing of the wallet, in any status.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = WalletAgent)]
 pub struct OwnedAgent {
-    pub address: String,
-    /// `None` until the metadata document is fetched.
+    pub agent_id: String,
+    /// null until the metadata document is fetched.
+    #[schema(required)]
     pub name: Option<String>,
-    /// Why the last attempt to fetch the document failed.
-    pub error: Option<String>,
-    pub error_code: Option<String>,
-    pub price: UsdcBase,
+    /// Why it is not in lists. null if it is.
+    #[schema(required, value_type = Option<ListingReason>)]
+    pub reason: Option<Json<ListingReason>>,
     pub status: ListingStatus,
+    #[schema(value_type = f64)]
+    pub price_per_call_usdc: UsdcBase,
     pub total_executions: u64,
+    /// 0.0 to 1.0: successful of total; 0 before the first.
     pub success_rate: f64,
-    pub trust: UsdcBase,
-    pub collateral: UsdcBase,
-    /// What the creator received for its results; slashes are not subtracted.
-    pub earned: UsdcBase,
+    #[schema(value_type = f64)]
+    pub trust_usdc: UsdcBase,
+    #[schema(value_type = f64)]
+    pub collateral_usdc: UsdcBase,
+    /// Received for its results, before slashes.
+    #[schema(value_type = f64)]
+    pub earned_usdc: UsdcBase,
     pub open_executions: u64,
     pub open_disputes: u64,
-    /// The collateral stays locked until then.
-    pub last_dispute_deadline: Option<DateTime<Utc>>,
     pub created_at: Timestamp,
+    /// Why the last attempt to fetch the document failed.
+    #[serde(skip)]
+    error: Option<String>,
+    #[serde(skip)]
+    error_code: Option<String>,
+}
+
+/// Collateral of a delisted agent.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct WithdrawableCollateral {
+    agent_id: String,
+    #[schema(required)]
+    name: Option<String>,
+    #[schema(value_type = f64)]
+    amount_usdc: UsdcBase,
+    /// They keep the collateral locked.
+    open_executions: u64,
+    open_disputes: u64,
+    /// First second in which it can be withdrawn. null while something is open.
+    #[schema(required)]
+    available_from: Option<Timestamp>,
+    /// Whether it can be withdrawn now.
+    available: bool,
 }
 
 // An open execution of the wallet that is past its deadline: anybody can refund it.
@@ -142,34 +170,66 @@ pub async fn wallet_profile(
     Ok(profile.fetch_optional(executor).await?)
 }
 
-/// The newest listings of a creator. `delisted`: only those whose collateral is still there to be withdrawn.
+/// The newest listings of a creator.
 pub async fn owned_agents(
     executor: impl PgExecutor<'_>,
     creator: &Pubkey,
-    delisted: bool,
     limit: u32,
 ) -> Result<Vec<OwnedAgent>, StoreError> {
     let agents = sqlx::query_as!(
         OwnedAgent,
-        r#"SELECT a.address, a.name, a.price AS "price!: Usdc", a.status AS "status!: ListingStatus",
+        r#"SELECT a.address AS agent_id, a.name, NULL::jsonb AS "reason: Json<ListingReason>",
+                  a.price AS "price_per_call_usdc!: Usdc", a.status AS "status!: ListingStatus",
                   a.total_executions AS "total_executions!: Count", a.success_rate AS "success_rate!",
-                  a.trust AS "trust!: Usdc", a.collateral AS "collateral!: Usdc",
+                  a.trust AS "trust_usdc!: Usdc", a.collateral AS "collateral_usdc!: Usdc",
                   a.open_executions AS "open_executions!: Count", a.open_disputes AS "open_disputes!: Count",
-                  a.last_dispute_deadline, a.created_at AS "created_at!: Timestamp",
-                  LEAST(COALESCE(e.earned, 0), 9223372036854775807)::bigint AS "earned!: Usdc",
+                  a.created_at AS "created_at!: Timestamp",
+                  LEAST(COALESCE(e.earned, 0), 9223372036854775807)::bigint AS "earned_usdc!: Usdc",
                   m.error AS "error?", m.error_code AS "error_code?"
            FROM mirror_agents a
            LEFT JOIN agent_metadata m ON m.agent = a.address AND m.sha256 = a.metadata_hash AND m.uri = a.metadata_uri
            LEFT JOIN mirror_agent_totals e ON e.agent = a.address
            WHERE a.creator = $1 AND a.closed_at_slot IS NULL
-             AND (NOT $2 OR (a.status = agent_status('delisted') AND a.collateral > 0))
            ORDER BY a.created_at DESC, a.address
-           LIMIT $3"#,
+           LIMIT $2"#,
         creator.to_string(),
-        delisted,
         i64::from(limit)
     );
-    Ok(agents.fetch_all(executor).await?)
+    let mut agents = agents.fetch_all(executor).await?;
+    for agent in &mut agents {
+        let (failure, code) = (agent.error.as_deref(), agent.error_code.as_deref());
+        agent.reason = ListingReason::of(agent.status, agent.name.is_some(), failure, code).map(Json);
+    }
+    Ok(agents)
+}
+
+/// The collateral of the newest delisted agents of a creator. The program demands of a withdrawal that nothing is open,
+/// and a second after the last dispute window.
+pub async fn withdrawable_collateral(
+    executor: impl PgExecutor<'_>,
+    creator: &Pubkey,
+    limit: u32,
+    now: DateTime<Utc>,
+) -> Result<Vec<WithdrawableCollateral>, StoreError> {
+    let collateral = sqlx::query_as!(
+        WithdrawableCollateral,
+        r#"SELECT a.address AS agent_id, a.name, a.collateral AS "amount_usdc!: Usdc",
+                  a.open_executions AS "open_executions!: Count", a.open_disputes AS "open_disputes!: Count",
+                  w.available_from AS "available_from?: Timestamp",
+                  COALESCE(w.available_from <= $3, false) AS "available!"
+           FROM mirror_agents a
+           CROSS JOIN LATERAL (
+               SELECT CASE WHEN a.open_executions = 0 AND a.open_disputes = 0
+                           THEN COALESCE(a.last_dispute_deadline + interval '1 second', a.created_at)
+                      END AS available_from) AS w
+           WHERE a.creator = $1 AND a.closed_at_slot IS NULL AND a.status = agent_status('delisted') AND a.collateral > 0
+           ORDER BY a.created_at DESC, a.address
+           LIMIT $2"#,
+        creator.to_string(),
+        i64::from(limit),
+        now,
+    );
+    Ok(collateral.fetch_all(executor).await?)
 }
 
 /// The wallet's open executions that are longest past their deadline.

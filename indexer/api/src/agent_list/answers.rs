@@ -1,4 +1,4 @@
-//! Answers that were given from one table, so that nobody computes the same page of the same table twice.
+//! Keeps answers, so that the same page of the same table is computed once.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ const MAX_BYTES: u64 = 16 * 1024 * 1024;
 /// What an answer costs beyond its bytes.
 const OVERHEAD: usize = 512;
 
-/// The last answers. One is found by its table and the query as it was sent, so it ends with its table; those that
-/// nobody asks for make room.
+/// The last answers. The key is the version of the table and the query as the client sent it, so nobody finds an answer of
+/// an older table. Answers that nobody asks for are dropped first.
 pub struct Answers {
     kept: Cache<(u64, String), Arc<Whole>>,
     /// Half of the processors may search.
@@ -48,8 +48,8 @@ impl Answers {
         answer.map_err(|error| ApiError::clone(&error))
     }
 
-    /// Makes an answer that searches. Texts of strangers decide how long that takes, so it has no thread that other
-    /// requests need, and waits its turn; the place is taken until the work is done, though the client goes away.
+    /// Runs a search. Texts of strangers decide how long it takes, so it waits for a permit and runs on a thread for
+    /// blocking work. It has the permit until it ends, even if the client goes away.
     pub async fn search<T: Send + 'static>(
         &self,
         make: impl FnOnce() -> Result<T, ApiError> + Send + 'static,

@@ -10,10 +10,7 @@ mod sort;
 mod table;
 
 use std::{
-    sync::{
-        Arc, Weak,
-        atomic::{AtomicBool, Ordering as Atomic},
-    },
+    sync::{Arc, Once, Weak},
     time::{Duration, Instant},
 };
 
@@ -36,8 +33,8 @@ use reader::Reader;
 
 /// Between two looks at the database.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// A look is followed by a pause of at least so many times its own length, so that a large list with many changes uses a
-/// fifth of a processor at most.
+/// After a look, the task pauses for at least this multiple of the look's time, so that a large list with many changes uses
+/// at most a fifth of a processor.
 const PAUSE_PER_LOOK: u32 = 4;
 /// After a look that failed.
 const RETRY_AFTER: Duration = Duration::from_millis(500);
@@ -52,7 +49,7 @@ pub struct AgentList {
     current: watch::Sender<Option<Arc<Current>>>,
     reader: Mutex<Reader>,
     answers: Answers,
-    started: AtomicBool,
+    started: Once,
 }
 
 /// A table, and when it was true.
@@ -73,17 +70,13 @@ impl AgentList {
             current: watch::Sender::default(),
             reader: Mutex::default(),
             answers: Answers::default(),
-            started: AtomicBool::new(false),
+            started: Once::new(),
         })
     }
 
-    /// Begins to follow the database, if there is a runtime.
+    /// Begins to follow the database.
     pub fn start(self: &Arc<Self>) {
-        if let Ok(runtime) = tokio::runtime::Handle::try_current()
-            && !self.started.swap(true, Atomic::AcqRel)
-        {
-            runtime.spawn(follow(Arc::downgrade(self)));
-        }
+        self.started.call_once(|| drop(tokio::spawn(follow(Arc::downgrade(self)))));
     }
 
     /// The last table. Waits a moment for the first one; `None` if there is none yet.
@@ -138,7 +131,7 @@ impl AgentList {
     }
 }
 
-/// Ends with the service. The first failure of several is logged.
+/// Runs until the service ends. Of several failures in a row it logs the first.
 async fn follow(list: Weak<AgentList>) {
     let mut failed = false;
     while let Some(list) = list.upgrade() {

@@ -12,13 +12,13 @@ use super::{search::Texts, table::Table};
 #[derive(Debug, Default)]
 pub struct Model {
     published: Arc<Table>,
-    /// The next table. Its orders, and its index, are without the last changes.
+    /// The next table. Its orders and its index do not have the last changes yet.
     next: Table,
     /// Numbers without a row.
     free: Vec<u32>,
     /// Rows that changed since the last table.
     changed: FixedBitSet,
-    /// Rows whose texts in the index are not theirs any more, and the texts that are.
+    /// Rows whose texts in the index are outdated, and the new texts.
     outdated: FixedBitSet,
     texts: Texts,
 }

@@ -51,7 +51,7 @@ impl Reader {
             }
         }
         look.end().await?;
-        // A large table takes a moment, so no request waits for its thread. If nothing comes back, all is read again.
+        // A large table takes a moment, so a thread for blocking work makes it. If that fails, the next look reads everything.
         let Self { mut model, .. } = mem::take(self);
         let made = tokio::task::spawn_blocking(move || {
             let table = model.publish();

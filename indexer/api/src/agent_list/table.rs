@@ -1,4 +1,4 @@
-//! One state of the list: all rows, their orders and what finds them. A published one never changes.
+//! One state of the list: all rows, their orders, and the search index. A published table never changes.
 
 use std::{collections::HashMap, mem, sync::Arc};
 

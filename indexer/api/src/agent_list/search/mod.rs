@@ -13,7 +13,7 @@ use strsim::osa_distance;
 
 pub use words::words;
 
-/// Words of a search.
+/// Most words of a search.
 pub const MAX_WORDS: usize = 8;
 /// Different words of a description that are searched. Later ones are not.
 const MAX_DESCRIPTION_WORDS: usize = 256;
@@ -57,7 +57,8 @@ impl Posting {
         (self.0 >> 2) as usize
     }
 
-    /// How good a find is, from 1. A typo is never better than the word itself, and eight finds fit into a byte.
+    /// The score of a match, at least 1. A typo never scores better than the word itself, and the scores of eight words fit
+    /// into a byte.
     const fn score(self, kind: Kind) -> u8 {
         // From 3 for a name to 0 for a description.
         let quality = 3_u8.saturating_sub((self.0 & 3) as u8);
@@ -136,8 +137,7 @@ struct IndexEntry {
 }
 
 impl Index {
-    /// The index without the texts of rows that are outdated, and with new ones. It looks at every entry, since nothing
-    /// says which ones a row has.
+    /// Replaces the texts of outdated rows by new ones. Looks at every entry, because nothing lists the entries of a row.
     pub fn changed(&self, outdated: &FixedBitSet, mut texts: Texts) -> Self {
         let mut entries = Vec::with_capacity(self.entries.len().saturating_add(texts.entries.len()));
         for (shape, entry) in &self.entries {
@@ -157,7 +157,7 @@ impl Index {
             let entry = IndexEntry { text: text.into(), rows: rows.into() };
             (Shape::of(&entry.text), Arc::new(entry))
         }));
-        // Those that were there are in order, so few comparisons are enough.
+        // The earlier entries are sorted already, so few comparisons are enough.
         entries.sort_by(|(_, one), (_, other)| one.text.cmp(&other.text));
         Self { entries }
     }
@@ -234,7 +234,7 @@ struct Shape {
 }
 
 impl Shape {
-    /// A word with a digit has none: another number is another thing, and no mistake in typing.
+    /// A word with a digit has no shape: another number is another thing, not a typo.
     fn of(word: &str) -> Self {
         let mut shape = Self::default();
         for c in word.chars() {
@@ -247,7 +247,8 @@ impl Shape {
         shape
     }
 
-    /// Whether so few edits can make a word of this shape of one of the other: an edit replaces one letter by another.
+    /// Whether so few edits can turn a word of one shape into a word of the other. An edit changes at most two letters of
+    /// the set.
     const fn is_near(self, other: Self, edits: u32) -> bool {
         self.chars > 0
             && self.chars.abs_diff(other.chars) <= edits
