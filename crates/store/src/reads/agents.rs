@@ -1,5 +1,5 @@
-//! One agent as the marketplace shows it: active or paused, with a metadata document whose SHA-256 is the one on chain. And
-//! why another listing is not shown.
+//! One agent as the marketplace shows it: active or paused, with a metadata document whose SHA-256 is the one on chain.
+//! And why another listing is not shown.
 
 use std::collections::HashMap;
 
