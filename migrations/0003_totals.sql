@@ -1,9 +1,9 @@
--- Which wallets paid which agent, what each wallet paid and what each agent received, from the rows of `mirror_executions`.
+-- Who paid which agent, what each wallet paid and what each agent received, from the rows of `mirror_executions`.
 --
 -- A trigger (`0013_record_triggers.sql`) notes what each statement changed. The transaction adds the notes to the totals
 -- when it has all its locks on executions, in the order of the keys: so no two transactions wait for each other.
 
--- Settled and refunded executions that came (or, below 0, went), what the settled ones cost, and what the creator received.
+-- Executions that came (below 0: went), what the settled ones cost, and what the creator received.
 CREATE TABLE mirror_total_notes (
     agent     text NOT NULL,
     caller    text NOT NULL,

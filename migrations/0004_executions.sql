@@ -204,8 +204,8 @@ SELECT e.record, e.execution_id, e.caller, e.agent, shown_status(NULL, e.state) 
 FROM executions e
 WHERE NOT EXISTS (SELECT FROM mirror_executions m WHERE m.address = e.record);
 
--- Executions as their caller sees them. The chain decides what happened to the money. The gateway's row adds what the chain
--- does not have: progress, the text of the result, and times finer than a second.
+-- Executions as their caller sees them. The chain decides what happened to the money. The gateway's row adds what the
+-- chain does not have: progress, the text of the result, and times finer than a second.
 CREATE VIEW shown_executions AS
 SELECT
     k.record,

@@ -19,7 +19,7 @@ CREATE INDEX sessions_of_wallet ON sessions (wallet, created_at) WHERE ended_at 
 CREATE INDEX sessions_over ON sessions (COALESCE(ended_at, expires_at));
 
 -- Session public keys are visible on chain, so any wallet can grant spending to the session key of another one. A row
--- belongs to the pair of both. The key acts for the wallet for which its holder registered it with a signature: at most one.
+-- belongs to the pair of both. The key acts for the one wallet for which its holder registered it with a signature.
 --
 -- Only the session public key is kept: nothing in this table can sign or spend.
 CREATE TABLE api_keys (

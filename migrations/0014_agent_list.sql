@@ -1,6 +1,5 @@
--- GET /v1/agents is answered from the memory of the api processes. They read what changed since their last look, so it is
--- noted which transaction changed a row. A sequence or a time would not do: a transaction that commits late would be
--- behind the last look already.
+-- The api processes answer GET /v1/agents from their memory. They read what changed since their last look, so triggers
+-- note which transaction changed a row. With a sequence or a time, a look would miss a transaction that commits late.
 
 -- Every agent that there ever was, with the transaction that changed or removed it last. A table of its own: with an
 -- index over a column of `mirror_agents`, each change of a listing would be one of all its indexes.

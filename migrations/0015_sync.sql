@@ -1,5 +1,5 @@
--- What keeps the mirror true while nodes misbehave: the accounts at the finalized state with their digest, and the
--- indexer's processes. A digest is stated only for slots that the process that leads has proved itself.
+-- The accounts at the finalized state with their digest, and the indexer's processes. The digest shows only slots that the
+-- leading process has proved itself.
 
 -- The program's accounts at the finalized state. `data_hash` is null if the account is gone. An account without a row was
 -- never finalized.

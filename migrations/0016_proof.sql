@@ -1,4 +1,4 @@
--- What proves the mirror: the last bytes of closed accounts, and how far a rebuild is.
+-- The last bytes of closed accounts, which prove their rows, and the progress of a rebuild.
 
 -- The last bytes of closed accounts, from the events of the transactions that closed them.
 CREATE TABLE mirror_closings (

@@ -1,5 +1,5 @@
-//! What the audit reads of the database, and totals that it counts again. Each check of totals is one statement, so it sees
-//! one state of the database.
+//! What the audit reads of the database, and totals that it counts again. Each check of totals is one statement, so it
+//! sees one state of the database.
 
 use serde_json::Value;
 use sqlx::{PgExecutor, PgPool};

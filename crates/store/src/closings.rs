@@ -101,8 +101,8 @@ pub async fn found(connection: &mut PgConnection, address: &Pubkey) -> Result<()
     Ok(())
 }
 
-/// Notes when to search again, and why a search found nothing. Without a reason the search says nothing. Without a closed
-/// row nothing has to be proved: the account was opened again, or was on a dropped fork. Then the search ends.
+/// Notes when to search again, and why a search found nothing. Without a reason the attempt does not count. The search
+/// ends if there is no closed row any more: the account was opened again, or was on a dropped fork.
 pub async fn not_found(
     pool: &PgPool,
     address: &Pubkey,

@@ -203,8 +203,8 @@ pub async fn note_listed(executor: impl PgExecutor<'_>, pieces: &[[u8; 32]]) -> 
     Ok(())
 }
 
-/// A piece that nobody holds any more. Nobody hands it in again before [`Released::commit`] or a drop of this value, so
-/// its bytes are deleted in between.
+/// A piece that nobody holds any more. No wallet can hand it in again before [`Released::commit`] or a drop of this value:
+/// the caller deletes its bytes in between.
 pub struct Released(Transaction<'static, Postgres>);
 
 impl Released {
@@ -213,8 +213,8 @@ impl Released {
     }
 }
 
-/// Forgets those who have held the piece for longer than `held_for`, if it still has that fate. `None`: that has changed,
-/// or somebody holds it for less time.
+/// Deletes the rows of a piece that wallets have held for longer than `held_for`, if it still has that fate. `None`:
+/// its fate has changed, or a wallet holds it for less time.
 pub async fn release(
     pool: &PgPool,
     sha256: &[u8; 32],

@@ -31,8 +31,8 @@ pub enum FailureKind {
 }
 
 /// Keeps a document with its bytes as they were fetched, and gives its lease back. The caller has checked their SHA-256
-/// and read them with [`Metadata::parse`]. A document that the database cannot hold is an error like any other failed attempt; see
-/// [`store_failure`].
+/// and read them with [`Metadata::parse`]. A document that the database cannot hold is an error like any other failed
+/// attempt; see [`store_failure`].
 pub async fn store_document(
     pool: &PgPool,
     wanted: &Wanted,
@@ -131,9 +131,9 @@ async fn prune(connection: &mut PgConnection, agent: &str) -> Result<(), StoreEr
     Ok(())
 }
 
-/// Deletes the documents of agents whose listings closed longer ago than `after`, some at a time. Of the one that names
-/// the agent in executions and disputes, name, tagline and tags stay: a closed listing locks no collateral that pays for
-/// more. Returns how many it deleted.
+/// Deletes the documents of agents whose listings closed longer ago than `after`, some at a time. Name, tagline and
+/// tags of the newest one stay, for executions and disputes: a closed listing locks no collateral that pays for more.
+/// Returns how many it deleted.
 pub async fn prune_closed(pool: &PgPool, after: Duration) -> Result<u64, StoreError> {
     let deleted = sqlx::query!(
         "DELETE FROM agent_metadata WHERE (agent, sha256) IN (

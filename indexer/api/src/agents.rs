@@ -54,7 +54,7 @@ struct KeptAgent {
 
 /// With room for the compressed form and for the document.
 fn size(kept: &KeptAgent) -> u32 {
-    let bytes = kept.body.len();
+    let bytes = kept.body.bytes.len();
     let size = bytes.saturating_mul(2).saturating_add(bytes.div_ceil(2)).saturating_add(OVERHEAD);
     u32::try_from(size).unwrap_or(u32::MAX)
 }

@@ -71,8 +71,8 @@ impl Executions {
 
 /// Before the escrow exists.
 impl Executions {
-    /// opening → pending: the escrow is confirmed. Or reserved → pending: somebody opened the escrow of this call before this
-    /// gateway sent anything.
+    /// opening → pending: the escrow is confirmed. Or reserved → pending: somebody opened the escrow of this call
+    /// before this gateway sent anything.
     pub async fn opened(&self, lease: Lease, from: State) -> Step {
         let step = sqlx::query!(
             "UPDATE executions

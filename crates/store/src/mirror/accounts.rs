@@ -180,9 +180,9 @@ pub struct ClosedPage {
     pub never_final: Vec<Pubkey>,
 }
 
-/// Closed rows after `after` that were closed at `slot` or before. Each closed row of a kind that the program closes has
-/// its search for the closing until the closing is known, and that proves the account. So the searches and the closed
-/// rows of the other kinds are all that can be wrong, however many accounts were closed in all.
+/// Closed rows after `after` that were closed at `slot` or before and can be wrong. A trigger starts a search for the
+/// closing of each row that becomes closed, and the closing proves the account and ends the search. So only accounts
+/// with a search, and closed rows of kinds that the program never closes, are read.
 pub async fn unproved_closed(pool: &PgPool, after: &str, slot: u64) -> Result<ClosedPage, StoreError> {
     let rows = sqlx::query!(
         r#"SELECT c.address AS "address!: Base58",

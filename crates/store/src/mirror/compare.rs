@@ -16,7 +16,7 @@ const ROWS_PER_QUERY: usize = 1_000;
 pub struct Comparison {
     /// Accounts whose row is equal in every column.
     pub equal: u64,
-    /// Accounts whose row is newer: they have changed since they were read, or the row was invented.
+    /// Accounts whose row is newer: they have changed since they were read, or somebody invented the row.
     pub newer_in_mirror: u64,
     pub newer: Vec<Newer>,
     pub differences: Vec<Difference>,

@@ -1,5 +1,5 @@
-//! What the mirror shows of accounts, and corrections that may go back: a fork of the chain was dropped, an address was used
-//! again, an account was closed, or a local chain lost its last blocks.
+//! What the mirror shows of accounts, and corrections that may go back: a fork of the chain was dropped, an address was
+//! used again, an account was closed, or a local chain lost its last blocks.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ use crate::{columns::Base58, convert::amount_to_db, error::StoreError, transacti
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shown {
     pub open: bool,
-    /// BLAKE3 of the bytes; `None` in a row of the version before.
+    /// BLAKE3 of the bytes, if it is known.
     pub data_hash: Option<[u8; 32]>,
 }
 
@@ -52,7 +52,7 @@ pub struct Corrected {
 }
 
 /// Makes rows equal to the accounts as they were read at `slot`, also if the rows have newer revisions. Of `gone`, which
-/// the read did not find, rows of accounts that were finalized once are accounts, and all others are deleted. Rows that
+/// the read did not find, rows of accounts that were finalized once are closed, and all others are deleted. Rows that
 /// were stored after `slot` stay as they are.
 pub async fn correct(pool: &PgPool, read: &Batch, gone: &[Pubkey], slot: u64) -> Result<Corrected, StoreError> {
     let gone: Vec<String> = gone.iter().map(Pubkey::to_string).collect();
@@ -182,9 +182,9 @@ pub async fn close_with(connection: &mut PgConnection, last: Batch, slot: u64) -
     Ok(state)
 }
 
-/// For a local chain that lost its last blocks: makes the mirror equal to a snapshot of the chain. The rows of `lost` are deleted: no transaction of this chain
-/// names these accounts. Rows with a later revision than the snapshot's are replaced. Rows of closed accounts stay.
-/// Returns how many rows were deleted.
+/// For a local chain that lost its last blocks: makes the mirror equal to a snapshot of the chain. The rows of `lost`
+/// are deleted: no transaction of this chain names these accounts. Rows with a later revision than the snapshot's are
+/// replaced. Rows of closed accounts stay. Returns how many rows were deleted.
 pub async fn roll_back(connection: &mut PgConnection, snapshot: &Batch, lost: &[Pubkey]) -> Result<u64, StoreError> {
     let lost: Vec<String> = lost.iter().map(Pubkey::to_string).collect();
     let (addresses, revisions): (Vec<String>, Vec<i64>) =

@@ -2,9 +2,9 @@
 //! `mirror_digest_history`.
 //!
 //! Each write locks the row of the digest, changes accounts and digest together, and writes only what differs. So the
-//! digest is always the one of the accounts in the table, and the only question is which slot they show. A process that
-//! begins to lead takes the digest over ([`begin_digest`]): it states no slot until that process has proved one, and what
-//! other processes still want to write changes nothing.
+//! digest always fits the accounts in the table, and only their slot has to be proved. A process that begins to lead takes
+//! the digest over ([`begin_digest`]): it shows no slot until that process has proved one, and later writes of other
+//! processes change nothing.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -227,8 +227,8 @@ pub async fn advance_digest(pool: &PgPool, process: Uuid, moved: &DigestMove) ->
             entries.push((amount_to_db("slot", step.slot)?, open.accounts, open.lattice.checksum()));
         }
     }
-    // A digest that was not shown before, or that was caught up with in one step, is known from here on. That no account
-    // differs says nothing about the slots between: one may have been opened and closed.
+    // A digest that showed no slot before, or that moved over many slots in one step, is known from this slot on: in
+    // between an account may have been opened and closed, even if no account differs now.
     if !exact {
         entries.push((at, open.accounts, open.lattice.checksum()));
     }

@@ -38,9 +38,9 @@ pub async fn apply(connection: &mut PgConnection, batch: &Batch) -> Result<u64, 
     Ok(changed)
 }
 
-/// Adds the changes that the trigger on `mirror_executions` noted in this transaction to the totals: which wallets paid which
-/// agent, and what agents received (`migrations/0003_totals.sql`). It locks totals in the order of tables and keys, so the
-/// transaction must have all its locks on executions before.
+/// Adds the changes that the trigger on `mirror_executions` noted in this transaction to the totals: which wallets paid
+/// which agent, and what agents received (`migrations/0003_totals.sql`). It locks totals in the order of tables and
+/// keys, so the transaction must have all its locks on executions before.
 pub async fn count_totals(connection: &mut PgConnection) -> Result<(), StoreError> {
     sqlx::query!(
         "WITH noted AS (
@@ -90,8 +90,8 @@ pub struct Applied {
 }
 
 /// Compares a part of a snapshot with the stored rows first, and writes only what differs, in a transaction of its own.
-/// It writes nothing, and locks nothing, if all rows are equal. The commit does not wait for the disk: what says that
-/// the snapshot was applied is committed later.
+/// It writes nothing, and locks nothing, if all rows are equal. The commit does not wait for the disk: a later commit
+/// notes that the snapshot was applied.
 pub async fn apply_differing(pool: &PgPool, mut batch: Batch) -> Result<Applied, StoreError> {
     let mut applied = Applied::default();
     let mut kept = HashSet::new();
@@ -207,7 +207,8 @@ pub async fn clear(pool: &PgPool) -> Result<(), StoreError> {
     Ok(transaction.commit().await?)
 }
 
-/// Row triggers do not see what is truncated: agents are noted as changed, and the lists are made again.
+/// Row triggers do not see what is truncated: agents are noted as changed, and the lists are made again. The checkpoint is
+/// locked first, because readers of the list of agents read it first.
 async fn empty(connection: &mut PgConnection) -> Result<(), StoreError> {
     sqlx::query!(
         "UPDATE mirror_agent_changes SET changed_in = pg_current_xact_id()
@@ -216,7 +217,7 @@ async fn empty(connection: &mut PgConnection) -> Result<(), StoreError> {
     .execute(&mut *connection)
     .await?;
     sqlx::query!(
-        "TRUNCATE mirror_accounts, mirror_quarantine, mirror_checkpoint, mirror_total_notes, mirror_agent_callers,
+        "TRUNCATE mirror_checkpoint, mirror_accounts, mirror_quarantine, mirror_total_notes, mirror_agent_callers,
                   mirror_agent_totals, mirror_final_accounts, mirror_digest, mirror_digest_history, mirror_closings,
                   mirror_closings_wanted, mirror_rebuild, mirror_rebuild_transactions"
     )
