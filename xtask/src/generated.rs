@@ -12,11 +12,13 @@ pub type Check = fn() -> Result<String>;
 /// but they repeat what the programs and the benchmarks say.
 pub const CHECKS: [(&str, Check); 12] = [
     ("idl", idl::check),
-    ("client", web::check_client),
-    ("api types", web::check_api_types),
+    ("client", || web::check_script("generate-client.mjs", "app/src/generated", "npm run generate")),
+    ("api types", || web::check_script("generate-api.mjs", "app/src/shared/api/schema.d.ts", "npm run generate:api")),
     ("dashboard", web::check_build),
-    ("openapi", openapi),
-    ("configuration", configuration),
+    ("openapi", || same("docs/openapi.json", "crtx openapi", "cargo run -- openapi")),
+    ("configuration", || {
+        same("docs/configuration.md", "crtx-server config docs", "cargo run -p crtx-server -- config docs")
+    }),
     ("sqlx", sqlx_data::check),
     ("cu", bench::check_cu),
     ("records", adr::check),
@@ -33,20 +35,11 @@ pub fn check_all() -> Result<()> {
     Ok(())
 }
 
-/// The OpenAPI document is written by the binary that serves it.
-fn openapi() -> Result<String> {
-    same("docs/openapi.json", "crtx", &["openapi"], "cargo run -- openapi")
-}
-
-/// The documentation of the settings is written by the binary that reads them.
-fn configuration() -> Result<String> {
-    same("docs/configuration.md", "crtx-server", &["config", "docs"], "cargo run -p crtx-server -- config docs")
-}
-
-/// Compares a committed file with what a binary prints.
-fn same(path: &str, binary: &str, arguments: &[&str], command: &str) -> Result<String> {
+/// Compares a committed file with what a program of the workspace prints.
+fn same(path: &str, program: &str, command: &str) -> Result<String> {
     workspace::build_binaries()?;
-    let printed = workspace::output(Command::new(workspace::binary(binary)).args(arguments))?;
+    let (binary, arguments) = program.split_once(' ').context("a program has arguments")?;
+    let printed = workspace::output(Command::new(workspace::binary(binary)).args(arguments.split(' ')))?;
     let committed = fs::read_to_string(workspace::root().join(path)).with_context(|| format!("cannot read {path}"))?;
     ensure!(
         printed.trim_end() == committed.trim_end(),

@@ -57,7 +57,7 @@ impl Package {
         let passed = workspace::status(&mut self.npm(&[&["run", "--silent"], script].concat()))?.success();
         let name = script.join(" ");
         println!("{name} ... {}", if passed { "ok" } else { "FAILED" });
-        Ok(Tally::of_check(&name, passed))
+        Ok(if passed { Tally::passed(1) } else { Tally::failed(name) })
     }
 
     /// Runs the tests with vitest.

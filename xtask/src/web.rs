@@ -7,8 +7,6 @@ use anyhow::Result;
 
 use crate::{npm::Package, tally::Tally, workspace};
 
-const CLIENT: &str = "app/src/generated";
-const API_TYPES: &str = "app/src/shared/api/schema.d.ts";
 const BUILD: &str = "app/dist";
 
 fn app() -> Result<Package> {
@@ -17,24 +15,14 @@ fn app() -> Result<Package> {
     Ok(app)
 }
 
-/// Fails unless the committed client is the one that the IDL gives.
-pub fn check_client() -> Result<String> {
-    check_script("generate-client.mjs", CLIENT, "cd app && npm run generate")
-}
-
-/// Fails unless the committed types of the API are those of its description.
-pub fn check_api_types() -> Result<String> {
-    check_script("generate-api.mjs", API_TYPES, "cd app && npm run generate:api")
-}
-
 /// Compares what a script of `app/` generates now with what is committed.
-fn check_script(script: &str, committed_at: &str, command: &str) -> Result<String> {
+pub fn check_script(script: &str, committed_at: &str, command: &str) -> Result<String> {
     let app = app()?;
     let folder = tempfile::tempdir()?;
     let fresh = folder.path().join("fresh");
     let mut generate = Command::new("node");
     workspace::run(generate.current_dir(app.folder()).arg(format!("scripts/{script}")).arg(&fresh))?;
-    workspace::same_files(committed_at, &fresh, command)
+    workspace::same_files(committed_at, &fresh, &format!("cd app && {command}"))
 }
 
 /// Fails unless the committed build of the dashboard is the one that its sources give.

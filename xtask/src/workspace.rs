@@ -121,7 +121,7 @@ fn shown(command: &Command) -> String {
         .join(" ")
 }
 
-/// Fails unless what is committed, a file or a folder, is what was generated now.
+/// Fails unless a committed file or folder is the one that was generated now.
 pub fn same_files(committed_at: &str, fresh: &Path, command: &str) -> Result<String> {
     let (committed, generated) = (files_in(&root().join(committed_at))?, files_in(fresh)?);
     let names = committed.keys().chain(generated.keys()).collect::<BTreeSet<_>>().into_iter();

@@ -87,7 +87,7 @@ pub struct DeployedProgram {
     pub sha256: String,
     /// That of the committed ELF.
     pub committed_sha256: String,
-    /// Whether the code is the committed ELF, with nothing but zeros behind it.
+    /// Whether the code is the committed ELF, followed by zeros alone.
     pub is_committed: bool,
 }
 

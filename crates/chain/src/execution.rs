@@ -1,4 +1,4 @@
-//! The account of one execution: its record, and the terms that follow behind it while it is open.
+//! The account of one execution: its record, and the terms that follow it while it is open.
 
 use std::ops::Deref;
 

@@ -1,13 +1,18 @@
 //! The parts of classic SPL Token that the services need: decoding token accounts and approving the spender.
 
-use solana_instruction::{AccountMeta, Instruction};
+use std::fmt::Debug;
+
+use solana_instruction::Instruction;
 use solana_program_option::COption;
 use solana_program_pack::Pack;
 use solana_pubkey::Pubkey;
 use spl_associated_token_account_interface::{
     address::get_associated_token_address_with_program_id, instruction::create_associated_token_account_idempotent,
 };
-use spl_token_interface::{instruction::TokenInstruction, state};
+use spl_token_interface::{
+    instruction::{approve_checked, initialize_mint2, mint_to_checked, transfer_checked},
+    state,
+};
 
 use crate::wire::FetchedAccount;
 
@@ -79,51 +84,29 @@ pub fn create_associated_token_account(payer: &Pubkey, wallet: &Pubkey, mint: &P
     create_associated_token_account_idempotent(payer, wallet, mint, &TOKEN_PROGRAM_ID)
 }
 
-/// An instruction of the token program.
-fn instruction(what: &TokenInstruction, accounts: Vec<AccountMeta>) -> Instruction {
-    Instruction { program_id: TOKEN_PROGRAM_ID, accounts, data: what.pack() }
+#[expect(clippy::expect_used, reason = "the functions refuse only the id of another program")]
+fn built(instruction: Result<Instruction, impl Debug>) -> Instruction {
+    instruction.expect("the token program")
 }
 
 /// Lets `delegate` move up to `amount` base units of USDC out of `account`.
 pub fn approve(account: &Pubkey, mint: &Pubkey, delegate: &Pubkey, owner: &Pubkey, amount: u64) -> Instruction {
-    let accounts = vec![
-        AccountMeta::new(*account, false),
-        AccountMeta::new_readonly(*mint, false),
-        AccountMeta::new_readonly(*delegate, false),
-        AccountMeta::new_readonly(*owner, true),
-    ];
-    instruction(&TokenInstruction::ApproveChecked { amount, decimals: USDC_DECIMALS }, accounts)
+    built(approve_checked(&TOKEN_PROGRAM_ID, account, mint, delegate, owner, &[], amount, USDC_DECIMALS))
 }
 
 /// `InitializeMint2`, without a freeze authority. The account must belong to the token program.
 pub fn initialize_mint(mint: &Pubkey, authority: &Pubkey) -> Instruction {
-    let what = TokenInstruction::InitializeMint2 {
-        decimals: USDC_DECIMALS,
-        mint_authority: *authority,
-        freeze_authority: COption::None,
-    };
-    instruction(&what, vec![AccountMeta::new(*mint, false)])
+    built(initialize_mint2(&TOKEN_PROGRAM_ID, mint, authority, None, USDC_DECIMALS))
 }
 
 /// `TransferChecked`, signed by the owner of `from`.
 pub fn transfer(from: &Pubkey, mint: &Pubkey, to: &Pubkey, owner: &Pubkey, amount: u64) -> Instruction {
-    let accounts = vec![
-        AccountMeta::new(*from, false),
-        AccountMeta::new_readonly(*mint, false),
-        AccountMeta::new(*to, false),
-        AccountMeta::new_readonly(*owner, true),
-    ];
-    instruction(&TokenInstruction::TransferChecked { amount, decimals: USDC_DECIMALS }, accounts)
+    built(transfer_checked(&TOKEN_PROGRAM_ID, from, mint, to, owner, &[], amount, USDC_DECIMALS))
 }
 
 /// `MintToChecked`: only on networks whose mint authority is ours.
 pub fn mint_to(mint: &Pubkey, account: &Pubkey, authority: &Pubkey, amount: u64) -> Instruction {
-    let accounts = vec![
-        AccountMeta::new(*mint, false),
-        AccountMeta::new(*account, false),
-        AccountMeta::new_readonly(*authority, true),
-    ];
-    instruction(&TokenInstruction::MintToChecked { amount, decimals: USDC_DECIMALS }, accounts)
+    built(mint_to_checked(&TOKEN_PROGRAM_ID, mint, account, authority, &[], amount, USDC_DECIMALS))
 }
 
 #[cfg(test)]

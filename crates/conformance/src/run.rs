@@ -58,8 +58,9 @@ pub enum CannotTest {
     Reading(#[from] OffloadError),
 }
 
-/// Tests an endpoint. Dropping the future ends the test, and so does the first answer that does not come in time. It takes at most [`limits::duration`] and sends at most
-/// [`limits::MAX_REQUESTS`] requests; `outbound` decides which addresses may be called.
+/// Tests an endpoint. The test takes at most [`limits::duration`] and sends at most [`limits::MAX_REQUESTS`] requests;
+/// `outbound` decides which addresses it may call. It ends when its future is dropped, and sends nothing more after an
+/// answer that does not come in time.
 pub async fn run(
     subject: &Subject,
     outbound: &Outbound,

@@ -14,7 +14,7 @@ impl Pace {
         Self { paid_until: now }
     }
 
-    /// Adds what was taken: the time in which the client's share is as much.
+    /// Charges the client. `cost`: the time in which its share pays for what it took.
     pub fn charge(&mut self, now: Instant, cost: Duration) {
         let from = self.paid_until.max(now);
         self.paid_until = from.checked_add(cost).unwrap_or(from);

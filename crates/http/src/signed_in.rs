@@ -26,7 +26,7 @@ use crate::{
 pub const CSRF_TOKEN: HeaderName = HeaderName::from_static("x-csrf-token");
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// A wallet that signed in. Without a session that holds: 401 `unauthorized`, also for an API key in its place. An unsafe
+/// A wallet that signed in. Without a valid session: 401 `unauthorized`, also with an API key. An unsafe
 /// method with the cookie, without the matching `X-CSRF-Token` or from a foreign page: 403 `forbidden`. The session of
 /// another wallet than `X-Crtx-Wallet` names: 409 `conflict`.
 #[derive(Clone, Debug)]

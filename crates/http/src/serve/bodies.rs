@@ -6,7 +6,7 @@
 use std::{
     collections::HashMap,
     net::IpAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::{Duration, Instant},
 };
 
@@ -75,10 +75,7 @@ pub struct Room {
 
 /// Says whose body it is, as an extension of the request: the server reads bodies before it knows wallets.
 #[derive(Clone, Debug)]
-pub struct BodyOwner {
-    bodies: Arc<Bodies>,
-    number: u64,
-}
+pub struct BodyOwner(Weak<Room>);
 
 impl Bodies {
     pub fn new(limits: &ServeLimits) -> Arc<Self> {
@@ -115,8 +112,10 @@ impl Room {
         self.ended.clone().cancelled_owned()
     }
 
-    pub fn owner(&self) -> BodyOwner {
-        BodyOwner { bodies: Arc::clone(&self.bodies), number: self.number }
+    fn is_of(&self, wallet: &Pubkey) {
+        if let Some(body) = self.bodies.lock().by_number.get_mut(&self.number) {
+            body.owner = Some(*wallet);
+        }
     }
 }
 
@@ -127,16 +126,14 @@ impl Drop for Room {
 }
 
 impl BodyOwner {
-    /// Counts the body of a request for this wallet as well, as far as it is still arriving.
-    pub fn note(extensions: &Extensions, wallet: &Pubkey) {
-        if let Some(owner) = extensions.get::<Self>() {
-            owner.is(wallet);
-        }
+    pub fn of(room: &Arc<Room>) -> Self {
+        Self(Arc::downgrade(room))
     }
 
-    fn is(&self, wallet: &Pubkey) {
-        if let Some(body) = self.bodies.lock().by_number.get_mut(&self.number) {
-            body.owner = Some(*wallet);
+    /// Counts the body of a request for this wallet as well, as far as it is still arriving.
+    pub fn note(extensions: &Extensions, wallet: &Pubkey) {
+        if let Some(room) = extensions.get::<Self>().and_then(|owner| owner.0.upgrade()) {
+            room.is_of(wallet);
         }
     }
 }
@@ -292,20 +289,20 @@ mod tests {
         let bodies = bodies();
         let rooms: Vec<Room> = (0..9).map(|number| bodies.room(address(number), LARGE)).collect();
         for room in rooms.iter().take(8) {
-            room.owner().is(&wallet(1));
+            room.is_of(&wallet(1));
             assert!(room.take(100 * KIB));
         }
         let stranger = bodies.room(address(100), LARGE);
         assert!(stranger.take(700 * KIB));
-        rooms[8].owner().is(&wallet(1));
+        rooms[8].is_of(&wallet(1));
         assert!(rooms[8].take(KIB), "a new one gets room");
         assert_eq!(rooms.iter().filter(|room| room.ended.is_cancelled()).count(), 1);
         assert!(!stranger.ended.is_cancelled());
         // The wallet may become known when some of the body is there.
         let late = bodies.room(address(101), LARGE);
         assert!(late.take(700 * KIB));
-        late.owner().is(&wallet(2));
-        late.owner().is(&wallet(2));
+        late.is_of(&wallet(2));
+        late.is_of(&wallet(2));
         assert!(late.take(100 * KIB), "it is counted once");
         drop((rooms, stranger, late));
         assert!(is_empty(&bodies));

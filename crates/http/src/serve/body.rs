@@ -44,14 +44,14 @@ pub struct RequestBody {
 }
 
 struct HeldRoom {
-    room: Room,
+    room: Arc<Room>,
     /// Others need the room.
     ended: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
 impl RequestBody {
     /// `room`: unless there is no body.
-    pub fn new(body: Incoming, room: Option<Room>, state: Arc<ConnectionState>, limits: &ServeLimits) -> Self {
+    pub fn new(body: Incoming, room: Option<Arc<Room>>, state: Arc<ConnectionState>, limits: &ServeLimits) -> Self {
         let room = room.map(|room| HeldRoom { ended: Box::pin(room.ended()), room });
         let end = Instant::now().checked_add(limits.body);
         let pace = BodyPace { period: limits.body_stall, ..BodyPace::default() };
@@ -173,7 +173,7 @@ impl BodyPace {
     }
 }
 
-/// An answer's body. It notifies the connection when the engine has all of it and drops it.
+/// An answer's body. It notifies the connection when hyper has all of it and drops it.
 pub fn answer_body(body: Body, state: Arc<ConnectionState>) -> Body {
     let answered = Answered(state);
     Body::new(body.map_err(move |error| {

@@ -28,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 use tower::Service;
 
 use super::{
-    bodies::Bodies,
+    bodies::{Bodies, BodyOwner},
     body::{RequestBody, answer_body},
     connections::{Connections, Place, network_of},
     gate::Gate,
@@ -42,7 +42,7 @@ use crate::{
     layers::{Peer, REQUEST_ID, new_request_id},
 };
 
-/// What the engine may buffer: a head that passed the gate always fits.
+/// What hyper may buffer: a head that passed the gate always fits.
 const ENGINE_BUFFER: usize = 2 * MAX_HEAD;
 /// For a refusal to be written, and then for the client to notice it.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -99,7 +99,7 @@ async fn serve(server: &Server, socket: TcpStream, address: SocketAddr, place: &
     let _ = timeout(FAREWELL, say_farewell(gate, refusal)).await;
 }
 
-/// Has the engine answer the request whose head has passed the gate. The gate ends the engine's stream after it.
+/// Has hyper answer the request whose head has passed the gate. The gate ends hyper's stream after it.
 async fn serve_one(
     server: &Server,
     gate: &mut Gate<TcpStream>,
@@ -138,16 +138,17 @@ fn answer<'a>(
 ) -> BoxFuture<'a, Result<Response, Infallible>> {
     Box::pin(async move {
         let (mut parts, body) = request.into_parts();
-        // The end of such a body is known to the engine alone; what follows it is not looked for.
+        // The end of such a body is known to hyper alone; what follows it is not looked for.
         let has_no_known_end = parts.headers.contains_key(header::TRANSFER_ENCODING);
         parts.extensions.insert(ConnectInfo(address));
         let client = network_of(server.proxies.client_of(address.ip(), &parts.headers));
         parts.extensions.insert(Peer(client));
         let has_place = place.serves(client) && !place.state.restricted;
         let allowed = has_place || HEALTH_PATHS.contains(&parts.uri.path());
-        let room = (!body.is_end_stream()).then(|| server.bodies.room(client, body.size_hint().exact()));
+        let room = || Arc::new(server.bodies.room(client, body.size_hint().exact()));
+        let room = (!body.is_end_stream()).then(room);
         if let Some(room) = &room {
-            parts.extensions.insert(room.owner());
+            parts.extensions.insert(BodyOwner::of(room));
         }
         let body = RequestBody::new(body, room, Arc::clone(&place.state), &server.limits);
         let request = Request::from_parts(parts, Body::new(body));

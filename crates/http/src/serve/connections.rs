@@ -75,7 +75,7 @@ impl ConnectionState {
         self.is_at_work();
     }
 
-    /// The engine has all bytes of the answer.
+    /// Hyper has all bytes of the answer.
     pub fn is_answered(&self) -> bool {
         self.answered.load(Ordering::Acquire)
     }

@@ -1,8 +1,8 @@
-//! What stands between the socket and the HTTP engine. It examines each head before the engine sees it, gives the engine
-//! one request at a time, and limits the time that a client may take for a head and for reading its answer.
+//! The gate between the socket and hyper. It examines each head before hyper sees it, gives hyper one request at a time,
+//! and limits the time that a client may take for a head and for reading its answer.
 //!
-//! The engine's own answers to heads that it cannot read have no body. So the engine never gets a head that is refused
-//! here: the task of the connection writes the refusal.
+//! If hyper cannot read a head, its answer has no body. So hyper never gets a head that is refused here: the task of the
+//! connection writes the refusal.
 
 use std::{
     io,
@@ -31,18 +31,18 @@ const CHUNK: usize = 16 * 1024;
 /// How long a request continues after its client has ended its side.
 const HANG_UP_GRACE: Duration = Duration::from_millis(250);
 
-/// A socket that the engine reads one request from: the head that was examined, and the body that belongs to it.
+/// A socket that hyper reads one request from: the head that was examined, and the body that belongs to it.
 pub struct Gate<S> {
     pub socket: S,
     state: Arc<ConnectionState>,
     limits: ServeLimits,
     /// What has come and was not passed on.
     inbound: BytesMut,
-    /// How many bytes of the request the engine has not got. With [`CHUNKED`] the connection ends with its answer.
+    /// How many bytes of the request hyper has not got. With [`CHUNKED`] the connection ends with its answer.
     left: u64,
     /// The answer to the request lies in the socket.
     answered: bool,
-    /// The engine has asked for another request.
+    /// Hyper has asked for another request.
     is_asked_for_more: bool,
     /// When the client ended its side.
     ended: Option<Instant>,
@@ -73,7 +73,7 @@ impl<S> Gate<S> {
         }
     }
 
-    /// Whether the last request is over and the engine would take another one.
+    /// Whether the last request is over and hyper would take another one.
     pub const fn goes_on(&self) -> bool {
         self.is_asked_for_more
     }
@@ -99,7 +99,7 @@ impl<S> Gate<S> {
         Ok(true)
     }
 
-    /// The request is over once the engine has all of it and its answer is in the socket.
+    /// The request is over once hyper has all of it and its answer is in the socket.
     const fn is_over(&self) -> bool {
         self.answered && self.left == 0
     }
@@ -146,8 +146,8 @@ impl<S: AsyncRead + Unpin> Gate<S> {
         }
     }
 
-    /// The engine has the whole request and looks whether its client is there. A client that has ended its side has gone,
-    /// or it has sent everything and waits for the answer. The engine always assumes the first and drops the handler. So
+    /// Hyper has the whole request and looks whether its client is there. A client that has ended its side has gone,
+    /// or it has sent everything and waits for the answer. Hyper always assumes the first and drops the handler. So
     /// it gets the end a moment later, and not while another request is waiting behind the current one.
     fn poll_hang_up(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.ended.is_none() && self.inbound.len() < MAX_HEAD {
@@ -171,7 +171,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Gate<S> {
     ) -> Poll<io::Result<()>> {
         let gate = &mut *self;
         if gate.is_over() {
-            // An end between two requests is an orderly one for the engine.
+            // An end between two requests is an orderly one for hyper.
             gate.is_asked_for_more = true;
             return Poll::Ready(Ok(()));
         }
@@ -219,7 +219,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Gate<S> {
         polled
     }
 
-    /// The engine flushes when it holds nothing back: what was answered lies in the socket then.
+    /// Hyper flushes when it holds nothing back: what was answered lies in the socket then.
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(Pin::new(&mut self.socket).poll_flush(context))?;
         if self.state.is_answered() && !self.answered {

@@ -1,7 +1,7 @@
-//! Looks at request line and header fields before the HTTP engine does, so that what is malformed or too
+//! Looks at request line and header fields before hyper does, so that what is malformed or too
 //! large is answered with the error body, and so that the end of each request is known.
 //!
-//! It is at least as strict as the engine: what passes here, the engine takes, and both agree on where the
+//! It is at least as strict as hyper: what passes here, hyper takes, and both agree on where the
 //! body ends. What could be read in two ways is refused.
 
 use axum::http::{Method, Uri, uri::Authority};
@@ -9,11 +9,11 @@ use axum::http::{Method, Uri, uri::Authority};
 use super::limits::{MAX_HEAD, MAX_HEADER_FIELDS, MAX_TARGET};
 use crate::error::{ApiError, ErrorCode};
 
-/// Length of a request whose end only the engine finds, because its body is chunked.
+/// Length of a request whose end only hyper finds, because its body is chunked.
 pub const CHUNKED: u64 = u64::MAX;
 /// Method, version and spaces of a request line.
 const LINE_OVERHEAD: usize = 64;
-/// Beyond what any body can be; above it the engine's own arithmetic begins.
+/// Beyond what any body can be; above it hyper's own arithmetic begins.
 const MAX_CONTENT_LENGTH: u64 = i64::MAX as u64;
 
 /// Examines the beginning of a connection's bytes, up to the first blank line. Returns how many bytes the request has, or

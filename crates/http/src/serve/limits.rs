@@ -9,8 +9,8 @@ use crate::allowance::Rate;
 pub struct ServeLimits {
     /// Connections at a time. Lowered at start to what the process may open files for.
     pub max_connections: usize,
-    /// Connections at a time of one address (of one /64 network with IPv6). A connection of a trusted proxy counts for the
-    /// client of its request.
+    /// Connections at a time of one address (of one /64 network with IPv6). A connection of a trusted proxy counts for
+    /// the client of its request.
     pub max_connections_per_peer: usize,
     /// Connections beyond `max_connections` that are answered with 503, health checks excepted.
     pub reserve: usize,

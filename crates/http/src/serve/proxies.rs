@@ -184,7 +184,7 @@ fn address(node: &str) -> Option<IpAddr> {
     }
 }
 
-/// A number, or an identifier in its place.
+/// A number, or an identifier that hides it.
 fn is_port(text: &str) -> bool {
     let is_of_an_identifier = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     match text.strip_prefix('_') {

@@ -1,4 +1,4 @@
-//! Answers that are written without the HTTP engine, because it never saw a request: the error body
+//! Answers that are written without hyper, because it never saw a request: the error body
 //! ("Error body" in `docs/specification.md`), a request id, and the end of the connection.
 
 use std::time::SystemTime;

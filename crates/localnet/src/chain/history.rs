@@ -91,8 +91,8 @@ impl Storage<String, SurfnetTransactionStatus> for Transactions {
     }
 }
 
-/// Surfpool's table of block headers. The block maker writes them with their blocks; what Surfpool stores, removes or
-/// clears itself is a part of what is done to the transactions.
+/// Surfpool's table of block headers. The block maker writes them with their blocks; what Surfpool
+/// stores, removes or clears here does nothing, because it does the same to the transactions.
 #[derive(Clone)]
 pub struct Headers(pub Arc<ChainDatabase>);
 

@@ -4,7 +4,7 @@
 //!
 //! Surfpool changes the index through two functions only: one reads the list and stores it with one more
 //! address, one reads it and stores it with one less. On the thread that executes transactions this index
-//! therefore reads as empty, and takes what is stored as what is to be added. An address belongs to the owner
+//! therefore reads as empty, and adds what Surfpool stores. An address belongs to the owner
 //! under which it was added last; one of a closed account stays until [`OwnerIndex::forget`], and readers
 //! find no account under it. On every other thread it is an ordinary map.
 

@@ -1,6 +1,6 @@
-//! The chain's JSON-RPC: Surfpool's methods without those of an administrator, one of which ends the chain, and except
-//! two that are answered from the database. For transactions by
-//! address Surfpool walks all transactions, and for the status of one it encodes the whole of it.
+//! The chain's JSON-RPC: Surfpool's methods without those of an administrator, one of which ends the chain. The database
+//! answers two of them, because Surfpool walks all transactions to find those of an address, and encodes the whole of a
+//! transaction to tell its status.
 
 use std::{fmt::Display, net::SocketAddr, str::FromStr, sync::Arc};
 
@@ -92,7 +92,7 @@ fn add_surfpools_methods(io: &mut Io) {
     io.extend_with(SurfpoolBankDataRpc.to_delegate());
 }
 
-/// Answers a method of Surfpool's in its place.
+/// Replaces a method of Surfpool's.
 fn add_own_method(
     io: &mut Io,
     name: &str,

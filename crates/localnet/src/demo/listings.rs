@@ -75,8 +75,8 @@ fn conformance_target(endpoint: &str) -> Metadata {
         tagline: "Misbehaves on request, to show what the marketplace does about it.".to_owned(),
         description: "Choose how the creator behaves: `ok` answers as it should; `fail` reports a failure; `slow` \
                       answers after the time-out; `bad_signature`, `wrong_hash`, `wrong_execution_id`, \
-                      `no_call_signature` and `other_call_signature` lie; `oversize`, `not_json` and `drop` break the connection's contract. Everything but `ok` ends in \
-                      a full refund."
+                      `no_call_signature` and `other_call_signature` lie; `oversize`, `not_json` and `drop` break the \
+                      connection's contract. Everything but `ok` ends in a full refund."
             .to_owned(),
         tags: ["monitoring", "security"].map(str::to_owned).to_vec(),
         endpoint: endpoint.to_owned(),
