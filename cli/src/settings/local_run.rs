@@ -33,6 +33,7 @@ pub struct LocalRun {
     /// Its owner's choice.
     pub name: Option<String>,
     /// Seconds since 1970.
+    #[serde(default)]
     pub started_at: i64,
     /// Null without services.
     pub base_url: Option<String>,
