@@ -4,14 +4,16 @@
 use agent_marketplace::state::FailureReason;
 use axum::{Extension, Json, extract::State};
 use chrono::{DateTime, Utc};
-use crtx_http::{ApiError, ApiPath, ApiQuery, ErrorBody, ErrorCode, FromQuery, QueryParams, Reader};
+use crtx_http::{
+    ApiError, ApiPath, ApiQuery, ErrorBody, ErrorCode, FromQuery, QueryParams, Reader, gathered::Gathered,
+};
 use crtx_protocol::{result_hash::ResultHash, usdc::UsdcBase};
 use crtx_store::{
     Json as StoredJson,
     executions::REFUNDED,
     reads::{
-        self, ExecutionDispute, ExecutionFilter, ExecutionListQuestion, ExecutionPlace, ExecutionQuestion,
-        ExecutionRole, SettledBy, ShownStatus, Start,
+        self, ExecutionDispute, ExecutionFilter, ExecutionListQuestion, ExecutionPage, ExecutionPlace,
+        ExecutionQuestion, ExecutionRole, SettledBy, ShownStatus, Start,
     },
 };
 use serde::Serialize;
@@ -269,8 +271,7 @@ pub async fn list_executions(
     let filter = ExecutionFilter { role, status, agent: agent_id, from, to };
     let scope = format!("executions of {wallet} {filter:?}");
     let start = Paging { limit, offset, cursor }.start(&scope)?;
-    let lists =
-        if is_slow(&filter, &start) { &state.shared.slow_execution_lists } else { &state.shared.execution_lists };
+    let lists = state.execution_lists(&filter, &start);
     let listed = lists.ask(ExecutionListQuestion { wallet, filter, limit, start }).await;
     let listed = listed.map_err(|error| too_far(error, offset))?;
     let agents: Vec<Pubkey> = listed.items.iter().map(|execution| execution.agent).collect();
@@ -288,11 +289,22 @@ pub async fn list_executions(
     Ok((older, Json(list)))
 }
 
-/// Whether the database may have to read as many rows as a wallet has: those that an offset skips, and those of the days
-/// in which a time range begins and ends. Such lists have connections and a time limit of their own.
-fn is_slow(filter: &ExecutionFilter, start: &Start<ExecutionPlace>) -> bool {
-    let skips = matches!(start, Start::Offset(skipped) if *skipped > LARGE_OFFSET);
-    skips || filter.from.is_some() || filter.to.is_some()
+impl ApiState {
+    /// Those for which the database may have to read as many rows as a wallet has use other connections, with a time limit of
+    /// their own.
+    fn execution_lists(
+        &self,
+        filter: &ExecutionFilter,
+        start: &Start<ExecutionPlace>,
+    ) -> &Gathered<ExecutionListQuestion, ExecutionPage> {
+        if matches!(start, Start::Offset(skipped) if *skipped > LARGE_OFFSET) {
+            &self.shared.slow_execution_lists
+        } else if filter.from.is_some() || filter.to.is_some() {
+            &self.shared.timed_execution_lists
+        } else {
+            &self.shared.execution_lists
+        }
+    }
 }
 
 /// A page that is far down may take longer than a list may. Its client learns what to do.

@@ -64,7 +64,9 @@ pub(crate) struct Shared {
     pub(crate) agent_names: AgentNames,
     pub(crate) executions: Gathered<ExecutionQuestion, Option<ExecutionDetails>>,
     pub(crate) execution_lists: Gathered<ExecutionListQuestion, ExecutionPage>,
-    /// Those for which the database may have to read as many rows as a wallet has: each is asked alone.
+    /// Those of a time range: the rows of the days in which it begins and ends are counted.
+    pub(crate) timed_execution_lists: Gathered<ExecutionListQuestion, ExecutionPage>,
+    /// Those that skip many rows: each is asked alone.
     pub(crate) slow_execution_lists: Gathered<ExecutionListQuestion, ExecutionPage>,
 }
 
@@ -95,6 +97,7 @@ impl ApiState {
                 Box::pin(reads::executions(connection, questions))
             }),
             execution_lists: execution_lists(&pools.points, 32),
+            timed_execution_lists: execution_lists(&pools.lists, 8),
             slow_execution_lists: execution_lists(&pools.lists, 1),
             connections: Connections::new(pools),
         };
