@@ -3,8 +3,8 @@
 //! the start of a plan, and of a snapshot.
 //!
 //! A statement begins after the requests of its questions have come. So each answer is as new as if it were read alone,
-//! and a credential that was revoked before a request came is refused. For the same reason equal questions share one
-//! answer: several processes of one client often ask for the same list.
+//! and a credential that was revoked before a request came is refused. For the same reason equal questions of a statement
+//! share one answer: several processes of one client often ask for the same list.
 
 use std::{sync::Arc, time::Duration};
 

@@ -290,8 +290,8 @@ pub async fn list_executions(
 }
 
 impl ApiState {
-    /// Those for which the database may have to read as many rows as a wallet has use other connections, with a time limit of
-    /// their own.
+    /// Where a list is asked. For a large offset or a time range, the database may have to read as many rows as a wallet
+    /// has, so these have other connections and a longer time limit.
     fn execution_lists(
         &self,
         filter: &ExecutionFilter,

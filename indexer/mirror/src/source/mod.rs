@@ -133,8 +133,8 @@ pub trait AccountSource: Send + Sync + 'static {
     /// Identifies the chain.
     async fn genesis_hash(&self) -> Result<String, SourceError>;
 
-    /// The program's transactions after `after`, newest first, at most [`MAX_TRANSACTIONS`], told by a node that has
-    /// reached `min_slot`. `None`: the node does not offer them.
+    /// The program's transactions after `after`, newest first, at most [`MAX_TRANSACTIONS`], from a node that has reached
+    /// `min_slot`. `None`: the node does not offer them.
     async fn transactions_after(&self, after: Option<&str>, min_slot: u64) -> Result<Option<Vec<Listed>>, SourceError>;
 
     /// The accounts, of the program or not, that a transaction may have written. `None`: the node does not tell.

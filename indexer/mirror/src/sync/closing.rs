@@ -57,7 +57,7 @@ impl Syncer {
         drop(seen);
         let (mut proved, mut candidates, mut held, mut many) = (Vec::new(), Vec::new(), false, false);
         for Missing { table, mut addresses, open } in missing {
-            // What the stream told needs no other proof than the read that follows.
+            // A closing that the stream reported is proved by the read that follows.
             proved.extend(addresses.extract_if(.., |address| self.known().told_gone(address)));
             // The configuration is never closed.
             let is_config = table == "mirror_config" && !self.settings.accept_mass_closing;

@@ -10,7 +10,7 @@ use super::syncer::Syncer;
 
 const MIN_BACKOFF: Duration = Duration::from_millis(200);
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
-/// After a connection that lasted so long, the pauses between attempts begin anew.
+/// A connection that lasts so long resets the pauses between attempts to the shortest one.
 const GOOD_AFTER: Duration = Duration::from_secs(30);
 /// Between attempts to take the lead, and between proofs that it is still held.
 const LEAD_INTERVAL: Duration = Duration::from_secs(1);

@@ -28,7 +28,7 @@ pub struct Looked {
     pub slot: u64,
     pub there: HashMap<Pubkey, Vec<u8>>,
     pub gone: Vec<Pubkey>,
-    /// Two nodes contradict each other about these. The state that the chain has reached, as far as that can be told.
+    /// Accounts about which two nodes contradict each other, with the state that is probably true.
     pub differ: HashMap<Pubkey, Option<Vec<u8>>>,
 }
 
@@ -47,7 +47,7 @@ enum Verdict {
     Same,
     /// It changed between the reads.
     Moving,
-    /// They contradict each other. The state that the chain has reached, as far as that can be told.
+    /// They contradict each other. This state is probably true.
     Differ(Option<Vec<u8>>),
 }
 
@@ -172,8 +172,8 @@ impl Syncer {
         Ok(read)
     }
 
-    /// Of these accounts, those whose closing the stream told, or an event on the chain proves. The mirror has an open
-    /// row of each.
+    /// Those of these accounts that are closed: the stream reported it, or an event on the chain proves it. The mirror
+    /// has an open row of each.
     pub(super) async fn proved_closed(&self, addresses: &[Pubkey]) -> Result<HashSet<Pubkey>, StoreError> {
         let (told, rest): (Vec<Pubkey>, Vec<Pubkey>) = {
             let known = self.known();

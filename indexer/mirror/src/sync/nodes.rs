@@ -1,4 +1,5 @@
-//! Two nodes, if there are two, are compared in regular intervals. What only one of them shows is shown, and told.
+//! Compares two nodes, if there are two, in regular intervals. The mirror shows what only one of them has, and the
+//! status says so.
 
 use std::time::Duration;
 
