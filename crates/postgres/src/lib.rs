@@ -162,6 +162,9 @@ fn spawn(binaries: &Binaries, place: &Place) -> anyhow::Result<Child> {
         // is a checkpoint every few seconds, after which the server logs each page as a whole.
         "max_wal_size=4GB".to_owned(),
         "checkpoint_timeout=15min".to_owned(),
+        // Statements are short, so JIT compilation takes longer than execution. The pools of the services say the same to any
+        // server; this is for the connections of tests and tools.
+        "jit=off".to_owned(),
     ] {
         command.args(["-c", &setting]);
     }
