@@ -1,6 +1,8 @@
 //! Queries and changes that tests of other crates need and that the services do not have.
 #![allow(missing_docs, reason = "the names say it")]
 
+use std::ops::RangeInclusive;
+
 use chrono::TimeDelta;
 use serde_json::Value;
 use solana_pubkey::Pubkey;
@@ -128,4 +130,24 @@ pub async fn count_later(pool: &PgPool, agent: &Pubkey, executions: i64) -> Tran
 pub async fn delete_agent(pool: &PgPool, agent: &Pubkey) {
     let delete = sqlx::query("DELETE FROM mirror_agents WHERE address = $1").bind(agent.to_string());
     delete.execute(pool).await.expect("the row is deleted");
+}
+
+/// Slot, accounts and checksum of each digest that [`crate::mirror::digest_at`] states of one of these slots, in one
+/// statement.
+pub async fn stated_digests(pool: &PgPool, slots: RangeInclusive<u64>) -> Vec<(u64, u64, [u8; 32])> {
+    let rows: Vec<(i64, i64, [u8; 32])> = sqlx::query_as(
+        "SELECT s.slot, h.accounts, h.checksum
+         FROM mirror_digest d CROSS JOIN generate_series($1, LEAST($2, d.slot)) s (slot) CROSS JOIN LATERAL (
+             SELECT * FROM mirror_digest_history h WHERE h.slot <= s.slot ORDER BY h.slot DESC LIMIT 1
+         ) h
+         WHERE COALESCE(h.through, d.slot) >= s.slot ORDER BY s.slot",
+    )
+    .bind(slots.start().cast_signed())
+    .bind(slots.end().cast_signed())
+    .fetch_all(pool)
+    .await
+    .expect("read");
+    rows.into_iter()
+        .map(|(slot, accounts, checksum)| (slot.cast_unsigned(), accounts.cast_unsigned(), checksum))
+        .collect()
 }

@@ -20,6 +20,7 @@ use crtx_chain::{Execution, Layout, past::Listed};
 use crtx_mirror::source::{
     AccountSource, At, Change, Event, Events, OwnedAccount, Read, Snapshot, SnapshotItem, SourceError,
 };
+use crtx_protocol::mirror_digest::{MirrorDigest, data_hash};
 use crtx_store::{
     mirror::ExecutionAccount,
     testing::fixtures::{completed, program, record, wallet},
@@ -72,6 +73,8 @@ pub struct State {
     pub finality: Option<u64>,
     /// The accounts at the end of each slot.
     past: BTreeMap<u64, BTreeMap<Pubkey, Vec<u8>>>,
+    /// Number and checksum of the accounts at the end of each finalized slot, as far as somebody asked for them.
+    digests: BTreeMap<u64, (u64, [u8; 32])>,
     /// So many answers of each kind name this slot.
     pub lie: Option<Lie>,
 }
@@ -123,6 +126,7 @@ impl Default for Node {
             tells_what_was_written: true,
             finality: None,
             past: BTreeMap::new(),
+            digests: BTreeMap::new(),
             lie: None,
         })))
     }
@@ -228,10 +232,16 @@ impl Node {
         }
     }
 
-    /// The accounts of each slot that has ended, up to the finalized one.
-    pub fn finalized_past(&self) -> BTreeMap<u64, BTreeMap<Pubkey, Vec<u8>>> {
-        let state = self.state();
-        state.past.range(..=state.finalized.slot).map(|(slot, accounts)| (*slot, accounts.clone())).collect()
+    /// Number and checksum of the accounts at the end of each slot, up to the finalized one.
+    pub fn finalized_digests(&self) -> BTreeMap<u64, (u64, [u8; 32])> {
+        let state = &mut *self.state();
+        let next = state.digests.keys().next_back().map_or(0, |slot| slot + 1);
+        for (slot, accounts) in state.past.range(next..).filter(|(slot, _)| **slot <= state.finalized.slot) {
+            let mut digest = MirrorDigest::identity();
+            accounts.iter().for_each(|(address, data)| digest.add(address, &data_hash(data)));
+            state.digests.insert(*slot, (accounts.len() as u64, digest.checksum()));
+        }
+        state.digests.clone()
     }
 
     /// A transaction closes an account. The stream does not tell.
