@@ -23,8 +23,8 @@ pub use checkpoint::{Checkpoint, checkpoint, move_to, snapshot_applied};
 pub use compare::{Comparison, Difference, Newer, compare, compare_with};
 pub use correct::{Corrected, LastState, Shown, close_with, correct, rewrite, roll_back, shown};
 pub use digest::{
-    DigestMove, DigestRow, DigestWrite, FinalState, FinalStep, advance_digest, begin_digest, digest, digest_at,
-    fill_digest, final_hashes, final_hashes_after,
+    DigestMove, DigestRow, DigestWrite, FinalHashes, advance_digest, begin_digest, digest, digest_at, fill_digest,
+    final_hashes, final_hashes_after,
 };
 pub use kinds::ExecutionAccount;
 pub use row::Mirrored;

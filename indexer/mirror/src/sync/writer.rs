@@ -1,15 +1,12 @@
 //! Decodes accounts and writes them. A row that the database refuses stops no other row.
 
-use std::{
-    collections::{HashMap, HashSet},
-    time::Duration,
-};
+use std::{collections::HashSet, time::Duration};
 
 use crtx_chain::{Execution, ProgramAccount};
 use crtx_protocol::mirror_digest::data_hash;
 use crtx_store::{
     StoreError,
-    mirror::{self, Applied, Batch, ExecutionAccount},
+    mirror::{self, Applied, Batch, ExecutionAccount, FinalHashes},
 };
 use solana_pubkey::Pubkey;
 
@@ -123,7 +120,7 @@ impl Syncer {
 
     /// Remembers what was written until it is final. Another process may have written a row whose change the stream
     /// swallowed, so what is not final is remembered even if its row is equal.
-    fn note_page(&self, chunk: &[Item], applied: &Applied, finals: &HashMap<Pubkey, Option<[u8; 32]>>) {
+    fn note_page(&self, chunk: &[Item], applied: &Applied, finals: &FinalHashes) {
         let changed: HashSet<&Pubkey> = applied.written.iter().chain(&applied.ahead).collect();
         let mut known = self.known();
         let proved = known.proved.newest();
