@@ -12,7 +12,7 @@ use crtx_protocol::mirror_digest::data_hash;
 use crtx_store::{
     PgPool,
     indexer_status::{self, Beat, Problem},
-    mirror::{self, Batch, DigestMove, FinalHashes, SnapshotMode},
+    mirror::{self, Batch, DigestMove, FinalHashes},
     testing::{TestDatabase, fixtures::wallet, tampering::tamper},
 };
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ fn beat(problems: Vec<Problem>) -> Beat {
 
 /// A mirror with a snapshot, and an indexer that reports these problems.
 async fn mirror(pool: &PgPool, problems: Vec<Problem>) {
-    mirror::resync(pool, &Batch::default(), 100, Some("one"), SnapshotMode::Forward).await.expect("a snapshot");
+    mirror::resync(pool, &Batch::default(), 100, Some("one")).await.expect("a snapshot");
     indexer_status::beat(pool, &beat(problems)).await.expect("a beat");
 }
 

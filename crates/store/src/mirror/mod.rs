@@ -28,4 +28,4 @@ pub use digest::{
 };
 pub use kinds::ExecutionAccount;
 pub use row::Mirrored;
-pub use write::{Applied, SnapshotMode, apply, apply_changes, apply_differing, clear, resync};
+pub use write::{Applied, apply, apply_changes, apply_differing, clear, resync};
