@@ -190,13 +190,13 @@ impl Survey {
             };
             let mut batch = Batch::default();
             let mut found: HashMap<String, i64> = HashMap::new();
-            for (at, (address, account)) in chunk.iter().zip(&read.accounts).enumerate() {
+            for (at, (address, account)) in chunk.iter().zip(&read.value).enumerate() {
                 let (Some(account), Some(wrong)) = (account, self.wrong.get(address)) else { continue };
                 let is_believed = match &other {
                     None => true,
                     // Without a second answer no row goes back to an earlier state.
                     Some(None) => !wrong.is_ahead,
-                    Some(Some(other)) => other.accounts.get(at).is_some_and(|other| other.as_ref() == Some(account)),
+                    Some(Some(other)) => other.value.get(at).is_some_and(|other| other.as_ref() == Some(account)),
                 };
                 if account.owner == audit.program && is_believed {
                     sync::push(&mut batch, address, read.slot, account.data.clone())?;
@@ -229,7 +229,7 @@ impl Survey {
                 chunk.iter().for_each(|_| audit.report.unproven(CheckName::Witness));
                 continue;
             };
-            let looks = first.accounts.iter().zip(&second.accounts).zip(&third.accounts);
+            let looks = first.value.iter().zip(&second.value).zip(&third.value);
             for (address, ((before, ours), after)) in chunk.iter().zip(looks) {
                 audit.report.compared(CheckName::Witness, 1);
                 // The same before and after, and something else between the two: no change explains that.
@@ -248,7 +248,7 @@ async fn read(audit: &Audit<'_>, addresses: &[Pubkey]) -> Result<Batch, AuditErr
     let slot = audit.newest_slot().await?;
     let read = audit.source.read(addresses, At::Confirmed, slot).await?;
     let mut batch = Batch::default();
-    for (address, account) in addresses.iter().zip(read.accounts) {
+    for (address, account) in addresses.iter().zip(read.value) {
         if let Some(account) = account.filter(|account| account.owner == audit.program) {
             sync::push(&mut batch, address, read.slot, account.data)?;
         }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use crtx_chain::{
-    AtSlot, FetchedAccount,
+    AtSlot,
     past::{Listed, MAX_SIGNATURES_PER_PAGE},
     wire::{Answer, Refusal},
 };
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use solana_pubkey::Pubkey;
 
 use super::{
-    At, MAX_TRANSACTIONS,
+    At, MAX_TRANSACTIONS, Read,
     deadlines::{Deadlines, within},
     error::{MAX_REASON_CHARS, SourceError},
 };
@@ -126,17 +126,12 @@ impl HttpNode {
     }
 
     /// Accounts at one slot, in the order asked for.
-    pub(super) async fn accounts(
-        &self,
-        addresses: &[Pubkey],
-        at: At,
-        min_slot: u64,
-    ) -> Result<AtSlot<Vec<Option<FetchedAccount>>>, SourceError> {
+    pub(super) async fn accounts(&self, addresses: &[Pubkey], at: At, min_slot: u64) -> Result<Read, SourceError> {
         let addresses_text: Vec<String> = addresses.iter().map(Pubkey::to_string).collect();
         let config = json!({"encoding": "base64", "commitment": at.as_str(), "minContextSlot": named(min_slot)});
         let method = "getMultipleAccounts";
         let question = Question { method, params: json!([addresses_text, config]), min_slot };
-        let answer: AtSlot<Vec<Option<FetchedAccount>>> = self.ask(&question, ACCOUNTS_ANSWER).await?;
+        let answer: Read = self.ask(&question, ACCOUNTS_ANSWER).await?;
         self.check_slot(answer.slot, min_slot)?;
         if answer.value.len() != addresses.len() {
             return Err(SourceError::Malformed { node: self.name.clone(), what: method });

@@ -188,7 +188,7 @@ impl<'a> Finality<'a> {
         let known = &mut *guard;
         for FinalRead { addresses, read, written, shown } in reads {
             let ahead = read.slot > known.indexed;
-            for (address, account) in addresses.iter().zip(&read.accounts) {
+            for (address, account) in addresses.iter().zip(&read.value) {
                 let hash = account.as_ref().map(|account| data_hash(&account.data));
                 let changes = &mut known.changes;
                 // One node proves nothing while the nodes contradict each other.
