@@ -1,6 +1,6 @@
 //! One connection, from subscribing to the error that ends it.
 
-use std::convert::Infallible;
+use std::{convert::Infallible, sync::atomic::Ordering::Relaxed};
 
 use crtx_store::mirror;
 use tokio::time::sleep;
@@ -12,10 +12,7 @@ use super::{
     syncer::{SyncError, Syncer},
     writer::Item,
 };
-use crate::{
-    figures::Counted,
-    source::{Change, Event, Events, SourceError, has_kind},
-};
+use crate::source::{Change, Event, Events, SourceError, has_kind};
 
 /// Events that are applied in one step at most.
 const MAX_EVENTS: usize = 1_000;
@@ -65,7 +62,7 @@ impl Syncer {
             while let Some(event) = next {
                 match event {
                     Ok(event) => {
-                        self.figures.count(Counted { events: 1, ..Counted::default() });
+                        self.figures.events.fetch_add(1, Relaxed);
                         self.take(event, &mut group);
                     }
                     Err(error) => group.ended = Some(error),

@@ -1,6 +1,6 @@
 //! Decodes accounts and writes them. A row that the database refuses stops no other row.
 
-use std::{collections::HashSet, time::Duration};
+use std::{collections::HashSet, sync::atomic::Ordering::Relaxed, time::Duration};
 
 use crtx_chain::{Execution, ProgramAccount};
 use crtx_protocol::mirror_digest::data_hash;
@@ -11,7 +11,7 @@ use crtx_store::{
 use solana_pubkey::Pubkey;
 
 use super::{changes::State, syncer::Syncer};
-use crate::{figures::Counted, source::has_kind};
+use crate::source::has_kind;
 
 /// Rows that are written in one transaction at most, so that another writer of one of them waits only for a moment.
 pub const ROWS_PER_TRANSACTION: usize = 500;
@@ -156,7 +156,7 @@ impl Syncer {
         let mut batch = Batch::default();
         batch.quarantine(&item.address, item.state.slot, item.data.clone(), &message)?;
         mirror::apply_changes(&self.pool, &batch, 0).await?;
-        self.figures.count(Counted { rows_refused: 1, ..Counted::default() });
+        self.figures.rows_refused.fetch_add(1, Relaxed);
         self.problems.set_for("rows_refused", message, REFUSAL_IS_SHOWN);
         Ok(())
     }
