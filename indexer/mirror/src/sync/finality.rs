@@ -36,8 +36,7 @@ pub struct Finality<'a> {
     round_ended: Instant,
     /// When all finalized accounts were read last, or failed to be.
     filled: Option<Instant>,
-    failed: bool,
-    /// After an attempt that failed.
+    /// After attempts that did not fill the digest; zero after one that did.
     pause: Duration,
 }
 
@@ -52,7 +51,7 @@ struct FinalRead {
 
 impl<'a> Finality<'a> {
     pub fn new(mirror: &'a Syncer) -> Self {
-        Self { mirror, round_ended: Instant::now(), filled: None, failed: false, pause: Duration::ZERO }
+        Self { mirror, round_ended: Instant::now(), filled: None, pause: Duration::ZERO }
     }
 
     /// Looks in regular intervals, until the database fails.
@@ -103,17 +102,16 @@ impl<'a> Finality<'a> {
             (!known.filled || known.changes.overflowed(), known.heard.late())
         };
         let interval = self.mirror.settings.resync_interval.saturating_mul(RESYNCS_PER_FILL);
-        let pause = if needed || self.failed { self.pause.min(interval) } else { interval };
+        let pause = if needed || !self.pause.is_zero() { self.pause.min(interval) } else { interval };
         // While the stream is late, rows lack what it is about to bring.
         let due = !late && self.filled.is_none_or(|at| at.elapsed() >= pause);
         if needed && !due {
             return Ok(());
         }
         if due {
-            (self.filled, self.failed) = (Some(Instant::now()), true);
+            self.filled = Some(Instant::now());
             self.pause = self.pause.saturating_mul(2).clamp(FIRST_PAUSE, LAST_PAUSE);
             self.mirror.fill().await?;
-            self.failed = false;
             if self.mirror.known().filled {
                 self.pause = Duration::ZERO;
             }
