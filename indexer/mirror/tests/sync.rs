@@ -185,7 +185,7 @@ impl Running {
         };
         let found = mirror::compare(self.database.pool(), &batch).await.expect("compared");
         let snapshot = mirror::checkpoint(self.database.pool()).await.expect("read");
-        found.differences.is_empty() && found.newer_in_mirror == 0 && snapshot.is_some() && slot > 0
+        found.differences.is_empty() && found.newer.is_empty() && snapshot.is_some() && slot > 0
     }
 
     async fn until(&self, what: &str, condition: impl AsyncFn() -> bool) {

@@ -17,7 +17,6 @@ pub struct Comparison {
     /// Accounts whose row is equal in every column.
     pub equal: u64,
     /// Accounts whose row is newer: they have changed since they were read, or somebody invented the row.
-    pub newer_in_mirror: u64,
     pub newer: Vec<Newer>,
     pub differences: Vec<Difference>,
 }
@@ -94,7 +93,6 @@ impl Comparison {
         let row_revision = row_revision.ok_or_else(|| StoreError::corrupt("mirror row", &address))?;
         let columns = differing_columns(read, stored);
         if row_revision > revision {
-            self.newer_in_mirror = self.newer_in_mirror.saturating_add(1);
             self.newer.push(Newer { address, table, revision, row_revision });
         } else if columns.is_empty() {
             self.equal = self.equal.saturating_add(1);
