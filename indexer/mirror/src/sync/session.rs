@@ -14,7 +14,7 @@ use super::{
 };
 use crate::source::{Change, Event, Events, SourceError, has_kind};
 
-/// Events that are applied in one step at most.
+/// Events that are applied in one step at most, with the one that began it.
 const MAX_EVENTS: usize = 1_000;
 /// Slots before the indexed one that a notification of a true slot can still name.
 const STALE_AFTER: u64 = 150;
@@ -57,9 +57,11 @@ impl Syncer {
             if events.len() < MAX_EVENTS && !self.settings.gathering.is_zero() {
                 sleep(self.settings.gathering).await;
             }
+            let mut received = vec![first];
+            let waiting = events.len().min(MAX_EVENTS);
+            let more = events.recv_many(&mut received, waiting).await;
             let mut group = Group::default();
-            let (mut next, mut taken) = (Some(first), 0_usize);
-            while let Some(event) = next {
+            for event in received {
                 match event {
                     Ok(event) => {
                         self.figures.events.fetch_add(1, Relaxed);
@@ -67,10 +69,8 @@ impl Syncer {
                     }
                     Err(error) => group.ended = Some(error),
                 }
-                taken = taken.saturating_add(1);
-                next = if taken < MAX_EVENTS && group.ended.is_none() { events.try_recv().ok() } else { None };
             }
-            self.known().heard.events(taken >= MAX_EVENTS && !events.is_empty());
+            self.known().heard.events(more >= MAX_EVENTS && !events.is_empty());
             self.problems.clear(&["silent_stream", "subscription_refused", "stream_missed_changes"]);
             self.apply_group(&group).await?;
             group.ended.map_or(Ok(()), Err)?;
