@@ -190,7 +190,7 @@ impl<'a> Finality<'a> {
                 let hash = account.as_ref().map(|account| data_hash(&account.data));
                 let changes = &mut known.changes;
                 // One node proves nothing while the nodes contradict each other.
-                if ahead && !changes.had(address, read.slot, hash) || known.doubts.proved.contains(address) {
+                if ahead && !changes.had(address, read.slot, hash) || known.doubts.get(address) == Some(&true) {
                     continue;
                 }
                 let newest = changes.newest(address);

@@ -59,7 +59,7 @@ impl Syncer {
 
     /// Two nodes may show these accounts differently.
     pub(super) fn doubt_accounts(&self, addresses: impl IntoIterator<Item = Pubkey>) {
-        self.known().doubts.add(addresses);
+        self.known().doubt(addresses);
         self.doubt_now.notify_one();
     }
 
