@@ -311,7 +311,7 @@ async fn a_closed_account_is_marked_once_a_read_confirms_it() {
     running.syncer.resync().await.expect("resynced");
     let open = mirror::missing(running.database.pool(), u64::MAX >> 1, |_| false).await.expect("read");
     assert_eq!(
-        open.into_iter().flat_map(|of| of.addresses).collect::<Vec<_>>(),
+        open.into_values().flat_map(|of| of.addresses).collect::<Vec<_>>(),
         [kept],
         "the closed one is marked, the other is not"
     );

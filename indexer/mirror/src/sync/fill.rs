@@ -133,7 +133,7 @@ impl Syncer {
     /// Suspects rows of accounts that are not finalized: they are newer, or were dropped with a fork.
     async fn suspect_rows(&self, seen: &Seen) -> Result<(), SyncError> {
         let skipped = |address: &Pubkey| seen.has(address) || self.known().changes.is_pending(address);
-        for of in mirror::missing(&self.pool, i64::MAX.unsigned_abs(), skipped).await? {
+        for of in mirror::missing(&self.pool, i64::MAX.unsigned_abs(), skipped).await?.into_values() {
             self.suspect(of.addresses)?;
         }
         Ok(())

@@ -86,7 +86,7 @@ impl Syncer {
             }
         };
         let seen = seen.sorted();
-        for of in mirror::missing(&self.pool, slot, |address| seen.has(address)).await? {
+        for of in mirror::missing(&self.pool, slot, |address| seen.has(address)).await?.into_values() {
             self.known().doubt(of.addresses);
         }
         Ok(())
