@@ -1,10 +1,7 @@
 //! One node over HTTP: JSON-RPC requests with a deadline and a bounded answer, answers that are read as a stream, and
 //! small reads: accounts, slots, the genesis hash, and the program's transactions.
 
-use std::{
-    sync::atomic::{AtomicU64, Ordering},
-    time::Duration,
-};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crtx_chain::{
     AtSlot,
@@ -79,11 +76,7 @@ impl HttpNode {
     }
 
     /// Sends a request and returns its answer with the body still to be read.
-    pub(super) async fn open(&self, question: &Question, after: Duration) -> Result<Response, SourceError> {
-        within(&self.name, question.method, after, self.send(question)).await
-    }
-
-    async fn send(&self, question: &Question) -> Result<Response, SourceError> {
+    pub(super) async fn send(&self, question: &Question) -> Result<Response, SourceError> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let body = json!({"jsonrpc": "2.0", "id": id, "method": question.method, "params": question.params});
         let post = self.client.post(self.url.clone()).header(CONTENT_TYPE, "application/json");
