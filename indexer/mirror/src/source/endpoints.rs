@@ -315,19 +315,14 @@ impl AccountSource for Endpoints {
 
     async fn genesis_hash(&self) -> Result<String, SourceError> {
         let genesis = self.ask(ANSWERS, |endpoint| async move { endpoint.genesis_hash().await }).await?;
-        match self.chain() {
-            Some(expected) if expected != genesis && self.only.is_none() => {
-                if self.forget_chain().await {
-                    return Ok(genesis);
-                }
-                Err(SourceError::OtherGenesis { node: self.name(), genesis, expected })
-            }
-            Some(_) => Ok(genesis),
-            None => {
-                self.set_chain(Some(genesis.clone()));
-                Ok(genesis)
-            }
+        let Some(expected) = self.chain() else {
+            self.set_chain(Some(genesis.clone()));
+            return Ok(genesis);
+        };
+        if expected == genesis || self.only.is_some() || self.forget_chain().await {
+            return Ok(genesis);
         }
+        Err(SourceError::OtherGenesis { node: self.name(), genesis, expected })
     }
 
     async fn transactions_after(&self, after: Option<&str>, min_slot: u64) -> Result<Option<Vec<Listed>>, SourceError> {
