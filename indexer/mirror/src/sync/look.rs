@@ -70,11 +70,8 @@ impl Syncer {
         if let Some(second) = self.source.witness() {
             match self.ask_both(second.as_ref(), addresses, at, from).await {
                 Ok(looked) => {
-                    let agreed =
-                        |address: &&Pubkey| looked.there.contains_key(address) || looked.gone.contains(address);
-                    let others: Vec<Pubkey> = addresses.iter().filter(|address| !agreed(address)).copied().collect();
-                    if !others.is_empty() {
-                        self.doubt_accounts(others);
+                    if !looked.differ.is_empty() {
+                        self.doubt_accounts(looked.differ.keys().copied());
                     }
                     return Ok(looked);
                 }
