@@ -170,20 +170,14 @@ pub async fn take_back_slots(pool: &PgPool, most: u64, to: u64) -> Result<u64, S
     Ok(changed.execute(pool).await?.rows_affected())
 }
 
-/// A page of closed rows, in the order of their addresses.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ClosedPage {
-    /// The last address of the page; `None` after the last page.
-    pub last: Option<String>,
-    /// Those that were never final: the opening was dropped with a fork, or the account was opened and closed before
-    /// anybody looked.
-    pub never_final: Vec<Pubkey>,
-}
-
-/// Closed rows after `after` that were closed at `slot` or before and can be wrong. A trigger starts a search for the
+/// Closed rows after `after` that were closed at `slot` or before and can be wrong, in the order of their addresses. True
+/// of those that were never final: the opening was dropped with a fork, or the account was opened and closed before
+/// anybody looked.
+///
+/// A trigger starts a search for the
 /// closing of each row that becomes closed, and the closing proves the account and ends the search. So only accounts
 /// with a search, and closed rows of kinds that the program never closes, are read.
-pub async fn unproved_closed(pool: &PgPool, after: &str, slot: u64) -> Result<ClosedPage, StoreError> {
+pub async fn unproved_closed(pool: &PgPool, after: &str, slot: u64) -> Result<Vec<(Pubkey, bool)>, StoreError> {
     let rows = sqlx::query!(
         r#"SELECT c.address AS "address!: Base58",
                   f.address IS NULL AND EXISTS (
@@ -203,9 +197,5 @@ pub async fn unproved_closed(pool: &PgPool, after: &str, slot: u64) -> Result<Cl
     )
     .fetch_all(pool)
     .await?;
-    let last = rows.last().map(|row| Pubkey::from(row.address).to_string());
-    Ok(ClosedPage {
-        last,
-        never_final: rows.iter().filter(|row| row.never_final).map(|row| row.address.into()).collect(),
-    })
+    Ok(rows.into_iter().map(|row| (row.address.into(), row.never_final)).collect())
 }

@@ -15,8 +15,7 @@ mod row;
 mod write;
 
 pub use accounts::{
-    ClosedPage, Missing, OpenRow, mark_closed, missing, open_accounts, open_rows, still_open, take_back_slots,
-    unproved_closed,
+    Missing, OpenRow, mark_closed, missing, open_accounts, open_rows, still_open, take_back_slots, unproved_closed,
 };
 pub use batch::Batch;
 pub use checkpoint::{Checkpoint, checkpoint, move_to, snapshot_applied};

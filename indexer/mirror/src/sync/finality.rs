@@ -135,11 +135,13 @@ impl<'a> Finality<'a> {
         let mut after = String::new();
         loop {
             let page = mirror::unproved_closed(&self.mirror.pool, &after, finalized).await?;
-            let Some(last) = page.last else { return Ok(()) };
-            after = last;
-            if !page.never_final.is_empty() {
+            let Some((last, _)) = page.last() else { return Ok(()) };
+            after = last.to_string();
+            let never_final = page.into_iter().filter(|(_, never_final)| *never_final).map(|(address, _)| address);
+            let never_final: Vec<Pubkey> = never_final.collect();
+            if !never_final.is_empty() {
                 // Too many suspects: the rest is found after the next snapshot.
-                let all = self.mirror.known().changes.suspect(page.never_final);
+                let all = self.mirror.known().changes.suspect(never_final);
                 self.mirror.look_at_suspects().await?;
                 if !all {
                     return Ok(());
@@ -175,11 +177,9 @@ impl<'a> Finality<'a> {
     ///
     /// Returns the slot that every read has reached, and the earliest that the digest can show.
     async fn confirm(&self, due: &[Pubkey], finalized: u64) -> Result<(u64, u64), SyncError> {
-        let mut waiting = Vec::new();
-        for addresses in due.chunks(READ_AT_ONCE) {
-            waiting.push(self.read_final(addresses.to_vec(), finalized).boxed());
-        }
-        let reads: Vec<FinalRead> = futures::stream::iter(waiting).buffered(READS_AT_ONCE).try_collect().await?;
+        let asked = due.chunks(READ_AT_ONCE).map(|addresses| self.read_final(addresses.to_vec(), finalized).boxed());
+        let reads: Vec<FinalRead> =
+            futures::stream::iter(asked.collect::<Vec<_>>()).buffered(READS_AT_ONCE).try_collect().await?;
         let slot = reads.iter().map(|found| found.read.slot).min().unwrap_or(finalized);
         let mut not_before = 0;
         let mut guard = self.mirror.known();
