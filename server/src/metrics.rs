@@ -3,7 +3,7 @@
 
 use std::{
     net::SocketAddr,
-    sync::Arc,
+    sync::{Arc, atomic::Ordering::Relaxed},
     time::{Duration, Instant},
 };
 
@@ -17,7 +17,7 @@ use axum::{
     routing::get,
 };
 use crtx_http::{ApiError, ServeLimits, TrustedProxies};
-use crtx_mirror::figures::{Counted, Figures as IndexerFigures};
+use crtx_mirror::figures::Figures as IndexerFigures;
 use crtx_store::{Pools, metrics as figures};
 use prometheus_client::{
     encoding::text::encode,
@@ -100,7 +100,7 @@ impl Metrics {
         // The encoder ends the text; what the database says goes before the end.
         let mut text = text.trim_end_matches("# EOF\n").to_owned();
         if let Some(indexer) = &self.0.indexer {
-            text.push_str(&indexer_text(indexer.counted()));
+            text.push_str(&indexer_text(indexer));
         }
         for (name, value) in self.database().await {
             text.push_str(&format!("# TYPE crtx_{name} gauge\ncrtx_{name} {value}\n"));
@@ -129,15 +129,16 @@ impl Metrics {
     }
 }
 
-fn indexer_text(counted: Counted) -> String {
-    let Counted { events, rows_refused, rows_corrected, resyncs, resync_time } = counted;
+fn indexer_text(counted: &IndexerFigures) -> String {
+    let IndexerFigures { events, rows_refused, rows_corrected, resyncs, resync_us } = counted;
     let mut text = String::new();
     for (name, value) in
         [("indexer_events", events), ("indexer_rows_refused", rows_refused), ("indexer_rows_corrected", rows_corrected)]
     {
-        text.push_str(&format!("# TYPE crtx_{name} counter\ncrtx_{name}_total {value}\n"));
+        text.push_str(&format!("# TYPE crtx_{name} counter\ncrtx_{name}_total {}\n", value.load(Relaxed)));
     }
-    let (name, seconds) = ("indexer_resync_seconds", resync_time.as_secs_f64());
+    let (name, resyncs) = ("indexer_resync_seconds", resyncs.load(Relaxed));
+    let seconds = Duration::from_micros(resync_us.load(Relaxed)).as_secs_f64();
     text.push_str(&format!("# TYPE crtx_{name} summary\ncrtx_{name}_count {resyncs}\ncrtx_{name}_sum {seconds}\n"));
     text
 }

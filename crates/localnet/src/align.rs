@@ -5,7 +5,7 @@ use agent_marketplace::state::ExecutionStatus;
 use crtx_chain::{ChainClient, CommitmentConfig, ProgramAccount};
 use crtx_store::{
     PgPool, local_network,
-    mirror::{self, Batch, SnapshotMode},
+    mirror::{self, Batch},
 };
 use solana_pubkey::Pubkey;
 
@@ -40,9 +40,11 @@ pub async fn align(pool: &PgPool, chain: &Chain, client: &ChainClient, progress:
     let read_after = local_network::database_time(pool).await?;
     let accounts = read(client).await?;
     if !same_chain {
-        // The lists of the other chain go with its rows.
-        let mode = if shown.is_some() { SnapshotMode::Replace } else { SnapshotMode::Forward };
-        mirror::resync(pool, &accounts.batch, accounts.slot, Some(&chain.genesis_hash), mode).await?;
+        if shown.is_some() {
+            // The lists of the other chain go with its rows.
+            mirror::clear(pool).await?;
+        }
+        mirror::resync(pool, &accounts.batch, accounts.slot, Some(&chain.genesis_hash)).await?;
     }
     let missing = local_network::unaccounted(pool, &accounts.addresses).await?;
     let (mut closed, mut lost) = (Vec::new(), Vec::new());
@@ -65,8 +67,7 @@ pub async fn align(pool: &PgPool, chain: &Chain, client: &ChainClient, progress:
 pub async fn show(pool: &PgPool, chain: &Chain, client: &ChainClient) -> anyhow::Result<()> {
     if chain.started_from == StartedFrom::Nothing {
         let accounts = read(client).await?;
-        let mode = SnapshotMode::Forward;
-        mirror::resync(pool, &accounts.batch, accounts.slot, Some(&chain.genesis_hash), mode).await?;
+        mirror::resync(pool, &accounts.batch, accounts.slot, Some(&chain.genesis_hash)).await?;
     }
     Ok(())
 }

@@ -163,7 +163,7 @@ async fn the_mirror_loses_only_what_the_chain_lost() {
         before.push(&wallet(number), 90, &record(number)).unwrap();
     }
     before.push(&wallet(53), 91, &fixtures::completed(record(53), "lost")).unwrap();
-    mirror::resync(pool, &before, 91, Some("chain"), mirror::SnapshotMode::Forward).await.unwrap();
+    mirror::resync(pool, &before, 91, Some("chain")).await.unwrap();
     // 51 is closed, 52 was never on this chain, 53 is open again, and the agent has an earlier revision.
     let mut now = Batch::default();
     now.push(&wallet(50), 10_080, &agent(3)).unwrap();

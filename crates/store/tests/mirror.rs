@@ -9,7 +9,7 @@
 
 use agent_marketplace::state::{AgentStatus, DisputeOutcome, ExecutionStatus, MarketParameters};
 use crtx_store::{
-    mirror::{self, Batch, SnapshotMode},
+    mirror::{self, Batch},
     reads,
     testing::{TestDatabase, fixtures::*},
 };
@@ -111,7 +111,7 @@ async fn every_kind_of_account_comes_back_as_it_went_in() {
     batch.push(&wallet(35), 7, &granted).expect("record");
     batch.push(&wallet(32), 7, &dispute).expect("dispute");
     batch.push(&wallet(33), 7, &grant(wallet(2), wallet(3))).expect("grant");
-    mirror::resync(database.pool(), &batch, 7, Some("genesis"), SnapshotMode::Forward).await.expect("applied");
+    mirror::resync(database.pool(), &batch, 7, Some("genesis")).await.expect("applied");
 
     let found = mirror::compare(database.pool(), &batch).await.expect("compared");
     assert_eq!((found.equal, found.differences), (8, vec![]));
@@ -147,14 +147,14 @@ async fn accounts_that_a_snapshot_lacks_are_found_and_marked_but_not_deleted() {
 
     let mut snapshot = Batch::default();
     snapshot.push(&kept, 50, &listing(wallet(1), 0)).expect("a row");
-    mirror::resync(database.pool(), &snapshot, 50, None, SnapshotMode::Forward).await.expect("applied");
+    mirror::resync(database.pool(), &snapshot, 50, None).await.expect("applied");
     let missing = async || mirror::missing(database.pool(), 50, |address| *address == kept).await.expect("read");
-    assert_eq!(missing().await.into_iter().flat_map(|of| of.addresses).collect::<Vec<_>>(), [gone]);
+    assert_eq!(missing().await.into_values().flat_map(|of| of.addresses).collect::<Vec<_>>(), [gone]);
 
     assert_eq!(mirror::mark_closed(database.pool(), &[gone, later], 55).await.expect("marked"), 1);
     assert!(reads::agent(database.pool(), &gone).await.expect("read").is_none());
     assert_eq!(reads::mirror_counts(database.pool()).await.expect("counts").agents, 3);
-    assert_eq!(missing().await, []);
+    assert!(missing().await.is_empty());
 }
 
 #[tokio::test]
@@ -179,7 +179,8 @@ async fn a_replacing_snapshot_leaves_nothing_of_the_old_chain_but_documents() {
     let address = addresses().agent(&wallet(1), 1);
     let mut snapshot = Batch::default();
     snapshot.push(&address, 2, &new).expect("a row");
-    mirror::resync(database.pool(), &snapshot, 2, Some("other"), SnapshotMode::Replace).await.expect("applied");
+    mirror::clear(database.pool()).await.expect("cleared");
+    mirror::resync(database.pool(), &snapshot, 2, Some("other")).await.expect("applied");
     assert!(reads::agent(database.pool(), &old).await.expect("read").is_none());
     assert_eq!(mirror::checkpoint(database.pool()).await.expect("read").expect("there").slot, 2);
     // The same listing on the new chain finds its document.
@@ -322,7 +323,8 @@ async fn a_mirror_that_never_saw_an_execution_open_has_no_terms_of_it() {
     let (open, _) = granted(id);
     let mut snapshot = Batch::default();
     snapshot.push(&address, 7, &completed(open, "r")).expect("a row");
-    mirror::resync(pool, &snapshot, 7, Some("chain"), SnapshotMode::Replace).await.expect("applied");
+    mirror::clear(pool).await.expect("cleared");
+    mirror::resync(pool, &snapshot, 7, Some("chain")).await.expect("applied");
     assert_eq!(stored_terms(&database, &address).await, NO_TERMS);
     assert_eq!(mirror::compare(pool, &snapshot).await.expect("compared").equal, 1);
     let execution = reads::execution(pool, &wallet(2), &id).await.expect("read").expect("there");

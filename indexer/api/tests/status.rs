@@ -3,7 +3,7 @@
 
 mod common;
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use axum::{body::Body, http::Request};
 use common::Market;
@@ -12,7 +12,7 @@ use crtx_protocol::mirror_digest::data_hash;
 use crtx_store::{
     PgPool,
     indexer_status::{self, Beat, Problem},
-    mirror::{self, Batch, DigestMove, FinalState, FinalStep, SnapshotMode},
+    mirror::{self, Batch, DigestMove, FinalHashes},
     testing::{TestDatabase, fixtures::wallet, tampering::tamper},
 };
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ fn beat(problems: Vec<Problem>) -> Beat {
 
 /// A mirror with a snapshot, and an indexer that reports these problems.
 async fn mirror(pool: &PgPool, problems: Vec<Problem>) {
-    mirror::resync(pool, &Batch::default(), 100, Some("one"), SnapshotMode::Forward).await.expect("a snapshot");
+    mirror::resync(pool, &Batch::default(), 100, Some("one")).await.expect("a snapshot");
     indexer_status::beat(pool, &beat(problems)).await.expect("a beat");
 }
 
@@ -213,13 +213,12 @@ async fn a_mirror_without_a_snapshot_is_stale_and_without_a_limit_reads_always_a
 async fn the_digest_of_a_finalized_slot_is_told() {
     let market = Market::open().await;
     let pool = market.database.pool();
-    let state = FinalState { address: wallet(1), data_hash: Some(data_hash(b"one")) };
     let process = Uuid::from_u128(1);
     mirror::begin_digest(pool, process).await.expect("taken");
     market.get("/v1/digest/39").await.assert_error(404, "not_found");
-    let steps = vec![FinalStep { slot: 50, states: vec![state] }];
+    let steps = BTreeMap::from([(50, FinalHashes::from([(wallet(1), Some(data_hash(b"one")))]))]);
     for moved in [
-        DigestMove { from: None, to: 40, steps: Vec::new(), exact: false },
+        DigestMove { from: None, to: 40, steps: BTreeMap::new(), exact: false },
         DigestMove { from: Some(40), to: 60, steps, exact: true },
     ] {
         mirror::advance_digest(pool, process, &moved).await.expect("moved");

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use crtx_store::{
     PgPool,
-    mirror::{self, DigestMove, DigestWrite, FinalState, FinalStep},
+    mirror::{self, DigestMove, DigestWrite, FinalHashes},
     testing::{TestDatabase, fixtures::*, probes::stated_digests},
 };
 use forking::{Node, running::*};
@@ -200,22 +200,22 @@ async fn a_process_that_no_longer_leads_changes_no_digest() {
     let database = TestDatabase::create().await;
     let pool = database.pool();
     let (old, new) = (Uuid::from_u128(1), Uuid::from_u128(2));
-    let state = |hash: u8| FinalState { address: wallet(1), data_hash: Some([hash; 32]) };
-    let step = |slot, hash| FinalStep { slot, states: vec![state(hash)] };
+    let states = |hash: u8| FinalHashes::from([(wallet(1), Some([hash; 32]))]);
+    let step = |slot: u64, hash| BTreeMap::from([(slot, states(hash))]);
     mirror::begin_digest(pool, old).await.expect("begun");
-    mirror::fill_digest(pool, old, &step(9, 1)).await.expect("filled").expect("its own");
+    mirror::fill_digest(pool, old, 9, &states(1)).await.expect("filled").expect("its own");
     let moved = |from, to, steps| DigestMove { from, to, steps, exact: true };
-    let write = mirror::advance_digest(pool, old, &moved(None, 10, Vec::new())).await.expect("moved");
+    let write = mirror::advance_digest(pool, old, &moved(None, 10, BTreeMap::new())).await.expect("moved");
     assert_eq!(write, DigestWrite::Done);
     mirror::begin_digest(pool, new).await.expect("taken over");
     assert_eq!(mirror::digest_at(pool, 10).await.expect("read"), None, "another process proved it");
-    let write = mirror::advance_digest(pool, new, &moved(None, 20, vec![step(15, 2)])).await.expect("moved");
+    let write = mirror::advance_digest(pool, new, &moved(None, 20, step(15, 2))).await.expect("moved");
     assert_eq!(write, DigestWrite::Done);
     let shown = mirror::digest(pool).await.expect("read");
-    let late = mirror::advance_digest(pool, old, &moved(Some(20), 30, vec![step(12, 1)])).await.expect("refused");
+    let late = mirror::advance_digest(pool, old, &moved(Some(20), 30, step(12, 1))).await.expect("refused");
     assert_eq!(late, DigestWrite::Taken);
-    assert_eq!(mirror::fill_digest(pool, old, &step(31, 3)).await.expect("refused"), None);
-    let elsewhere = mirror::advance_digest(pool, new, &moved(Some(19), 30, Vec::new())).await.expect("refused");
+    assert_eq!(mirror::fill_digest(pool, old, 31, &states(3)).await.expect("refused"), None);
+    let elsewhere = mirror::advance_digest(pool, new, &moved(Some(19), 30, BTreeMap::new())).await.expect("refused");
     assert_eq!(elsewhere, DigestWrite::Elsewhere);
     assert_eq!(mirror::digest(pool).await.expect("read"), shown);
 }

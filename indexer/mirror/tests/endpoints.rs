@@ -124,8 +124,8 @@ async fn reads_name_their_slot_and_an_answer_from_before_it_is_asked_for_elsewhe
     reads(&second, 50);
     let source = endpoints(&[&first, &second], SHORT);
     let read = source.read(&[wallet(1), wallet(2)], At::Finalized, 50).await.expect("read");
-    assert_eq!((read.slot, read.accounts[0].as_ref().map(|account| account.owner)), (50, Some(program())));
-    assert_eq!(read.accounts[1], None);
+    assert_eq!((read.slot, read.value[0].as_ref().map(|account| account.owner)), (50, Some(program())));
+    assert_eq!(read.value[1], None);
     let config = &first.asked("getMultipleAccounts")[0][1];
     assert_eq!((&config["minContextSlot"], &config["commitment"]), (&json!(50), &json!("finalized")));
     let read = source.read(&[wallet(1), wallet(2)], At::Confirmed, 49).await.expect("read");

@@ -17,13 +17,13 @@ use std::{
 use agent_marketplace::state::{AgentListed, Config, ExecutionRecord};
 use anchor_lang::Discriminator;
 use async_trait::async_trait;
-use crtx_chain::{Execution, past::Listed, token::TokenAccount};
+use crtx_chain::{Execution, FetchedAccount, past::Listed, token::TokenAccount};
 use crtx_content::ContentSources;
 use crtx_http::outbound::OutboundPolicy;
 use crtx_mirror::{
     documents::Fetcher,
     proof::Auditor,
-    source::{AccountSource, At, Change, Event, Events, OwnedAccount, Read, Snapshot, SnapshotItem, SourceError},
+    source::{AccountSource, At, Change, Event, Events, Read, Snapshot, SnapshotItem, SourceError},
     sync::{SyncSettings, Syncer},
 };
 use crtx_protocol::{content::cid_of, result_hash::ResultHash};
@@ -48,7 +48,7 @@ type Happening = Box<dyn FnOnce(&mut ChainState) + Send>;
 struct ChainState {
     slot: u64,
     genesis: String,
-    accounts: HashMap<Pubkey, OwnedAccount>,
+    accounts: HashMap<Pubkey, FetchedAccount>,
     listeners: Vec<mpsc::Sender<Result<Event, SourceError>>>,
     /// The slot that changes claim; the real one if `None`.
     claimed_slot: Option<u64>,
@@ -61,7 +61,7 @@ struct ChainState {
 impl ChainState {
     fn write(&mut self, address: Pubkey, data: Vec<u8>) {
         self.slot += 1;
-        self.accounts.insert(address, OwnedAccount { owner: program(), data });
+        self.accounts.insert(address, FetchedAccount { owner: program(), lamports: 1, data });
     }
 
     fn announce(&mut self, address: Pubkey) {
@@ -128,7 +128,7 @@ impl AccountSource for Chain {
     async fn read(&self, addresses: &[Pubkey], _: At, _: u64) -> Result<Read, SourceError> {
         let state = self.state();
         let accounts = addresses.iter().map(|address| state.accounts.get(address).cloned()).collect();
-        Ok(Read { slot: state.slot, accounts })
+        Ok(Read { slot: state.slot, value: accounts })
     }
 
     async fn slot(&self, _: At) -> Result<u64, SourceError> {
@@ -185,7 +185,7 @@ impl Running {
         };
         let found = mirror::compare(self.database.pool(), &batch).await.expect("compared");
         let snapshot = mirror::checkpoint(self.database.pool()).await.expect("read");
-        found.differences.is_empty() && found.newer_in_mirror == 0 && snapshot.is_some() && slot > 0
+        found.differences.is_empty() && found.newer.is_empty() && snapshot.is_some() && slot > 0
     }
 
     async fn until(&self, what: &str, condition: impl AsyncFn() -> bool) {
@@ -306,12 +306,12 @@ async fn a_closed_account_is_marked_once_a_read_confirms_it() {
         // The account is gone, its address holds somebody else's lamports, and the chain has moved on.
         let mut state = chain.state();
         state.slot += 10;
-        state.accounts.insert(closed, OwnedAccount { owner: Pubkey::default(), data: vec![] });
+        state.accounts.insert(closed, FetchedAccount { owner: Pubkey::default(), lamports: 1, data: vec![] });
     }
     running.syncer.resync().await.expect("resynced");
     let open = mirror::missing(running.database.pool(), u64::MAX >> 1, |_| false).await.expect("read");
     assert_eq!(
-        open.into_iter().flat_map(|of| of.addresses).collect::<Vec<_>>(),
+        open.into_values().flat_map(|of| of.addresses).collect::<Vec<_>>(),
         [kept],
         "the closed one is marked, the other is not"
     );
@@ -590,9 +590,9 @@ async fn a_redirect_is_not_followed_and_an_inner_address_not_asked() {
 }
 
 /// An SPL token account that holds `amount`.
-fn token_account(amount: u64) -> OwnedAccount {
+fn token_account(amount: u64) -> FetchedAccount {
     let account = TokenAccount { mint: wallet(61), owner: wallet(62), amount, delegate: None, frozen: false };
-    OwnedAccount { owner: wallet(60), data: account.encode() }
+    FetchedAccount { owner: wallet(60), lamports: 1, data: account.encode() }
 }
 
 /// An agent with one open execution of 50 000, and what its vaults hold.

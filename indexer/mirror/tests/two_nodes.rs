@@ -23,12 +23,12 @@ use std::{
 use async_trait::async_trait;
 use chain::record_closed;
 use crtx_chain::{
-    ChainError,
+    ChainError, FetchedAccount,
     past::{Listed, PastTransaction},
 };
 use crtx_mirror::{
     history::History,
-    source::{AccountSource, At, Change, Event, Events, OwnedAccount, Read, Snapshot, SnapshotItem, SourceError},
+    source::{AccountSource, At, Change, Event, Events, Read, Snapshot, SnapshotItem, SourceError},
 };
 use crtx_store::{
     indexer_status, mirror,
@@ -109,9 +109,9 @@ impl AccountSource for View {
     async fn read(&self, addresses: &[Pubkey], at: At, min_slot: u64) -> Result<Read, SourceError> {
         self.answers()?;
         let mut read = self.chain.read(addresses, at, min_slot).await?;
-        for (address, account) in addresses.iter().zip(&mut read.accounts) {
+        for (address, account) in addresses.iter().zip(&mut read.value) {
             let told = account.take().and_then(|account| self.told(address, account.data));
-            *account = told.map(|data| OwnedAccount { owner: program(), data });
+            *account = told.map(|data| FetchedAccount { owner: program(), lamports: 1, data });
         }
         Ok(read)
     }

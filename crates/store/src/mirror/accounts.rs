@@ -2,12 +2,12 @@
 //!
 //! Most streams do not report closed accounts: a snapshot does not have them, and further reads confirm it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use solana_pubkey::Pubkey;
 use sqlx::{PgConnection, PgExecutor, PgPool};
 
-use super::{kinds::TABLES, quarantine};
+use super::quarantine;
 use crate::{
     columns::{Base58, Count},
     convert::amount_to_db,
@@ -19,18 +19,22 @@ use crate::{
 const PAGE: i64 = 1_000;
 
 /// Accounts of one table that a snapshot does not have.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Missing {
-    pub table: &'static str,
     pub addresses: Vec<Pubkey>,
-    /// Accounts of the table that the mirror shows as open, if any are missing.
+    /// Accounts of the table that the mirror shows as open.
     pub open: u64,
 }
 
 /// Accounts that are open in the mirror, were stored before `slot`, and are not in a snapshot of that slot: `seen` says
-/// whether the snapshot has an account. A read has to confirm that they are closed. Reads the rows in parts.
-pub async fn missing(pool: &PgPool, slot: u64, seen: impl Fn(&Pubkey) -> bool) -> Result<Vec<Missing>, StoreError> {
-    let (mut found, mut after) = (BTreeMap::<String, Vec<Pubkey>>::new(), String::new());
+/// whether the snapshot has an account. A read has to confirm that they are closed. Reads the rows in parts. Returns them
+/// by their tables.
+pub async fn missing(
+    pool: &PgPool,
+    slot: u64,
+    seen: impl Fn(&Pubkey) -> bool,
+) -> Result<BTreeMap<String, Missing>, StoreError> {
+    let (mut found, mut after) = (BTreeMap::<String, Missing>::new(), String::new());
     loop {
         let page = sqlx::query!(
             r#"SELECT address AS "address: Base58", tableoid::regclass::text AS "table!" FROM mirror_accounts
@@ -45,27 +49,23 @@ pub async fn missing(pool: &PgPool, slot: u64, seen: impl Fn(&Pubkey) -> bool) -
         for row in page {
             let address = row.address.into();
             if !seen(&address) {
-                found.entry(row.table).or_default().push(address);
+                found.entry(row.table).or_default().addresses.push(address);
             }
         }
     }
-    let mut open: HashMap<String, u64> = HashMap::new();
     if !found.is_empty() {
         let counts = sqlx::query!(
             r#"SELECT tableoid::regclass::text AS "table!", count(*) AS "count!" FROM mirror_accounts
                WHERE closed_at_slot IS NULL GROUP BY tableoid"#
         );
-        open.extend(counts.fetch_all(pool).await?.into_iter().map(|row| (row.table, row.count.unsigned_abs())));
+        for row in counts.fetch_all(pool).await? {
+            found.entry(row.table).and_modify(|missing| missing.open = row.count.unsigned_abs());
+        }
     }
-    let missing_of = |name: &'static str| {
-        let open = open.get(name).copied().unwrap_or_default();
-        found.remove(name).map(|addresses| Missing { table: name, addresses, open })
-    };
-    let mut found: Vec<Missing> = TABLES.iter().map(|table| table.name).filter_map(missing_of).collect();
     let addresses = quarantine::missing(pool, slot, &seen).await?;
     if !addresses.is_empty() {
         let open = u64::try_from(addresses.len()).unwrap_or(u64::MAX);
-        found.push(Missing { table: quarantine::NAME, addresses, open });
+        found.insert(quarantine::NAME.to_owned(), Missing { addresses, open });
     }
     Ok(found)
 }
@@ -170,20 +170,14 @@ pub async fn take_back_slots(pool: &PgPool, most: u64, to: u64) -> Result<u64, S
     Ok(changed.execute(pool).await?.rows_affected())
 }
 
-/// A page of closed rows, in the order of their addresses.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ClosedPage {
-    /// The last address of the page; `None` after the last page.
-    pub last: Option<String>,
-    /// Those that were never final: the opening was dropped with a fork, or the account was opened and closed before
-    /// anybody looked.
-    pub never_final: Vec<Pubkey>,
-}
-
-/// Closed rows after `after` that were closed at `slot` or before and can be wrong. A trigger starts a search for the
+/// Closed rows after `after` that were closed at `slot` or before and can be wrong, in the order of their addresses. True
+/// of those that were never final: the opening was dropped with a fork, or the account was opened and closed before
+/// anybody looked.
+///
+/// A trigger starts a search for the
 /// closing of each row that becomes closed, and the closing proves the account and ends the search. So only accounts
 /// with a search, and closed rows of kinds that the program never closes, are read.
-pub async fn unproved_closed(pool: &PgPool, after: &str, slot: u64) -> Result<ClosedPage, StoreError> {
+pub async fn unproved_closed(pool: &PgPool, after: &str, slot: u64) -> Result<Vec<(Pubkey, bool)>, StoreError> {
     let rows = sqlx::query!(
         r#"SELECT c.address AS "address!: Base58",
                   f.address IS NULL AND EXISTS (
@@ -203,9 +197,5 @@ pub async fn unproved_closed(pool: &PgPool, after: &str, slot: u64) -> Result<Cl
     )
     .fetch_all(pool)
     .await?;
-    let last = rows.last().map(|row| Pubkey::from(row.address).to_string());
-    Ok(ClosedPage {
-        last,
-        never_final: rows.iter().filter(|row| row.never_final).map(|row| row.address.into()).collect(),
-    })
+    Ok(rows.into_iter().map(|row| (row.address.into(), row.never_final)).collect())
 }

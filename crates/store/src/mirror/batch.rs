@@ -66,13 +66,9 @@ impl Batch {
         Ok(())
     }
 
-    /// Accounts in the batch, with those in the quarantine.
-    pub fn len(&self) -> usize {
-        self.rows.len().saturating_add(self.quarantine.len())
-    }
-
+    /// It has no account, not even for the quarantine.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.rows.is_empty() && self.quarantine.is_empty()
     }
 
     /// Address and reason of each account that cannot be decoded.

@@ -16,23 +16,13 @@ const ROWS_PER_QUERY: usize = 1_000;
 pub struct Comparison {
     /// Accounts whose row is equal in every column.
     pub equal: u64,
-    /// Accounts whose row is newer: they have changed since they were read, or somebody invented the row.
-    pub newer_in_mirror: u64,
-    pub newer: Vec<Newer>,
+    /// Accounts whose row claims a later state: they have changed since they were read, or somebody invented the row.
+    pub newer: Vec<Difference>,
+    /// Accounts whose row is missing, behind or wrong.
     pub differences: Vec<Difference>,
 }
 
-/// An account whose row claims a later state.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Newer {
-    pub address: String,
-    pub table: &'static str,
-    /// The revisions of the account and of its row.
-    pub revision: i64,
-    pub row_revision: i64,
-}
-
-/// An account whose row is missing, behind or wrong.
+/// An account and a row that is not equal to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
     pub address: String,
@@ -43,6 +33,13 @@ pub struct Difference {
     pub revision: i64,
     /// The revision of the row; `None` if there is no row of an open account.
     pub row_revision: Option<i64>,
+}
+
+impl Difference {
+    /// The row is newer than the account.
+    pub fn is_ahead(&self) -> bool {
+        self.row_revision > Some(self.revision)
+    }
 }
 
 /// Compares every account of the batch that can be decoded with its row.
@@ -93,13 +90,13 @@ impl Comparison {
         let row_revision = stored.get("revision").and_then(Value::as_i64);
         let row_revision = row_revision.ok_or_else(|| StoreError::corrupt("mirror row", &address))?;
         let columns = differing_columns(read, stored);
-        if row_revision > revision {
-            self.newer_in_mirror = self.newer_in_mirror.saturating_add(1);
-            self.newer.push(Newer { address, table, revision, row_revision });
-        } else if columns.is_empty() {
+        let difference = Difference { address, table, columns, revision, row_revision: Some(row_revision) };
+        if difference.is_ahead() {
+            self.newer.push(difference);
+        } else if difference.columns.is_empty() {
             self.equal = self.equal.saturating_add(1);
         } else {
-            self.differences.push(Difference { address, table, columns, revision, row_revision: Some(row_revision) });
+            self.differences.push(difference);
         }
         Ok(())
     }

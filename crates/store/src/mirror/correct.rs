@@ -129,46 +129,30 @@ async fn lock(connection: &mut PgConnection, addresses: &[String]) -> Result<(),
     Ok(())
 }
 
-/// What happened to the row of a closed account.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LastState {
-    /// The row has the last state.
-    Kept,
-    /// The row missed it, or somebody changed it since.
-    Repaired,
-    /// There was no row: the account was opened and closed unseen.
-    Added,
-    /// The account was opened again later.
-    OpenAgain,
-}
-
-/// Makes the row of the account in `last` equal to it and marks it as closed at `slot`. `last` has one account, of a
-/// kind that the program closes, as it was at `slot`.
-pub async fn close_with(connection: &mut PgConnection, last: Batch, slot: u64) -> Result<LastState, StoreError> {
+/// Makes the row of the account in `last` equal to it and marks it as closed at `slot`, unless the account was opened
+/// again later. `last` has one account, of a kind that the program closes, as it was at `slot`. True: the row missed the
+/// last state, or somebody changed it since.
+pub async fn close_with(connection: &mut PgConnection, last: Batch, slot: u64) -> Result<bool, StoreError> {
     let slot = amount_to_db("slot", slot)?;
     let read = last.rows.values().next();
     let read = read.ok_or_else(|| StoreError::corrupt("closing", "it has no account that can be decoded"))?;
     let address = read.address.clone();
     let stored =
         sqlx::query!("SELECT slot, closed_at_slot FROM mirror_accounts WHERE address = $1 FOR UPDATE", address);
-    let state = match stored.fetch_optional(&mut *connection).await? {
-        None => LastState::Added,
-        Some(stored) if stored.closed_at_slot.is_none() && stored.slot > slot => return Ok(LastState::OpenAgain),
-        Some(_) => {
-            let name = read.table.name;
-            let stored = sqlx::query_scalar!(
-                r#"SELECT row AS "row!" FROM mirror_rows WHERE name = $1 AND address = $2"#,
-                name,
-                address,
-            );
-            let stored = stored.fetch_all(&mut *connection).await?;
-            if compare_with(&last, stored)?.equal > 0 { LastState::Kept } else { LastState::Repaired }
-        }
-    };
-    if state == LastState::Repaired {
+    let stored = stored.fetch_optional(&mut *connection).await?;
+    if stored.as_ref().is_some_and(|stored| stored.closed_at_slot.is_none() && stored.slot > slot) {
+        return Ok(false);
+    }
+    let name = read.table.name;
+    let rows =
+        sqlx::query_scalar!(r#"SELECT row AS "row!" FROM mirror_rows WHERE name = $1 AND address = $2"#, name, address);
+    let is_equal = compare_with(&last, rows.fetch_all(&mut *connection).await?)?.equal > 0;
+    let is_wrong = stored.is_some() && !is_equal;
+    if is_wrong {
         accounts::delete(connection, std::slice::from_ref(&address)).await?;
     }
-    if state != LastState::Kept {
+    if !is_equal {
+        // Without a row, the account was opened and closed unseen.
         apply(connection, &last).await?;
         count_totals(connection).await?;
     }
@@ -179,7 +163,7 @@ pub async fn close_with(connection: &mut PgConnection, last: Batch, slot: u64) -
     )
     .execute(connection)
     .await?;
-    Ok(state)
+    Ok(is_wrong)
 }
 
 /// For a local chain that lost its last blocks: makes the mirror equal to a snapshot of the chain. The rows of `lost`

@@ -6,7 +6,7 @@
 //! the digest over ([`begin_digest`]): it shows no slot until that process has proved one, and later writes of other
 //! processes change nothing.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use crtx_protocol::mirror_digest::MirrorDigest;
 use serde::{Serialize, Serializer};
@@ -40,22 +40,8 @@ fn hex_digits<S: Serializer>(bytes: &[u8; 32], serializer: S) -> Result<S::Ok, S
     serializer.serialize_str(&hex::encode(bytes))
 }
 
-/// An account at the finalized state; without a hash it is gone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FinalState {
-    pub address: Pubkey,
-    pub data_hash: Option<[u8; 32]>,
-}
-
 /// Hashes of accounts at the finalized state; without one the account is gone.
-type Hashes = HashMap<Pubkey, Option<[u8; 32]>>;
-
-/// What changed in one slot, or up to it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FinalStep {
-    pub slot: u64,
-    pub states: Vec<FinalState>,
-}
+pub type FinalHashes = BTreeMap<Pubkey, Option<[u8; 32]>>;
 
 /// Entries that the history keeps.
 const HISTORY: i64 = 4_096;
@@ -90,8 +76,8 @@ struct Open {
     accounts: i64,
     lattice: MirrorDigest,
     /// Hashes of the accounts that this transaction is about.
-    known: Hashes,
-    /// What has to be written, in the order of the addresses.
+    known: FinalHashes,
+    /// What has to be written.
     changed: BTreeMap<Pubkey, (i64, Option<[u8; 32]>)>,
 }
 
@@ -115,22 +101,22 @@ impl Open {
 
     /// True if the account was another one before. An account that was never there and is not there gets no row: a row
     /// says that the account was final once.
-    fn set(&mut self, state: &FinalState, slot: i64) -> bool {
-        let before = self.known.get(&state.address).copied();
-        if before == Some(state.data_hash) || before.is_none() && state.data_hash.is_none() {
+    fn set(&mut self, address: Pubkey, data_hash: Option<[u8; 32]>, slot: i64) -> bool {
+        let before = self.known.get(&address).copied();
+        if before == Some(data_hash) || before.is_none() && data_hash.is_none() {
             return false;
         }
-        self.known.insert(state.address, state.data_hash);
+        self.known.insert(address, data_hash);
         if let Some(hash) = before.flatten() {
-            self.lattice.remove(&state.address, &hash);
+            self.lattice.remove(&address, &hash);
             self.accounts = self.accounts.saturating_sub(1);
         }
-        if let Some(hash) = state.data_hash {
-            self.lattice.add(&state.address, &hash);
+        if let Some(hash) = data_hash {
+            self.lattice.add(&address, &hash);
             self.accounts = self.accounts.saturating_add(1);
         }
-        self.changed.insert(state.address, (slot, state.data_hash));
-        before.flatten() != state.data_hash
+        self.changed.insert(address, (slot, data_hash));
+        before.flatten() != data_hash
     }
 
     /// Writes the accounts and the digest, which shows `slot` now.
@@ -169,8 +155,8 @@ pub struct DigestMove {
     pub from: Option<u64>,
     /// The slot that it shows afterwards.
     pub to: u64,
-    /// What became final, in the order of the slots.
-    pub steps: Vec<FinalStep>,
+    /// What became final, by slots.
+    pub steps: BTreeMap<u64, FinalHashes>,
     /// Every change between the two slots is among the steps, and every step is one slot of the chain. Otherwise the
     /// history does not know the slots between.
     pub exact: bool,
@@ -208,7 +194,7 @@ pub async fn begin_digest(pool: &PgPool, process: Uuid) -> Result<(), StoreError
 pub async fn advance_digest(pool: &PgPool, process: Uuid, moved: &DigestMove) -> Result<DigestWrite, StoreError> {
     let DigestMove { from, to, steps, exact } = moved;
     let at = amount_to_db("slot", *to)?;
-    let addresses: Vec<Pubkey> = steps.iter().flat_map(|step| &step.states).map(|state| state.address).collect();
+    let addresses: Vec<Pubkey> = steps.values().flat_map(BTreeMap::keys).copied().collect();
     let mut transaction = transaction::begin(pool).await?;
     let Some(mut open) = Open::lock(&mut transaction, process, &addresses).await? else {
         return Ok(DigestWrite::Taken);
@@ -218,13 +204,13 @@ pub async fn advance_digest(pool: &PgPool, process: Uuid, moved: &DigestMove) ->
         return Ok(DigestWrite::Elsewhere);
     }
     let (exact, mut entries) = (*exact && before.is_some(), Vec::new());
-    for step in steps {
-        let mut changed = false;
-        for state in &step.states {
-            changed |= open.set(state, amount_to_db("slot", step.slot)?);
+    for (slot, states) in steps {
+        let (slot, mut changed) = (amount_to_db("slot", *slot)?, false);
+        for (address, data_hash) in states {
+            changed |= open.set(*address, *data_hash, slot);
         }
         if changed && exact {
-            entries.push((amount_to_db("slot", step.slot)?, open.accounts, open.lattice.checksum()));
+            entries.push((slot, open.accounts, open.lattice.checksum()));
         }
     }
     // A digest that showed no slot before, or that moved over many slots in one step, is known from this slot on: in
@@ -270,15 +256,20 @@ async fn end_entry(connection: &mut PgConnection, through: Option<i64>) -> Resul
     Ok(())
 }
 
-/// Sets accounts as a finalized snapshot or read shows them. If one differs, the digest shows no slot until it is moved
+/// Sets accounts as a finalized snapshot or read of `slot` shows them. If one differs, the digest shows no slot until it is moved
 /// again. Returns how many differed; `None` if another process has taken the digest over.
-pub async fn fill_digest(pool: &PgPool, process: Uuid, step: &FinalStep) -> Result<Option<u64>, StoreError> {
-    let addresses: Vec<Pubkey> = step.states.iter().map(|state| state.address).collect();
+pub async fn fill_digest(
+    pool: &PgPool,
+    process: Uuid,
+    slot: u64,
+    states: &FinalHashes,
+) -> Result<Option<u64>, StoreError> {
+    let addresses: Vec<Pubkey> = states.keys().copied().collect();
     let mut transaction = transaction::begin(pool).await?;
     let Some(mut open) = Open::lock(&mut transaction, process, &addresses).await? else { return Ok(None) };
-    let (at, shown) = (amount_to_db("slot", step.slot)?, open.slot);
-    for state in &step.states {
-        open.set(state, at);
+    let (at, shown) = (amount_to_db("slot", slot)?, open.slot);
+    for (address, data_hash) in states {
+        open.set(*address, *data_hash, at);
     }
     let differed = u64::try_from(open.changed.len()).unwrap_or(u64::MAX);
     if differed > 0 {
@@ -305,7 +296,7 @@ pub async fn final_hashes_after(
 }
 
 /// The finalized states of these accounts, as far as they were finalized once.
-pub async fn final_hashes(executor: impl PgExecutor<'_>, addresses: &[Pubkey]) -> Result<Hashes, StoreError> {
+pub async fn final_hashes(executor: impl PgExecutor<'_>, addresses: &[Pubkey]) -> Result<FinalHashes, StoreError> {
     let addresses: Vec<String> = addresses.iter().map(Pubkey::to_string).collect();
     let stored = sqlx::query!(
         r#"SELECT f.address AS "address: Base58", f.data_hash AS "data_hash: [u8; 32]"

@@ -19,7 +19,7 @@ use crate::{
 pub static TABLES: [&MirrorTable; 6] = [&CONFIG, &CREATORS, &AGENTS, &EXECUTIONS, &DISPUTES, &GRANTS];
 
 /// The marketplace's configuration: one account, one row. `reads/configuration.rs` reads it.
-pub static CONFIG: MirrorTable = MirrorTable::new("mirror_config", &[]);
+pub static CONFIG: MirrorTable = MirrorTable { name: "mirror_config", derived: &[] };
 
 /// Announced parameters, as one JSON value: nobody selects by them.
 fn parameters(parameters: &MarketParameters) -> Value {
@@ -73,7 +73,7 @@ impl Mirrored for Config {
 }
 
 /// Profiles of creators.
-pub static CREATORS: MirrorTable = MirrorTable::new("mirror_creators", &[]);
+pub static CREATORS: MirrorTable = MirrorTable { name: "mirror_creators", derived: &[] };
 
 impl Mirrored for CreatorProfile {
     fn mirrored(&self) -> Result<(&'static MirrorTable, Value), StoreError> {
@@ -104,7 +104,7 @@ impl Mirrored for CreatorProfile {
 }
 
 /// Listings of agents.
-pub static AGENTS: MirrorTable = MirrorTable::new("mirror_agents", &[]);
+pub static AGENTS: MirrorTable = MirrorTable { name: "mirror_agents", derived: &[] };
 
 impl Mirrored for AgentListed {
     fn mirrored(&self) -> Result<(&'static MirrorTable, Value), StoreError> {
@@ -147,12 +147,15 @@ impl Mirrored for AgentListed {
 }
 
 /// On-chain records of executions.
-pub static EXECUTIONS: MirrorTable = MirrorTable::new(
-    "mirror_executions",
+pub static EXECUTIONS: MirrorTable = MirrorTable {
+    name: "mirror_executions",
     // When the gateway took the request, if it did: its row is older than the record. Not a join: without statistics that
     // reads the whole table even for a few rows.
-    &[("initiated_at", "COALESCE((SELECT e.created_at FROM executions e WHERE e.record = r.address), r.opened_at)")],
-);
+    derived: &[(
+        "initiated_at",
+        "COALESCE((SELECT e.created_at FROM executions e WHERE e.record = r.address), r.opened_at)",
+    )],
+};
 
 /// An execution as its account holds it.
 #[derive(Clone, Copy, Debug)]
@@ -212,7 +215,7 @@ impl Mirrored for ExecutionAccount {
 }
 
 /// Disputes about executions.
-pub static DISPUTES: MirrorTable = MirrorTable::new("mirror_disputes", &[]);
+pub static DISPUTES: MirrorTable = MirrorTable { name: "mirror_disputes", derived: &[] };
 
 impl Mirrored for Dispute {
     fn mirrored(&self) -> Result<(&'static MirrorTable, Value), StoreError> {
@@ -246,7 +249,7 @@ impl Mirrored for Dispute {
 }
 
 /// Spending grants of session keys.
-pub static GRANTS: MirrorTable = MirrorTable::new("mirror_grants", &[]);
+pub static GRANTS: MirrorTable = MirrorTable { name: "mirror_grants", derived: &[] };
 
 impl Mirrored for SpendingGrant {
     fn mirrored(&self) -> Result<(&'static MirrorTable, Value), StoreError> {

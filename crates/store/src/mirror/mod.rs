@@ -15,17 +15,16 @@ mod row;
 mod write;
 
 pub use accounts::{
-    ClosedPage, Missing, OpenRow, mark_closed, missing, open_accounts, open_rows, still_open, take_back_slots,
-    unproved_closed,
+    Missing, OpenRow, mark_closed, missing, open_accounts, open_rows, still_open, take_back_slots, unproved_closed,
 };
 pub use batch::Batch;
 pub use checkpoint::{Checkpoint, checkpoint, move_to, snapshot_applied};
-pub use compare::{Comparison, Difference, Newer, compare, compare_with};
-pub use correct::{Corrected, LastState, Shown, close_with, correct, rewrite, roll_back, shown};
+pub use compare::{Comparison, Difference, compare, compare_with};
+pub use correct::{Corrected, Shown, close_with, correct, rewrite, roll_back, shown};
 pub use digest::{
-    DigestMove, DigestRow, DigestWrite, FinalState, FinalStep, advance_digest, begin_digest, digest, digest_at,
-    fill_digest, final_hashes, final_hashes_after,
+    DigestMove, DigestRow, DigestWrite, FinalHashes, advance_digest, begin_digest, digest, digest_at, fill_digest,
+    final_hashes, final_hashes_after,
 };
 pub use kinds::ExecutionAccount;
 pub use row::Mirrored;
-pub use write::{Applied, SnapshotMode, apply, apply_changes, apply_differing, clear, resync};
+pub use write::{Applied, apply, apply_changes, apply_differing, clear, resync};

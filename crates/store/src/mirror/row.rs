@@ -1,8 +1,6 @@
 //! What the rows of all kinds of accounts have in common. Rows travel to PostgreSQL as JSON whose members are the columns,
 //! and come back in the same way for the audit, so that one comparison shows whether a row equals its account.
 
-use std::sync::OnceLock;
-
 use serde_json::{Map, Value};
 use solana_pubkey::Pubkey;
 
@@ -17,40 +15,32 @@ pub struct MirrorTable {
     pub name: &'static str,
     /// Columns that are not in the account, with their values from the account's row `r`. Only a new row gets them.
     pub derived: &'static [(&'static str, &'static str)],
-    /// The statement of [`MirrorTable::upsert`].
-    upsert: OnceLock<String>,
 }
 
 impl MirrorTable {
-    pub const fn new(name: &'static str, derived: &'static [(&'static str, &'static str)]) -> Self {
-        Self { name, derived, upsert: OnceLock::new() }
-    }
-
-    /// Writes rows, a JSON array of rows such as this one.
-    pub fn upsert(&self, row: &AccountRow) -> &str {
-        self.upsert.get_or_init(|| {
-            let of_account = || row.columns.keys().map(String::as_str);
-            let columns: Vec<&str> = of_account().chain(self.derived.iter().map(|(column, _)| *column)).collect();
-            let values: Vec<&str> = of_account().chain(self.derived.iter().map(|(_, value)| *value)).collect();
-            let updated = of_account().filter(|column| *column != "address");
-            let updates: Vec<String> = updated.map(|column| format!("{column} = excluded.{column}")).collect();
-            format!(
-                "INSERT INTO {table} AS t ({columns})
-                 SELECT {values} FROM jsonb_populate_recordset(NULL::{table}, $1) r ORDER BY r.address
-                 ON CONFLICT (address) DO UPDATE SET
-                     {updates},
-                     after_slot = CASE WHEN excluded.slot > t.closed_at_slot THEN t.closed_at_slot
-                                  ELSE t.after_slot END,
-                     closed_at_slot = CASE WHEN excluded.slot > t.closed_at_slot THEN NULL ELSE t.closed_at_slot END,
-                     observed_at = now()
-                 WHERE is_replaced(t.slot, t.revision, t.data_hash, t.after_slot, t.closed_at_slot,
-                                   excluded.slot, excluded.revision, excluded.data_hash)",
-                table = self.name,
-                columns = columns.join(", "),
-                values = values.join(", "),
-                updates = updates.join(", "),
-            )
-        })
+    /// The statement that writes rows, a JSON array of rows such as this one.
+    pub fn upsert(&self, row: &AccountRow) -> String {
+        let of_account = || row.columns.keys().map(String::as_str);
+        let columns: Vec<&str> = of_account().chain(self.derived.iter().map(|(column, _)| *column)).collect();
+        let values: Vec<&str> = of_account().chain(self.derived.iter().map(|(_, value)| *value)).collect();
+        let updated = of_account().filter(|column| *column != "address");
+        let updates: Vec<String> = updated.map(|column| format!("{column} = excluded.{column}")).collect();
+        format!(
+            "INSERT INTO {table} AS t ({columns})
+             SELECT {values} FROM jsonb_populate_recordset(NULL::{table}, $1) r ORDER BY r.address
+             ON CONFLICT (address) DO UPDATE SET
+                 {updates},
+                 after_slot = CASE WHEN excluded.slot > t.closed_at_slot THEN t.closed_at_slot
+                              ELSE t.after_slot END,
+                 closed_at_slot = CASE WHEN excluded.slot > t.closed_at_slot THEN NULL ELSE t.closed_at_slot END,
+                 observed_at = now()
+             WHERE is_replaced(t.slot, t.revision, t.data_hash, t.after_slot, t.closed_at_slot,
+                               excluded.slot, excluded.revision, excluded.data_hash)",
+            table = self.name,
+            columns = columns.join(", "),
+            values = values.join(", "),
+            updates = updates.join(", "),
+        )
     }
 }
 

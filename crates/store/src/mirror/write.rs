@@ -171,28 +171,10 @@ pub async fn apply_changes(pool: &PgPool, batch: &Batch, slot: u64) -> Result<u6
     Ok(changed)
 }
 
-/// What a snapshot does with the stored rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SnapshotMode {
-    /// The same chain as before: newer rows replace older ones.
-    Forward,
-    /// Another chain: all rows of the mirror are replaced. Metadata documents stay: they are found by their hash.
-    Replace,
-}
-
 /// Applies a whole snapshot read at `slot`, in one transaction with the checkpoint. For a local network, before anything
 /// else uses the database.
-pub async fn resync(
-    pool: &PgPool,
-    batch: &Batch,
-    slot: u64,
-    genesis_hash: Option<&str>,
-    mode: SnapshotMode,
-) -> Result<u64, StoreError> {
+pub async fn resync(pool: &PgPool, batch: &Batch, slot: u64, genesis_hash: Option<&str>) -> Result<u64, StoreError> {
     let mut transaction = transaction::begin(pool).await?;
-    if mode == SnapshotMode::Replace {
-        empty(&mut transaction).await?;
-    }
     let changed = apply(&mut transaction, batch).await?;
     checkpoint::snapshot_applied(&mut *transaction, slot, genesis_hash).await?;
     transaction.commit().await?;
@@ -200,29 +182,25 @@ pub async fn resync(
 }
 
 /// Deletes all rows of the mirror and the checkpoint: for another chain, whose rows would not replace rows with later
-/// revisions. Metadata documents stay.
-pub async fn clear(pool: &PgPool) -> Result<(), StoreError> {
-    let mut transaction = transaction::begin(pool).await?;
-    empty(&mut transaction).await?;
-    Ok(transaction.commit().await?)
-}
-
+/// revisions. Metadata documents stay: they are found by their hash.
+///
 /// Row triggers do not see what is truncated: agents are noted as changed, and the lists are made again. The checkpoint is
 /// locked first, because readers of the list of agents read it first.
-async fn empty(connection: &mut PgConnection) -> Result<(), StoreError> {
+pub async fn clear(pool: &PgPool) -> Result<(), StoreError> {
+    let mut transaction = transaction::begin(pool).await?;
     sqlx::query!(
         "UPDATE mirror_agent_changes SET changed_in = pg_current_xact_id()
          WHERE agent IN (SELECT address FROM mirror_agents)"
     )
-    .execute(&mut *connection)
+    .execute(&mut *transaction)
     .await?;
     sqlx::query!(
         "TRUNCATE mirror_checkpoint, mirror_accounts, mirror_quarantine, mirror_total_notes, mirror_agent_callers,
                   mirror_agent_totals, mirror_final_accounts, mirror_digest, mirror_digest_history, mirror_closings,
                   mirror_closings_wanted, mirror_rebuild, mirror_rebuild_transactions"
     )
-    .execute(&mut *connection)
+    .execute(&mut *transaction)
     .await?;
-    sqlx::query!("SELECT FROM (SELECT rebuild_lists()) AS rebuilt").fetch_one(connection).await?;
-    Ok(())
+    sqlx::query!("SELECT FROM (SELECT rebuild_lists()) AS rebuilt").fetch_one(&mut *transaction).await?;
+    Ok(transaction.commit().await?)
 }

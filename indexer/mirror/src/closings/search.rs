@@ -10,7 +10,7 @@ use crtx_chain::ChainError;
 use crtx_store::{
     PgPool, StoreError,
     closings::{self as store, Closing, Wanted},
-    mirror::{self, Batch, LastState},
+    mirror::{self, Batch},
     transaction,
 };
 use futures::StreamExt;
@@ -184,8 +184,7 @@ pub async fn keep(pool: &PgPool, closed: &[ClosedAccount], slot: u64, signature:
         store::store(&mut *connection, address, *kind, &closing).await?;
         let is_newest = store::newest(&mut *connection, address).await?.is_none_or(|newest| newest.slot <= slot);
         if is_newest {
-            let state = mirror::close_with(&mut connection, last, slot).await?;
-            if state == LastState::Repaired {
+            if mirror::close_with(&mut connection, last, slot).await? {
                 tracing::warn!(%address, slot, "the row of a closed account was not its last state; it is repaired");
             }
             store::found(&mut connection, address).await?;

@@ -39,16 +39,7 @@ pub struct Survey {
     /// Accounts that did not agree, each with the revision that its row claimed if that was newer.
     suspects: HashMap<Pubkey, Option<i64>>,
     more_suspects: u64,
-    wrong: HashMap<Pubkey, WrongRow>,
-}
-
-/// A row that is not its account.
-struct WrongRow {
-    table: &'static str,
-    /// The revision of the row; `None` if there is no row of an open account.
-    revision: Option<i64>,
-    /// The row is newer than the account.
-    is_ahead: bool,
+    wrong: HashMap<Pubkey, Difference>,
 }
 
 impl Survey {
@@ -96,7 +87,7 @@ impl Survey {
         self.agents.extend(batch.agent_addresses()?);
         let found = mirror::compare(audit.pool, &batch).await?;
         report.equal = report.equal.saturating_add(found.equal);
-        found.newer.iter().for_each(|newer| self.suspect(&newer.address, Some(newer.row_revision)));
+        found.newer.iter().for_each(|newer| self.suspect(&newer.address, newer.row_revision));
         found.differences.iter().for_each(|difference| self.suspect(&difference.address, None));
         Ok(())
     }
@@ -149,14 +140,13 @@ impl Survey {
                 let text = format!(
                     "its row is ahead of the chain: it has revision {}, and {} has {} in a later read; the row was \
                      invented or comes from a fork",
-                    newer.row_revision,
+                    newer.row_revision.unwrap_or_default(),
                     audit.source.name(),
                     newer.revision
                 );
-                let wrong = WrongRow { table: newer.table, revision: Some(newer.row_revision), is_ahead: true };
-                self.wrong.extend(address.map(|address| (address, wrong)));
                 report.ahead = report.ahead.saturating_add(1);
                 report.fault(CheckName::Accounts, format!("{} in {}", newer.address, newer.table), text);
+                self.wrong.extend(address.map(|address| (address, newer)));
             } else {
                 report.moving = report.moving.saturating_add(1);
             }
@@ -166,8 +156,7 @@ impl Survey {
         }
         for difference in found.differences {
             let place = format!("{} in {}", difference.address, difference.table);
-            let wrong = WrongRow { table: difference.table, revision: difference.row_revision, is_ahead: false };
-            self.wrong.extend(difference.address.parse().ok().map(|address| (address, wrong)));
+            self.wrong.extend(difference.address.parse().ok().map(|address| (address, difference.clone())));
             report.different = report.different.saturating_add(1);
             report.fault(CheckName::Accounts, place, words(&difference));
             if report.differences.len() < MAX_LISTED {
@@ -190,17 +179,17 @@ impl Survey {
             };
             let mut batch = Batch::default();
             let mut found: HashMap<String, i64> = HashMap::new();
-            for (at, (address, account)) in chunk.iter().zip(&read.accounts).enumerate() {
+            for (at, (address, account)) in chunk.iter().zip(&read.value).enumerate() {
                 let (Some(account), Some(wrong)) = (account, self.wrong.get(address)) else { continue };
                 let is_believed = match &other {
                     None => true,
                     // Without a second answer no row goes back to an earlier state.
-                    Some(None) => !wrong.is_ahead,
-                    Some(Some(other)) => other.accounts.get(at).is_some_and(|other| other.as_ref() == Some(account)),
+                    Some(None) => !wrong.is_ahead(),
+                    Some(Some(other)) => other.value.get(at).is_some_and(|other| other.as_ref() == Some(account)),
                 };
                 if account.owner == audit.program && is_believed {
                     sync::push(&mut batch, address, read.slot, account.data.clone())?;
-                    found.extend(wrong.revision.map(|revision| (address.to_string(), revision)));
+                    found.extend(wrong.row_revision.map(|revision| (address.to_string(), revision)));
                 }
             }
             mirror::rewrite(audit.pool, &batch, &found, read.slot).await?;
@@ -229,7 +218,7 @@ impl Survey {
                 chunk.iter().for_each(|_| audit.report.unproven(CheckName::Witness));
                 continue;
             };
-            let looks = first.accounts.iter().zip(&second.accounts).zip(&third.accounts);
+            let looks = first.value.iter().zip(&second.value).zip(&third.value);
             for (address, ((before, ours), after)) in chunk.iter().zip(looks) {
                 audit.report.compared(CheckName::Witness, 1);
                 // The same before and after, and something else between the two: no change explains that.
@@ -248,7 +237,7 @@ async fn read(audit: &Audit<'_>, addresses: &[Pubkey]) -> Result<Batch, AuditErr
     let slot = audit.newest_slot().await?;
     let read = audit.source.read(addresses, At::Confirmed, slot).await?;
     let mut batch = Batch::default();
-    for (address, account) in addresses.iter().zip(read.accounts) {
+    for (address, account) in addresses.iter().zip(read.value) {
         if let Some(account) = account.filter(|account| account.owner == audit.program) {
             sync::push(&mut batch, address, read.slot, account.data)?;
         }

@@ -94,7 +94,7 @@ async fn without_account(audit: &Audit<'_>, addresses: &[Pubkey]) -> Result<Vec<
         mirror::still_open(audit.pool, addresses).await?.into_iter().map(|row| row.address).collect();
     let slot = audit.newest_slot().await?;
     let read = audit.source.read(addresses, At::Confirmed, slot).await?;
-    let gone = addresses.iter().zip(read.accounts).filter(|(_, account)| {
+    let gone = addresses.iter().zip(read.value).filter(|(_, account)| {
         account.as_ref().is_none_or(|account| account.owner != audit.program || account.data.is_empty())
     });
     Ok(gone.map(|(address, _)| *address).filter(|address| open.contains(address)).collect())

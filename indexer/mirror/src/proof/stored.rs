@@ -144,7 +144,8 @@ fn problem_of_closed(address: &str, row: serde_json::Value, closing: &Closing) -
     if let Some(newer) = found.newer.first() {
         return Ok(Some(format!(
             "the closed row has revision {}, the transaction {transaction} closed the account with {}",
-            newer.row_revision, newer.revision
+            newer.row_revision.unwrap_or_default(),
+            newer.revision
         )));
     }
     Ok(Some(match found.differences.first() {

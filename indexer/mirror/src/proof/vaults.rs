@@ -2,7 +2,7 @@
 //! and vault are read together, at one slot.
 
 use agent_marketplace::state::AgentListed;
-use crtx_chain::{Layout, token::TokenAccount};
+use crtx_chain::{FetchedAccount, Layout, token::TokenAccount};
 use crtx_protocol::address::Addresses;
 use futures::{StreamExt, TryStreamExt};
 use solana_pubkey::Pubkey;
@@ -11,7 +11,7 @@ use super::{
     audit::{Audit, AuditError},
     report::{AuditReport, CheckName, MAX_LISTED, Shortfall},
 };
-use crate::source::{AccountSource, At, MAX_ACCOUNTS_PER_READ, OwnedAccount, Read};
+use crate::source::{AccountSource, At, MAX_ACCOUNTS_PER_READ, Read};
 
 /// Listing, escrow and collateral of each.
 const AGENTS_PER_READ: usize = MAX_ACCOUNTS_PER_READ / 3;
@@ -29,7 +29,7 @@ pub async fn check(audit: &mut Audit<'_>, agents: &[Pubkey], begin: usize) -> Re
     audit.report.compared(CheckName::Vaults, 0);
     while let Some((chunk, read)) = reads.try_next().await? {
         done = done.saturating_add(chunk.len());
-        for (agent, accounts) in chunk.iter().zip(read.accounts.chunks_exact(3)) {
+        for (agent, accounts) in chunk.iter().zip(read.value.chunks_exact(3)) {
             check_one(&mut audit.report, agent, accounts);
         }
         if audit.is_over() && done < agents.len() {
@@ -52,7 +52,7 @@ async fn read(
     Ok((agents, read))
 }
 
-fn check_one(report: &mut AuditReport, agent: &Pubkey, accounts: &[Option<OwnedAccount>]) {
+fn check_one(report: &mut AuditReport, agent: &Pubkey, accounts: &[Option<FetchedAccount>]) {
     let [Some(listing), escrow, collateral] = accounts else { return };
     let Ok(listing) = AgentListed::decode(&listing.data) else { return };
     report.vaults = report.vaults.saturating_add(1);
@@ -73,6 +73,6 @@ fn check_one(report: &mut AuditReport, agent: &Pubkey, accounts: &[Option<OwnedA
 }
 
 /// The amount in an SPL token account; 0 for any other account.
-fn token_amount(account: &OwnedAccount) -> u64 {
+fn token_amount(account: &FetchedAccount) -> u64 {
     TokenAccount::from_bytes(&account.data).map_or(0, |account| account.amount)
 }

@@ -35,8 +35,8 @@ pub(super) struct Banks {
     /// The newest slot up to which everything was delivered. The first one is only the beginning: its content may
     /// have begun before the subscription.
     reached: Option<u64>,
+    /// The newest slot.
     slot: u64,
-    finalized: Option<u64>,
 }
 
 impl Banks {
@@ -49,13 +49,7 @@ impl Banks {
             confirmed: BTreeSet::new(),
             reached: None,
             slot: 0,
-            finalized: None,
         }
-    }
-
-    /// The newest slot.
-    pub(super) const fn slot(&self) -> u64 {
-        self.slot
     }
 
     /// The connection was lost. What was open is sent again as a whole.
@@ -194,16 +188,13 @@ impl Banks {
     fn finalize(&mut self, update: &SubscribeUpdateSlot) -> Vec<Event> {
         let slot = update.slot;
         let parent = update.parent.or_else(|| self.sealed.get(&slot).copied());
-        let left = parent.map(|parent| self.confirmed.range(parent.saturating_add(1)..slot).copied().collect());
-        let left: Vec<u64> = left.unwrap_or_default();
-        self.confirmed.retain(|known| !left.contains(known));
-        self.finalized = self.finalized.max(Some(slot));
-        let newest = self.finalized.unwrap_or_default();
-        // The newest finalized slot stays: its children name it.
-        self.confirmed = self.confirmed.split_off(&newest);
-        self.sealed = self.sealed.split_off(&newest);
-        self.emptied = self.emptied.split_off(&newest);
-        left.into_iter().map(Event::Dropped).collect()
+        let left = self.confirmed.range(..slot).filter(|left| parent.is_some_and(|parent| **left > parent));
+        let dropped = left.copied().map(Event::Dropped).collect();
+        // The finalized slot stays: its children name it.
+        self.confirmed = self.confirmed.split_off(&slot);
+        self.sealed = self.sealed.split_off(&slot);
+        self.emptied = self.emptied.split_off(&slot);
+        dropped
     }
 
     fn key(&self, bytes: &[u8]) -> Result<Pubkey, SourceError> {

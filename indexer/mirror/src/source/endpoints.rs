@@ -14,12 +14,12 @@ use std::{
 };
 
 use async_trait::async_trait;
-use crtx_chain::{AtSlot, FetchedAccount, past::Listed};
+use crtx_chain::past::Listed;
 use solana_pubkey::Pubkey;
 use tokio::{sync::mpsc, time::sleep};
 
 use super::{
-    AccountSource, At, Events, OwnedAccount, Read, Snapshot,
+    AccountSource, At, Events, Read, Snapshot,
     deadlines::Deadlines,
     endpoint::{Endpoint, EndpointUrls, Rest},
     error::SourceError,
@@ -305,10 +305,8 @@ impl AccountSource for Endpoints {
     }
 
     async fn read(&self, addresses: &[Pubkey], at: At, min_slot: u64) -> Result<Read, SourceError> {
-        let owned = |account: FetchedAccount| OwnedAccount { owner: account.owner, data: account.data };
         let ask = |endpoint: Arc<Endpoint>| async move { endpoint.http.accounts(addresses, at, min_slot).await };
-        let AtSlot { slot, value } = self.ask(ANSWERS, ask).await?;
-        Ok(Read { slot, accounts: value.into_iter().map(|account| account.map(owned)).collect() })
+        self.ask(ANSWERS, ask).await
     }
 
     async fn slot(&self, at: At) -> Result<u64, SourceError> {
@@ -317,19 +315,14 @@ impl AccountSource for Endpoints {
 
     async fn genesis_hash(&self) -> Result<String, SourceError> {
         let genesis = self.ask(ANSWERS, |endpoint| async move { endpoint.genesis_hash().await }).await?;
-        match self.chain() {
-            Some(expected) if expected != genesis && self.only.is_none() => {
-                if self.forget_chain().await {
-                    return Ok(genesis);
-                }
-                Err(SourceError::OtherGenesis { node: self.name(), genesis, expected })
-            }
-            Some(_) => Ok(genesis),
-            None => {
-                self.set_chain(Some(genesis.clone()));
-                Ok(genesis)
-            }
+        let Some(expected) = self.chain() else {
+            self.set_chain(Some(genesis.clone()));
+            return Ok(genesis);
+        };
+        if expected == genesis || self.only.is_some() || self.forget_chain().await {
+            return Ok(genesis);
         }
+        Err(SourceError::OtherGenesis { node: self.name(), genesis, expected })
     }
 
     async fn transactions_after(&self, after: Option<&str>, min_slot: u64) -> Result<Option<Vec<Listed>>, SourceError> {

@@ -1,13 +1,10 @@
 //! One node over HTTP: JSON-RPC requests with a deadline and a bounded answer, answers that are read as a stream, and
 //! small reads: accounts, slots, the genesis hash, and the program's transactions.
 
-use std::{
-    sync::atomic::{AtomicU64, Ordering},
-    time::Duration,
-};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crtx_chain::{
-    AtSlot, FetchedAccount,
+    AtSlot,
     past::{Listed, MAX_SIGNATURES_PER_PAGE},
     wire::{Answer, Refusal},
 };
@@ -18,7 +15,7 @@ use serde_json::{Value, json};
 use solana_pubkey::Pubkey;
 
 use super::{
-    At, MAX_TRANSACTIONS,
+    At, MAX_TRANSACTIONS, Read,
     deadlines::{Deadlines, within},
     error::{MAX_REASON_CHARS, SourceError},
 };
@@ -79,11 +76,7 @@ impl HttpNode {
     }
 
     /// Sends a request and returns its answer with the body still to be read.
-    pub(super) async fn open(&self, question: &Question, after: Duration) -> Result<Response, SourceError> {
-        within(&self.name, question.method, after, self.send(question)).await
-    }
-
-    async fn send(&self, question: &Question) -> Result<Response, SourceError> {
+    pub(super) async fn send(&self, question: &Question) -> Result<Response, SourceError> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let body = json!({"jsonrpc": "2.0", "id": id, "method": question.method, "params": question.params});
         let post = self.client.post(self.url.clone()).header(CONTENT_TYPE, "application/json");
@@ -126,17 +119,12 @@ impl HttpNode {
     }
 
     /// Accounts at one slot, in the order asked for.
-    pub(super) async fn accounts(
-        &self,
-        addresses: &[Pubkey],
-        at: At,
-        min_slot: u64,
-    ) -> Result<AtSlot<Vec<Option<FetchedAccount>>>, SourceError> {
+    pub(super) async fn accounts(&self, addresses: &[Pubkey], at: At, min_slot: u64) -> Result<Read, SourceError> {
         let addresses_text: Vec<String> = addresses.iter().map(Pubkey::to_string).collect();
         let config = json!({"encoding": "base64", "commitment": at.as_str(), "minContextSlot": named(min_slot)});
         let method = "getMultipleAccounts";
         let question = Question { method, params: json!([addresses_text, config]), min_slot };
-        let answer: AtSlot<Vec<Option<FetchedAccount>>> = self.ask(&question, ACCOUNTS_ANSWER).await?;
+        let answer: Read = self.ask(&question, ACCOUNTS_ANSWER).await?;
         self.check_slot(answer.slot, min_slot)?;
         if answer.value.len() != addresses.len() {
             return Err(SourceError::Malformed { node: self.name.clone(), what: method });

@@ -20,7 +20,7 @@ mod yellowstone;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use crtx_chain::past::Listed;
+use crtx_chain::{AtSlot, FetchedAccount, past::Listed};
 use solana_pubkey::Pubkey;
 use tokio::sync::mpsc;
 
@@ -96,18 +96,7 @@ pub enum SnapshotItem {
 pub type Snapshot = mpsc::Receiver<Result<SnapshotItem, SourceError>>;
 
 /// Accounts read together at one slot, in the order asked for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Read {
-    pub slot: u64,
-    pub accounts: Vec<Option<OwnedAccount>>,
-}
-
-/// An account and its owner.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OwnedAccount {
-    pub owner: Pubkey,
-    pub data: Vec<u8>,
-}
+pub type Read = AtSlot<Vec<Option<FetchedAccount>>>;
 
 /// A source of the program's accounts.
 ///

@@ -27,6 +27,7 @@ use tokio_util::io::{StreamReader, SyncIoBridge};
 use super::{
     At, MAX_ACCOUNTS_PER_PAGE, MAX_ACCOUNTS_PER_READ, SnapshotItem,
     accounts::of_program,
+    deadlines::within,
     endpoint::Endpoint,
     error::SourceError,
     http::{self, HttpNode, METHOD_NOT_FOUND, Question},
@@ -180,7 +181,7 @@ impl Reading<'_> {
         let refused = |error| program_query(self.node, error);
         let started = Instant::now();
         let first_byte = self.node.deadlines.first_byte.min(self.left);
-        let opened = self.node.open(&question, first_byte).await;
+        let opened = within(&self.node.name, question.method, first_byte, self.node.send(&question)).await;
         self.left = self.left.saturating_sub(started.elapsed());
         let body = body(self.node, opened.map_err(refused)?, self.left);
         let (pages, mut full_pages) = mpsc::channel(1);

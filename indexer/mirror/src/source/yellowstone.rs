@@ -22,7 +22,7 @@ use yellowstone_grpc_proto::prelude::{
 };
 
 use super::{
-    Events,
+    Event, Events,
     accounts::MAX_ENTRY_BYTES,
     banks::Banks,
     deadlines::{Deadlines, within},
@@ -204,10 +204,12 @@ impl Stream {
         }
         self.outlet.heard = 0;
         for event in self.banks.take(update)? {
+            if let Event::Alive(slot) = event
+                && slot > self.outlet.slot
+            {
+                (self.outlet.slot, self.outlet.moved) = (slot, 0);
+            }
             self.outlet.send(event).await?;
-        }
-        if self.banks.slot() > self.outlet.slot {
-            (self.outlet.slot, self.outlet.moved) = (self.banks.slot(), 0);
         }
         Ok(())
     }

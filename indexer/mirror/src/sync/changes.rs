@@ -6,7 +6,7 @@ use std::{
     ops::Bound,
 };
 
-use crtx_store::mirror::{DigestMove, FinalState, FinalStep};
+use crtx_store::mirror::{DigestMove, FinalHashes};
 use solana_pubkey::Pubkey;
 
 /// Accounts with changes that are not final: those of half a minute with thousands of changes per second.
@@ -191,7 +191,7 @@ impl Changes {
     /// is not confirmed, because it was delivered a moment ago, or if an account may have changed before `to` or after
     /// it, because a later read showed the change.
     pub fn up_to(&self, to: u64, from: Option<u64>) -> Option<DigestMove> {
-        let (mut by_slot, mut exact): (BTreeMap<u64, Vec<FinalState>>, bool) = (BTreeMap::new(), true);
+        let (mut steps, mut exact): (BTreeMap<u64, FinalHashes>, bool) = (BTreeMap::new(), true);
         for (address, states) in &self.states {
             let (past, later) = states.split_at(states.partition_point(|state| state.slot <= to));
             let may_be_earlier = later.first().is_some_and(|next| !next.exact && next.since < to);
@@ -200,15 +200,10 @@ impl Changes {
             }
             for state in past {
                 exact &= state.exact && from.is_some_and(|from| state.slot > from);
-                let state_of = FinalState { address: *address, data_hash: state.data_hash };
-                by_slot.entry(state.slot).or_default().push(state_of);
+                steps.entry(state.slot).or_default().insert(*address, state.data_hash);
             }
         }
-        let step = |(slot, mut states): (u64, Vec<FinalState>)| {
-            states.sort_unstable_by_key(|state| state.address);
-            FinalStep { slot, states }
-        };
-        Some(DigestMove { from, to, steps: by_slot.into_iter().map(step).collect(), exact })
+        Some(DigestMove { from, to, steps, exact })
     }
 
     /// The digest shows this slot: what was confirmed up to there is over.

@@ -56,7 +56,7 @@ impl Syncer {
         let missing = mirror::missing(&self.pool, slot, |address| seen.has(address)).await?;
         drop(seen);
         let (mut proved, mut candidates, mut held, mut many) = (Vec::new(), Vec::new(), false, false);
-        for Missing { table, mut addresses, open } in missing {
+        for (table, Missing { mut addresses, open }) in missing {
             // A closing that the stream reported is proved by the read that follows.
             proved.extend(addresses.extract_if(.., |address| self.known().told_gone(address)));
             // The configuration is never closed.
@@ -68,7 +68,7 @@ impl Syncer {
                 proved.extend(closed);
             }
             if is_held(&addresses) {
-                self.tell_held(count(&addresses), open, table);
+                self.tell_held(count(&addresses), open, &table);
                 self.doubt_accounts(addresses);
                 held = true;
             } else {

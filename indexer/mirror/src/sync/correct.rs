@@ -61,7 +61,7 @@ impl Syncer {
         }
         sleep(self.settings.second_look_after).await;
         let again = self.read_doubted(self.source.as_ref(), &vanishing, At::Confirmed, slot).await?;
-        if again.accounts.iter().any(Option::is_some) {
+        if again.value.iter().any(Option::is_some) {
             return Err(self.doubtful("finds accounts that it did not find a moment ago"));
         }
         let open = mirror::open_accounts(&self.pool).await?;

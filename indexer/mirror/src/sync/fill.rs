@@ -2,7 +2,7 @@
 //! no stream and no snapshot corrects: states of forks that were dropped while nobody looked.
 
 use crtx_protocol::mirror_digest::data_hash;
-use crtx_store::mirror::{self, FinalState, FinalStep};
+use crtx_store::mirror::{self, FinalHashes};
 use solana_pubkey::Pubkey;
 
 use super::{
@@ -60,27 +60,27 @@ impl Syncer {
     }
 
     async fn fill_page(&self, accounts: &[(Pubkey, Vec<u8>)], slot: u64, seen: &mut Seen) -> Result<u64, SyncError> {
-        let mut states = Vec::with_capacity(accounts.len());
+        let mut states = FinalHashes::new();
         for (address, data) in accounts.iter().filter(|(_, data)| has_kind(data)) {
             seen.add(address);
             if !is_left_to_the_rounds(&self.known(), address) {
-                states.push(FinalState { address: *address, data_hash: Some(data_hash(data)) });
+                states.insert(*address, Some(data_hash(data)));
             }
         }
-        let addresses: Vec<Pubkey> = states.iter().map(|state| state.address).collect();
+        let addresses: Vec<Pubkey> = states.keys().copied().collect();
         let shown = mirror::shown(&self.pool, &addresses).await?;
         let wrong: Vec<Pubkey> = {
             let known = self.known();
-            let settled = states.iter().filter(|state| !known.changes.is_pending(&state.address));
-            let wrong = settled.filter(|state| !shows(&shown, &state.address, state.data_hash));
-            wrong.map(|state| state.address).collect()
+            let settled = states.iter().filter(|(address, _)| !known.changes.is_pending(address));
+            let wrong = settled.filter(|(address, hash)| !shows(&shown, address, **hash));
+            wrong.map(|(address, _)| *address).collect()
         };
         self.suspect(wrong)?;
-        self.write_final(slot, states).await
+        self.write_final(slot, &states).await
     }
 
-    async fn write_final(&self, slot: u64, states: Vec<FinalState>) -> Result<u64, SyncError> {
-        let differed = mirror::fill_digest(&self.pool, self.id, &FinalStep { slot, states }).await?;
+    async fn write_final(&self, slot: u64, states: &FinalHashes) -> Result<u64, SyncError> {
+        let differed = mirror::fill_digest(&self.pool, self.id, slot, states).await?;
         if differed.is_none() {
             self.known().filled = false;
         }
@@ -124,8 +124,7 @@ impl Syncer {
             highest = highest.max(looked.slot);
             let there = looked.there.iter().map(|(address, data)| (*address, Some(data_hash(data))));
             let states = there.chain(looked.gone.into_iter().map(|address| (address, None)));
-            let states = states.map(|(address, data_hash)| FinalState { address, data_hash });
-            self.write_final(looked.slot, states.collect()).await?;
+            self.write_final(looked.slot, &states.collect()).await?;
             self.suspect(addresses.iter().copied())?;
         }
         Ok(highest)
@@ -134,7 +133,7 @@ impl Syncer {
     /// Suspects rows of accounts that are not finalized: they are newer, or were dropped with a fork.
     async fn suspect_rows(&self, seen: &Seen) -> Result<(), SyncError> {
         let skipped = |address: &Pubkey| seen.has(address) || self.known().changes.is_pending(address);
-        for of in mirror::missing(&self.pool, i64::MAX.unsigned_abs(), skipped).await? {
+        for of in mirror::missing(&self.pool, i64::MAX.unsigned_abs(), skipped).await?.into_values() {
             self.suspect(of.addresses)?;
         }
         Ok(())

@@ -36,8 +36,7 @@ pub struct Finality<'a> {
     round_ended: Instant,
     /// When all finalized accounts were read last, or failed to be.
     filled: Option<Instant>,
-    failed: bool,
-    /// After an attempt that failed.
+    /// After attempts that did not fill the digest; zero after one that did.
     pause: Duration,
 }
 
@@ -52,7 +51,7 @@ struct FinalRead {
 
 impl<'a> Finality<'a> {
     pub fn new(mirror: &'a Syncer) -> Self {
-        Self { mirror, round_ended: Instant::now(), filled: None, failed: false, pause: Duration::ZERO }
+        Self { mirror, round_ended: Instant::now(), filled: None, pause: Duration::ZERO }
     }
 
     /// Looks in regular intervals, until the database fails.
@@ -103,17 +102,16 @@ impl<'a> Finality<'a> {
             (!known.filled || known.changes.overflowed(), known.heard.late())
         };
         let interval = self.mirror.settings.resync_interval.saturating_mul(RESYNCS_PER_FILL);
-        let pause = if needed || self.failed { self.pause.min(interval) } else { interval };
+        let pause = if needed || !self.pause.is_zero() { self.pause.min(interval) } else { interval };
         // While the stream is late, rows lack what it is about to bring.
         let due = !late && self.filled.is_none_or(|at| at.elapsed() >= pause);
         if needed && !due {
             return Ok(());
         }
         if due {
-            (self.filled, self.failed) = (Some(Instant::now()), true);
+            self.filled = Some(Instant::now());
             self.pause = self.pause.saturating_mul(2).clamp(FIRST_PAUSE, LAST_PAUSE);
             self.mirror.fill().await?;
-            self.failed = false;
             if self.mirror.known().filled {
                 self.pause = Duration::ZERO;
             }
@@ -137,11 +135,13 @@ impl<'a> Finality<'a> {
         let mut after = String::new();
         loop {
             let page = mirror::unproved_closed(&self.mirror.pool, &after, finalized).await?;
-            let Some(last) = page.last else { return Ok(()) };
-            after = last;
-            if !page.never_final.is_empty() {
+            let Some((last, _)) = page.last() else { return Ok(()) };
+            after = last.to_string();
+            let never_final = page.into_iter().filter(|(_, never_final)| *never_final).map(|(address, _)| address);
+            let never_final: Vec<Pubkey> = never_final.collect();
+            if !never_final.is_empty() {
                 // Too many suspects: the rest is found after the next snapshot.
-                let all = self.mirror.known().changes.suspect(page.never_final);
+                let all = self.mirror.known().changes.suspect(never_final);
                 self.mirror.look_at_suspects().await?;
                 if !all {
                     return Ok(());
@@ -177,22 +177,20 @@ impl<'a> Finality<'a> {
     ///
     /// Returns the slot that every read has reached, and the earliest that the digest can show.
     async fn confirm(&self, due: &[Pubkey], finalized: u64) -> Result<(u64, u64), SyncError> {
-        let mut waiting = Vec::new();
-        for addresses in due.chunks(READ_AT_ONCE) {
-            waiting.push(self.read_final(addresses.to_vec(), finalized).boxed());
-        }
-        let reads: Vec<FinalRead> = futures::stream::iter(waiting).buffered(READS_AT_ONCE).try_collect().await?;
+        let asked = due.chunks(READ_AT_ONCE).map(|addresses| self.read_final(addresses.to_vec(), finalized).boxed());
+        let reads: Vec<FinalRead> =
+            futures::stream::iter(asked.collect::<Vec<_>>()).buffered(READS_AT_ONCE).try_collect().await?;
         let slot = reads.iter().map(|found| found.read.slot).min().unwrap_or(finalized);
         let mut not_before = 0;
         let mut guard = self.mirror.known();
         let known = &mut *guard;
         for FinalRead { addresses, read, written, shown } in reads {
             let ahead = read.slot > known.indexed;
-            for (address, account) in addresses.iter().zip(&read.accounts) {
+            for (address, account) in addresses.iter().zip(&read.value) {
                 let hash = account.as_ref().map(|account| data_hash(&account.data));
                 let changes = &mut known.changes;
                 // One node proves nothing while the nodes contradict each other.
-                if ahead && !changes.had(address, read.slot, hash) || known.doubts.proved.contains(address) {
+                if ahead && !changes.had(address, read.slot, hash) || known.doubts.get(address) == Some(&true) {
                     continue;
                 }
                 let newest = changes.newest(address);

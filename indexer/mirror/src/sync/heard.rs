@@ -21,8 +21,7 @@ const LATE: Duration = Duration::from_secs(2);
 /// What was heard, and when.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Heard {
-    /// A subscription exists.
-    pub connected: bool,
+    /// When the stream was heard; `None`: no subscription exists.
     pub event: Option<Instant>,
     pub event_at: Option<DateTime<Utc>>,
     /// The stream has more events than are applied in one step.
@@ -37,12 +36,12 @@ pub struct Heard {
 
 impl Heard {
     pub fn streaming(&self) -> bool {
-        self.connected && self.event.is_some_and(|event| event.elapsed() < SILENCE)
+        self.event.is_some_and(|event| event.elapsed() < SILENCE)
     }
 
     /// Whether events that the node sent wait to be applied.
     pub fn late(&self) -> bool {
-        self.connected && (self.full || self.full_at.is_some_and(|at| at.elapsed() < LATE))
+        self.event.is_some() && (self.full || self.full_at.is_some_and(|at| at.elapsed() < LATE))
     }
 
     /// Whether the chain can have reached a slot. Before any is known, every slot can be.
@@ -59,7 +58,6 @@ impl Heard {
     }
 
     pub fn connected(&mut self, connected: bool) {
-        self.connected = connected;
         self.full = false;
         self.event = connected.then(Instant::now);
     }

@@ -78,7 +78,7 @@ impl Syncer {
 
     /// Endpoints that are not used now. That says nothing about the mirror, which follows another one.
     fn unusable_endpoints(&self) -> impl Iterator<Item = Problem> {
-        let compared = self.known().doubts.unusable.clone();
+        let compared = self.known().second_unusable.clone();
         let mut reasons = self.source.unusable();
         reasons.extend(compared.filter(|reason| !reasons.contains(reason)));
         reasons.into_iter().map(|reason| Problem {

@@ -25,7 +25,10 @@ pub struct Known {
     pub changes: Changes,
     pub proved: Proved,
     pub delivered: Delivered,
-    pub doubts: Doubts,
+    /// Accounts that two nodes may show differently, and whether they did at the last comparison.
+    pub doubts: BTreeMap<Pubkey, bool>,
+    /// Why the second node cannot be compared.
+    pub second_unusable: Option<String>,
     /// The slot up to which every change was delivered and applied.
     pub indexed: u64,
     /// A snapshot of this connection was applied, so that what the stream delivers is all that is missing.
@@ -81,9 +84,18 @@ impl Known {
     pub fn forget_chain(&mut self) {
         self.go_back_to(0);
         self.heard.forget_slots();
-        self.doubts = Doubts::default();
+        self.doubts.clear();
         self.delivered = Delivered::default();
         self.witnessed = None;
+    }
+
+    /// Two nodes may show these accounts differently.
+    pub fn doubt(&mut self, addresses: impl IntoIterator<Item = Pubkey>) {
+        for address in addresses {
+            if self.doubts.len() < MAX_DOUBTS {
+                self.doubts.entry(address).or_default();
+            }
+        }
     }
 
     /// Whether the stream told the closing of an account.
@@ -141,27 +153,6 @@ impl Delivered {
         let (due, waiting): (Vec<_>, Vec<_>) = read.into_iter().partition(|(at, ..)| at.elapsed() >= after);
         self.read = waiting;
         due.iter().any(|(_, address, since)| !self.has_later(*since, address)) && !self.stale_slots
-    }
-}
-
-/// Accounts that two nodes may show differently.
-#[derive(Debug, Default)]
-pub struct Doubts {
-    /// To be compared again.
-    pub open: BTreeSet<Pubkey>,
-    /// Those that differed at the last comparison.
-    pub proved: BTreeSet<Pubkey>,
-    /// Why the second node cannot be compared.
-    pub unusable: Option<String>,
-}
-
-impl Doubts {
-    pub fn add(&mut self, addresses: impl IntoIterator<Item = Pubkey>) {
-        for address in addresses {
-            if self.open.len().saturating_add(self.proved.len()) < MAX_DOUBTS {
-                self.open.insert(address);
-            }
-        }
     }
 }
 

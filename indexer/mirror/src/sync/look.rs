@@ -59,7 +59,7 @@ impl Syncer {
 
     /// Two nodes may show these accounts differently.
     pub(super) fn doubt_accounts(&self, addresses: impl IntoIterator<Item = Pubkey>) {
-        self.known().doubts.add(addresses);
+        self.known().doubt(addresses);
         self.doubt_now.notify_one();
     }
 
@@ -70,11 +70,8 @@ impl Syncer {
         if let Some(second) = self.source.witness() {
             match self.ask_both(second.as_ref(), addresses, at, from).await {
                 Ok(looked) => {
-                    let agreed =
-                        |address: &&Pubkey| looked.there.contains_key(address) || looked.gone.contains(address);
-                    let others: Vec<Pubkey> = addresses.iter().filter(|address| !agreed(address)).copied().collect();
-                    if !others.is_empty() {
-                        self.doubt_accounts(others);
+                    if !looked.differ.is_empty() {
+                        self.doubt_accounts(looked.differ.keys().copied());
                     }
                     return Ok(looked);
                 }
@@ -84,7 +81,7 @@ impl Syncer {
         }
         let read = self.read_doubted(self.first_node().as_ref(), addresses, at, from).await?;
         let mut looked = Looked { slot: read.slot, ..Looked::default() };
-        let accounts = addresses.iter().zip(read.accounts);
+        let accounts = addresses.iter().zip(read.value);
         accounts.for_each(|(address, account)| looked.add(*address, account.map(|account| account.data)));
         let Some(error) = unconfirmed else { return Ok(looked) };
         let proved = self.proved_closed(&looked.gone).await?;
@@ -114,7 +111,7 @@ impl Syncer {
         let first = self.read_doubted(self.first_node().as_ref(), addresses, at, before.slot).await?;
         let after = self.read_doubted(second, addresses, at, first.slot).await?;
         let (mut looked, mut hidden) = (Looked { slot: first.slot, ..Looked::default() }, Vec::new());
-        let answers = before.accounts.into_iter().zip(first.accounts).zip(after.accounts);
+        let answers = before.value.into_iter().zip(first.value).zip(after.value);
         for (address, ((before, first), after)) in addresses.iter().zip(answers) {
             let [before, first, after] = [before, first, after].map(|account| account.map(|account| account.data));
             match judge(before, first.clone(), after) {
@@ -145,20 +142,20 @@ impl Syncer {
         let control = self.known().witnessed;
         let asked: Vec<Pubkey> = addresses.iter().chain(&control).copied().collect();
         let mut read = source.read(&asked, at, from).await?;
-        if read.slot < from || read.accounts.len() != asked.len() {
+        if read.slot < from || read.value.len() != asked.len() {
             return Err(SyncError::Doubtful(format!(
                 "the node at {} answered a read for slot {} with {} accounts for slot {}",
                 source.name(),
                 from,
-                read.accounts.len(),
+                read.value.len(),
                 read.slot
             )));
         }
         self.believe(read.slot).await?;
-        for account in &mut read.accounts {
+        for account in &mut read.value {
             *account = account.take().filter(|account| account.owner == self.program && has_kind(&account.data));
         }
-        if control.is_some() && !read.accounts.last().is_some_and(Option::is_some) {
+        if control.is_some() && !read.value.last().is_some_and(Option::is_some) {
             // It may be closed: the next snapshot names another one.
             if at == At::Confirmed {
                 self.resync_now.notify_one();
@@ -168,7 +165,7 @@ impl Syncer {
                 source.name()
             )));
         }
-        read.accounts.truncate(addresses.len());
+        read.value.truncate(addresses.len());
         Ok(read)
     }
 

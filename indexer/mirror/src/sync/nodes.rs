@@ -10,7 +10,6 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::{
     correct::shows,
-    known::Doubts,
     look::{Looked, READ_AT_ONCE},
     syncer::{SyncError, Syncer},
     writer::{Item, ROWS_PER_TRANSACTION},
@@ -37,7 +36,9 @@ impl Syncer {
                 continue;
             }
             let Some(second) = self.source.witness() else {
-                self.known().doubts = Doubts::default();
+                let mut known = self.known();
+                known.doubts.clear();
+                known.second_unusable = None;
                 continue;
             };
             let began = Instant::now();
@@ -47,7 +48,7 @@ impl Syncer {
                 Err(error @ SyncError::Store(_)) => return error,
                 Err(error) => Some(error.to_string()),
             };
-            self.known().doubts.unusable = unusable;
+            self.known().second_unusable = unusable;
             if whole {
                 let most = self.settings.resync_interval.min(MAX_PAUSE);
                 let pause = began.elapsed().saturating_mul(REST).max(most);
@@ -62,8 +63,9 @@ impl Syncer {
         // Without a list of its accounts, the node can still be asked for some.
         let surveyed = if whole { self.survey(second).await } else { Ok(()) };
         let doubts: Vec<Pubkey> = {
-            let Doubts { open, proved, .. } = &self.known().doubts;
-            if whole { open.union(proved).copied().collect() } else { open.iter().copied().collect() }
+            let known = self.known();
+            let asked = known.doubts.iter().filter(|(_, differed)| whole || !**differed);
+            asked.map(|(address, _)| *address).collect()
         };
         for addresses in doubts.chunks(READ_AT_ONCE) {
             self.settle(second, addresses).await?;
@@ -84,8 +86,8 @@ impl Syncer {
             }
         };
         let seen = seen.sorted();
-        for of in mirror::missing(&self.pool, slot, |address| seen.has(address)).await? {
-            self.known().doubts.add(of.addresses);
+        for of in mirror::missing(&self.pool, slot, |address| seen.has(address)).await?.into_values() {
+            self.known().doubt(of.addresses);
         }
         Ok(())
     }
@@ -98,7 +100,7 @@ impl Syncer {
             addresses.iter().for_each(|address| seen.add(address));
             let shown = mirror::shown(&self.pool, &addresses).await?;
             let differing = there.iter().filter(|(address, data)| !shows(&shown, address, Some(data_hash(data))));
-            self.known().doubts.add(differing.map(|(address, _)| *address));
+            self.known().doubt(differing.map(|(address, _)| *address));
             // Changes of the chain come first.
             sleep(began.elapsed()).await;
         }
@@ -112,13 +114,10 @@ impl Syncer {
         for address in addresses {
             let doubts = &mut self.known().doubts;
             if differ.contains_key(address) {
-                doubts.proved.insert(*address);
+                doubts.insert(*address, true);
             } else if there.contains_key(address) || gone.contains(address) {
-                doubts.proved.remove(address);
-            } else {
-                continue;
+                doubts.remove(address);
             }
-            doubts.open.remove(address);
         }
         // The mirror takes what it lacks of the states that both nodes show, or only one of them.
         let newest = differ.into_iter().filter_map(|(address, newest)| Some((address, newest?)));
@@ -131,8 +130,8 @@ impl Syncer {
     fn tell(&self, first: &str, second: &str) {
         let (count, example) = {
             let known = self.known();
-            let doubts = &known.doubts;
-            (doubts.proved.len(), doubts.proved.first().copied())
+            let mut differing = known.doubts.iter().filter(|(_, differed)| **differed).map(|(address, _)| *address);
+            (differing.clone().count(), differing.next())
         };
         let Some(example) = example else { return self.problems.clear(&["nodes_disagree"]) };
         let message = format!(

@@ -144,7 +144,7 @@ impl<'a> Probe<'a> {
         for addresses in addresses.chunks(READ_AT_ONCE) {
             let read = mirror.read_doubted(mirror.source.as_ref(), addresses, At::Confirmed, slot).await?;
             let accounts: HashMap<Pubkey, Option<Vec<u8>>> =
-                addresses.iter().copied().zip(read.accounts.into_iter().map(|found| found.map(|a| a.data))).collect();
+                addresses.iter().copied().zip(read.value.into_iter().map(|found| found.map(|a| a.data))).collect();
             let same = self.as_known(&accounts).await?;
             for (address, data) in accounts {
                 let slots = undelivered.get(&address).map_or(&[][..], Vec::as_slice);

@@ -1,6 +1,6 @@
 //! Snapshots of the confirmed state: they add what a stream missed, and find closed accounts.
 
-use std::time::Duration;
+use std::{sync::atomic::Ordering::Relaxed, time::Duration};
 
 use crtx_store::mirror;
 use solana_pubkey::Pubkey;
@@ -11,7 +11,6 @@ use super::{
     writer::Item,
 };
 use crate::{
-    figures::Counted,
     snapshots::{Seen, next_item},
     source::{At, Snapshot, SnapshotItem, SourceError, has_kind},
 };
@@ -58,7 +57,9 @@ impl Syncer {
         }
         known.unproved_due = true;
         drop(known);
-        self.figures.count(Counted { resyncs: 1, resync_time: began.elapsed(), ..Counted::default() });
+        let took = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.figures.resyncs.fetch_add(1, Relaxed);
+        self.figures.resync_us.fetch_add(took, Relaxed);
         tracing::debug!(slot, accounts, "applied a snapshot");
         self.listings_changed.notify_one();
         Ok(())

@@ -1,6 +1,6 @@
 //! One connection, from subscribing to the error that ends it.
 
-use std::convert::Infallible;
+use std::{convert::Infallible, sync::atomic::Ordering::Relaxed};
 
 use crtx_store::mirror;
 use tokio::time::sleep;
@@ -12,12 +12,9 @@ use super::{
     syncer::{SyncError, Syncer},
     writer::Item,
 };
-use crate::{
-    figures::Counted,
-    source::{Change, Event, Events, SourceError, has_kind},
-};
+use crate::source::{Change, Event, Events, SourceError, has_kind};
 
-/// Events that are applied in one step at most.
+/// Events that are applied in one step at most, with the one that began it.
 const MAX_EVENTS: usize = 1_000;
 /// Slots before the indexed one that a notification of a true slot can still name.
 const STALE_AFTER: u64 = 150;
@@ -60,20 +57,20 @@ impl Syncer {
             if events.len() < MAX_EVENTS && !self.settings.gathering.is_zero() {
                 sleep(self.settings.gathering).await;
             }
+            let mut received = vec![first];
+            let waiting = events.len().min(MAX_EVENTS);
+            let more = events.recv_many(&mut received, waiting).await;
             let mut group = Group::default();
-            let (mut next, mut taken) = (Some(first), 0_usize);
-            while let Some(event) = next {
+            for event in received {
                 match event {
                     Ok(event) => {
-                        self.figures.count(Counted { events: 1, ..Counted::default() });
+                        self.figures.events.fetch_add(1, Relaxed);
                         self.take(event, &mut group);
                     }
                     Err(error) => group.ended = Some(error),
                 }
-                taken = taken.saturating_add(1);
-                next = if taken < MAX_EVENTS && group.ended.is_none() { events.try_recv().ok() } else { None };
             }
-            self.known().heard.events(taken >= MAX_EVENTS && !events.is_empty());
+            self.known().heard.events(more >= MAX_EVENTS && !events.is_empty());
             self.problems.clear(&["silent_stream", "subscription_refused", "stream_missed_changes"]);
             self.apply_group(&group).await?;
             group.ended.map_or(Ok(()), Err)?;

@@ -1,20 +1,17 @@
 //! Decodes accounts and writes them. A row that the database refuses stops no other row.
 
-use std::{
-    collections::{HashMap, HashSet},
-    time::Duration,
-};
+use std::{collections::HashSet, sync::atomic::Ordering::Relaxed, time::Duration};
 
 use crtx_chain::{Execution, ProgramAccount};
 use crtx_protocol::mirror_digest::data_hash;
 use crtx_store::{
     StoreError,
-    mirror::{self, Applied, Batch, ExecutionAccount},
+    mirror::{self, Applied, Batch, ExecutionAccount, FinalHashes},
 };
 use solana_pubkey::Pubkey;
 
 use super::{changes::State, syncer::Syncer};
-use crate::{figures::Counted, source::has_kind};
+use crate::source::has_kind;
 
 /// Rows that are written in one transaction at most, so that another writer of one of them waits only for a moment.
 pub const ROWS_PER_TRANSACTION: usize = 500;
@@ -123,7 +120,7 @@ impl Syncer {
 
     /// Remembers what was written until it is final. Another process may have written a row whose change the stream
     /// swallowed, so what is not final is remembered even if its row is equal.
-    fn note_page(&self, chunk: &[Item], applied: &Applied, finals: &HashMap<Pubkey, Option<[u8; 32]>>) {
+    fn note_page(&self, chunk: &[Item], applied: &Applied, finals: &FinalHashes) {
         let changed: HashSet<&Pubkey> = applied.written.iter().chain(&applied.ahead).collect();
         let mut known = self.known();
         let proved = known.proved.newest();
@@ -159,7 +156,7 @@ impl Syncer {
         let mut batch = Batch::default();
         batch.quarantine(&item.address, item.state.slot, item.data.clone(), &message)?;
         mirror::apply_changes(&self.pool, &batch, 0).await?;
-        self.figures.count(Counted { rows_refused: 1, ..Counted::default() });
+        self.figures.rows_refused.fetch_add(1, Relaxed);
         self.problems.set_for("rows_refused", message, REFUSAL_IS_SHOWN);
         Ok(())
     }

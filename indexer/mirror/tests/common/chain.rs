@@ -19,13 +19,13 @@ use agent_marketplace::{
 use anchor_lang::{AnchorSerialize, Discriminator, event::EVENT_IX_TAG_LE};
 use async_trait::async_trait;
 use crtx_chain::{
-    ChainError, Execution,
+    ChainError, Execution, FetchedAccount,
     past::{CalledInstruction, Listed, PastTransaction},
     token::TokenAccount,
 };
 use crtx_mirror::{
     history::History,
-    source::{AccountSource, At, Events, OwnedAccount, Read, Snapshot, SnapshotItem, SourceError},
+    source::{AccountSource, At, Events, Read, Snapshot, SnapshotItem, SourceError},
     sync,
 };
 use crtx_store::{
@@ -45,7 +45,7 @@ pub struct Chain(Arc<Mutex<State>>);
 
 pub struct State {
     pub slot: u64,
-    pub accounts: HashMap<Pubkey, OwnedAccount>,
+    pub accounts: HashMap<Pubkey, FetchedAccount>,
     /// Answers snapshots with no account.
     pub says_nothing: bool,
     /// Ends snapshots without an end.
@@ -94,7 +94,7 @@ impl Chain {
 impl State {
     pub fn write(&mut self, address: Pubkey, data: Vec<u8>) {
         self.slot += 1;
-        self.accounts.insert(address, OwnedAccount { owner: program(), data });
+        self.accounts.insert(address, FetchedAccount { owner: program(), lamports: 1, data });
     }
 
     pub fn program_accounts(&self) -> Vec<(Pubkey, Vec<u8>)> {
@@ -133,9 +133,9 @@ impl State {
     }
 }
 
-fn token_account(amount: u64) -> OwnedAccount {
+fn token_account(amount: u64) -> FetchedAccount {
     let account = TokenAccount { mint: wallet(61), owner: wallet(62), amount, delegate: None, frozen: false };
-    OwnedAccount { owner: wallet(60), data: account.encode() }
+    FetchedAccount { owner: wallet(60), lamports: 1, data: account.encode() }
 }
 
 pub fn listing_bytes(listing: &AgentListed) -> Vec<u8> {
@@ -200,7 +200,7 @@ impl AccountSource for Chain {
             happening(&mut state);
         }
         let accounts = addresses.iter().map(|address| state.accounts.get(address).cloned()).collect();
-        Ok(Read { slot: state.slot, accounts })
+        Ok(Read { slot: state.slot, value: accounts })
     }
 
     async fn slot(&self, _: At) -> Result<u64, SourceError> {

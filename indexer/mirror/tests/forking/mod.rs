@@ -16,10 +16,8 @@ use std::{
 };
 
 use async_trait::async_trait;
-use crtx_chain::{Execution, Layout, past::Listed};
-use crtx_mirror::source::{
-    AccountSource, At, Change, Event, Events, OwnedAccount, Read, Snapshot, SnapshotItem, SourceError,
-};
+use crtx_chain::{Execution, FetchedAccount, Layout, past::Listed};
+use crtx_mirror::source::{AccountSource, At, Change, Event, Events, Read, Snapshot, SnapshotItem, SourceError};
 use crtx_protocol::mirror_digest::{MirrorDigest, data_hash};
 use crtx_store::{
     mirror::ExecutionAccount,
@@ -430,9 +428,9 @@ impl AccountSource for Node {
         let chain = state.at(at);
         let account = |address: &Pubkey| {
             let data = chain.accounts.get(address).filter(|_| !(state.hide)(address))?;
-            Some(OwnedAccount { owner: program(), data: data.clone() })
+            Some(FetchedAccount { owner: program(), lamports: 1, data: data.clone() })
         };
-        Ok(Read { slot, accounts: addresses.iter().map(account).collect() })
+        Ok(Read { slot, value: addresses.iter().map(account).collect() })
     }
 
     async fn slot(&self, at: At) -> Result<u64, SourceError> {

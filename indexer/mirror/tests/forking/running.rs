@@ -194,8 +194,8 @@ pub async fn difference(pool: &PgPool, chain: &Chain) -> String {
         crtx_mirror::sync::push(&mut batch, address, chain.slot, data.clone()).expect("a batch");
     }
     let found = mirror::compare(pool, &batch).await.expect("compared");
-    if !found.differences.is_empty() || found.newer_in_mirror > 0 {
-        return format!("rows: {:?}, {} newer", found.differences, found.newer_in_mirror);
+    if !found.differences.is_empty() || !found.newer.is_empty() {
+        return format!("rows: {:?}, {} newer", found.differences, found.newer.len());
     }
     let open =
         mirror::missing(pool, u64::MAX >> 1, |address| chain.accounts.contains_key(address)).await.expect("read");
