@@ -409,12 +409,6 @@ async fn a_creator_sees_the_executions_of_its_agents_even_if_the_listing_arrives
     let record: Option<String> =
         sqlx::query_scalar("SELECT creator FROM execution_list WHERE record = 'late'").fetch_one(pool).await.unwrap();
     assert_eq!(record, Some(creator.to_string()));
-    // Until all transactions of that time have ended, those of other tests among them.
-    let arrivals = "SELECT count(*) FROM listing_arrivals";
-    while sqlx::query_scalar::<_, i64>(arrivals).fetch_one(pool).await.unwrap() > 0 {
-        execution_list::fold(pool).await.unwrap();
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
 }
 
 #[tokio::test]
