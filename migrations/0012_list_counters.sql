@@ -55,6 +55,8 @@ DECLARE
     v_taken bigint;
     v_all   bigint;
 BEGIN
+    -- Who empties the mirror holds its tables and then waits for the lock below: so this waits for the tables first.
+    LOCK TABLE mirror_agents, mirror_disputes IN ROW EXCLUSIVE MODE;
     IF NOT pg_try_advisory_xact_lock(1668445312) THEN
         RETURN 0;
     END IF;

@@ -427,6 +427,28 @@ async fn an_emptied_mirror_leaves_what_the_gateway_knows() {
 }
 
 #[tokio::test]
+async fn who_folds_and_who_empties_the_mirror_do_not_wait_for_each_other() {
+    let database = TestDatabase::create().await;
+    let pool = database.pool();
+    show(pool, listing(wallet(30), 0), "named", &["data"]).await;
+    let mut emptying = crtx_store::transaction::begin(pool).await.unwrap();
+    emptying.execute("TRUNCATE mirror_accounts").await.unwrap();
+    let folding = tokio::spawn({
+        let pool = pool.clone();
+        async move { execution_list::fold(&pool).await }
+    });
+    let waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted
+                       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+    while sqlx::query_scalar::<_, i64>(waiting).fetch_one(pool).await.unwrap() == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    emptying.execute("SELECT rebuild_lists()").await.unwrap();
+    emptying.commit().await.unwrap();
+    folding.await.unwrap().unwrap();
+    has_no_difference(pool).await;
+}
+
+#[tokio::test]
 async fn the_comparison_finds_what_somebody_altered() {
     let database = TestDatabase::create().await;
     let pool = database.pool();
