@@ -20,6 +20,7 @@ use crtx_store::{
     testing::{
         TestDatabase,
         fixtures::{GatewayRow, NOON, addresses, completed, dispute, listing, put, record, show, wallet},
+        single,
     },
 };
 use solana_pubkey::Pubkey;
@@ -44,7 +45,7 @@ impl Random {
 }
 
 async fn all(pool: &PgPool, who: &Pubkey, filter: &ExecutionFilter) -> (Vec<ListedExecution>, u64) {
-    let listed = reads::list_executions(pool, who, filter, 10_000, &Start::FIRST).await.unwrap();
+    let listed = single::list_executions(pool, who, filter, 10_000, &Start::FIRST).await.unwrap();
     assert_eq!(listed.next, None);
     (listed.items, listed.total)
 }
@@ -510,7 +511,7 @@ async fn cursor_pages_show_every_execution_once_with_ties_and_while_newer_ones_a
             let wanted: Vec<Pubkey> = all(pool, &who, &filter).await.0.iter().map(|row| row.record).collect();
             let (mut seen, mut start): (Vec<Pubkey>, Start<ExecutionPlace>) = (Vec::new(), Start::FIRST);
             loop {
-                let page = reads::list_executions(pool, &who, &filter, 3, &start).await.unwrap();
+                let page = single::list_executions(pool, &who, &filter, 3, &start).await.unwrap();
                 assert_eq!(page.total, u64::try_from(wanted.len()).unwrap());
                 seen.extend(page.items.iter().map(|row| row.record));
                 match page.next {
@@ -520,9 +521,9 @@ async fn cursor_pages_show_every_execution_once_with_ties_and_while_newer_ones_a
             }
             assert_eq!(seen, wanted, "{role:?} {status:?}");
             assert!(seen.len() > 4);
-            let skipped = reads::list_executions(pool, &who, &filter, 2, &Start::Offset(2)).await.unwrap();
+            let skipped = single::list_executions(pool, &who, &filter, 2, &Start::Offset(2)).await.unwrap();
             assert_eq!(skipped.items.iter().map(|row| row.record).collect::<Vec<_>>(), wanted[2..4]);
-            let beyond = reads::list_executions(pool, &who, &filter, 2, &Start::Offset(5_000)).await.unwrap();
+            let beyond = single::list_executions(pool, &who, &filter, 2, &Start::Offset(5_000)).await.unwrap();
             assert_eq!(
                 (beyond.items.len(), beyond.total, beyond.next),
                 (0, u64::try_from(wanted.len()).unwrap(), None)
@@ -557,7 +558,7 @@ async fn many_executions_of_one_moment_are_counted_exactly() {
         (Some(noon + TimeDelta::seconds(10)), Some(noon), 0),
     ] {
         let filter = ExecutionFilter { from, to, ..ExecutionFilter::default() };
-        let listed = reads::list_executions(pool, &wallet(1), &filter, 1, &Start::FIRST).await.unwrap();
+        let listed = single::list_executions(pool, &wallet(1), &filter, 1, &Start::FIRST).await.unwrap();
         assert_eq!(listed.total, wanted, "{from:?} {to:?}");
     }
     has_no_difference(pool).await;
