@@ -2,47 +2,29 @@
 -- whose listing arrives late, one adds notes to counters, and one makes everything again.
 
 -- A listing that arrives after its executions names their creator. Rows that somebody else changes at this moment are
--- left to `name_creators`, so nobody waits; and no more than some at once.
-CREATE FUNCTION name_creators_of(p_agents text[], p_most integer) RETURNS bigint LANGUAGE plpgsql
+-- left to the next round, so nobody waits; and no more than some at once.
+CREATE FUNCTION name_creators_of(p_agents text[], p_most integer) RETURNS void LANGUAGE sql
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
-DECLARE
-    v_executions bigint;
-    v_disputes   bigint;
-BEGIN
     WITH named AS (
         UPDATE execution_list l SET creator = a.creator
         FROM (SELECT record FROM execution_list WHERE agent = ANY (p_agents) AND creator IS NULL AND on_chain
               LIMIT p_most FOR UPDATE SKIP LOCKED) AS found, mirror_agents a
         WHERE l.record = found.record AND a.address = l.agent
-        RETURNING l.creator, l.agent, l.initiated_at, l.status),
-    noted AS (
-        INSERT INTO execution_changes (creator, agent, day, was, status)
-        SELECT creator, agent, utc_day(initiated_at), -1, status FROM named)
-    SELECT count(*) INTO v_executions FROM named;
+        RETURNING l.creator, l.agent, l.initiated_at, l.status)
+    INSERT INTO execution_changes (creator, agent, day, was, status)
+    SELECT creator, agent, utc_day(initiated_at), -1, status FROM named;
     UPDATE mirror_disputes d SET creator = a.creator
     FROM (SELECT address FROM mirror_disputes WHERE agent = ANY (p_agents) AND creator IS NULL
           LIMIT p_most FOR UPDATE SKIP LOCKED) AS found, mirror_agents a
     WHERE d.address = found.address AND a.address = d.agent;
-    GET DIAGNOSTICS v_disputes = ROW_COUNT;
-    RETURN v_executions + v_disputes;
-END
 $$;
--- Listings that arrived lately. A transaction that wrote an execution meanwhile may not have seen its listing, so each
--- one is looked at again until all transactions of that time have ended.
-CREATE TABLE listing_arrivals (
-    agent text PRIMARY KEY,
-    -- All later transactions see the listing. Null before the first look.
-    seen  xid8
-);
-CREATE INDEX listing_arrivals_by_look ON listing_arrivals (seen NULLS FIRST);
 
-CREATE FUNCTION note_arrived_listings() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION follow_arrived_listings() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     -- An upsert is an insertion as well, often of nothing.
     IF NOT EXISTS (SELECT FROM inserted) THEN
         RETURN NULL;
     END IF;
-    INSERT INTO listing_arrivals (agent) SELECT address FROM inserted ON CONFLICT (agent) DO UPDATE SET seen = NULL;
     PERFORM name_creators_of(ARRAY(SELECT address FROM inserted), 1000);
     UPDATE mirror_agents a SET name = d.name, tagline = d.tagline, tags = d.tags
     FROM inserted i JOIN agent_metadata d ON d.agent = i.address AND d.sha256 = i.metadata_hash AND d.error IS NULL
@@ -50,27 +32,19 @@ BEGIN
     RETURN NULL;
 END
 $$;
-CREATE TRIGGER note_arrived AFTER INSERT ON mirror_agents
-    REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION note_arrived_listings();
+CREATE TRIGGER follow_arrived AFTER INSERT ON mirror_agents
+    REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION follow_arrived_listings();
 
-CREATE FUNCTION name_creators(p_most integer) RETURNS void LANGUAGE plpgsql
-SET enable_seqscan = off SET enable_bitmapscan = off AS $$
-DECLARE
-    v_agents  text[];
-    v_oldest  xid8 := pg_snapshot_xmin(pg_current_snapshot());
-    v_newest  xid8 := pg_snapshot_xmax(pg_current_snapshot());
-BEGIN
-    v_agents := ARRAY(SELECT agent FROM listing_arrivals ORDER BY seen NULLS FIRST LIMIT p_most);
-    IF cardinality(v_agents) = 0 THEN
-        RETURN;
-    END IF;
-    PERFORM name_creators_of(v_agents, p_most);
-    DELETE FROM listing_arrivals a
-    WHERE a.agent = ANY (v_agents) AND a.seen <= v_oldest
-      AND NOT EXISTS (SELECT FROM execution_list l WHERE l.agent = a.agent AND l.creator IS NULL AND l.on_chain)
-      AND NOT EXISTS (SELECT FROM mirror_disputes d WHERE d.agent = a.agent AND d.creator IS NULL);
-    UPDATE listing_arrivals SET seen = v_newest WHERE agent = ANY (v_agents) AND seen IS NULL;
-END
+-- The same for what arrivals left: the rest of many, what was locked, and what a transaction wrote that did not see the
+-- listing.
+CREATE FUNCTION name_creators(p_most integer) RETURNS void LANGUAGE sql
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+    SELECT name_creators_of(ARRAY(
+        (SELECT l.agent FROM execution_list l JOIN mirror_agents a ON a.address = l.agent
+         WHERE l.creator IS NULL AND l.on_chain LIMIT p_most)
+        UNION
+        (SELECT d.agent FROM mirror_disputes d JOIN mirror_agents a ON a.address = d.agent
+         WHERE d.creator IS NULL LIMIT p_most)), p_most);
 $$;
 
 -- Adds at most `p_most` notes of each kind to the counters. One transaction at a time: the others do nothing. Returns how
@@ -81,6 +55,8 @@ DECLARE
     v_taken bigint;
     v_all   bigint;
 BEGIN
+    -- Who empties the mirror holds its tables and then waits for the lock below: so this waits for the tables first.
+    LOCK TABLE mirror_agents, mirror_disputes IN ROW EXCLUSIVE MODE;
     IF NOT pg_try_advisory_xact_lock(1668445312) THEN
         RETURN 0;
     END IF;

@@ -19,8 +19,8 @@ use crtx_store::{
     admission::{CallLimits, PerSubject, Reservation},
     executions::{Executions, State},
     fee_payers::{self, FeePayerState},
-    reads::{self, ExecutionFilter, ListedExecution, ShownStatus, Start},
-    testing::fixtures::unbounded,
+    reads::{ExecutionFilter, ListedExecution, ShownStatus, Start},
+    testing::{fixtures::unbounded, single},
 };
 use futures::future::join_all;
 use serde_json::{Value, json};
@@ -70,7 +70,7 @@ fn second_gateway(market: &Market) -> Router {
 async fn all_listed(market: &Market) -> Vec<ListedExecution> {
     let filter = ExecutionFilter::default();
     let list =
-        reads::list_executions(market.database.pool(), &market.wallet, &filter, 100, &Start::FIRST).await.unwrap();
+        single::list_executions(market.database.pool(), &market.wallet, &filter, 100, &Start::FIRST).await.unwrap();
     assert_eq!(list.total, list.items.len() as u64);
     list.items
 }

@@ -22,7 +22,7 @@ use crtx_protocol::{request_hash, result_hash::ResultHash};
 use crtx_store::{
     admission::{CallLimits, PerSubject},
     executions::State,
-    reads,
+    testing::single,
 };
 use serde_json::{Map, Value, json};
 use solana_pubkey::Pubkey;
@@ -114,8 +114,8 @@ async fn an_execution_that_the_wallet_opened_is_delivered_and_settled_like_any_o
     assert_eq!((record.status(), record.result_hash), (Some(ExecutionStatus::Completed), hash.0));
     assert_eq!(market.usdc().amount, HOLDING - PRICE, "nothing is charged a second time");
     assert_eq!(market.node.script().sent.len(), 1, "the gateway pays for the settlement alone");
-    let shown = reads::execution(market.database.pool(), &market.wallet, &ID).await.unwrap().expect("listed");
-    assert_eq!((shown.result.as_deref(), shown.cost.0), (Some("did it"), PRICE));
+    let shown = single::execution(market.database.pool(), &market.wallet, &ID).await.unwrap().expect("listed");
+    assert_eq!((shown.result.as_deref(), shown.cost_usdc.0), (Some("did it"), PRICE));
 }
 
 #[tokio::test(flavor = "multi_thread")]

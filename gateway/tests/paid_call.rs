@@ -17,11 +17,7 @@ use crtx_protocol::{
     content::cid_of,
     result_hash::{CallProof, ResultHash},
 };
-use crtx_store::{
-    api_keys,
-    executions::State,
-    reads::{self, ShownStatus as Shown},
-};
+use crtx_store::{api_keys, executions::State, reads::ShownStatus as Shown, testing::single};
 use proptest::{
     prelude::*,
     strategy::ValueTree,
@@ -69,7 +65,7 @@ async fn a_call_is_paid_once_and_its_answer_has_every_specified_field() {
 async fn an_execution_is_shown_as_the_answer_of_its_call_says_before_it_is_mirrored() {
     let market = Market::start().await;
     let answer = market.execute(&task()).await;
-    let shown = reads::execution(market.database.pool(), &market.wallet, &answer.execution_id()).await.unwrap();
+    let shown = single::execution(market.database.pool(), &market.wallet, &answer.execution_id()).await.unwrap();
     let shown = shown.expect("known");
     assert_eq!(shown.status, Shown::Completed);
     assert_eq!(shown.result.as_deref(), Some("did it"));
@@ -151,8 +147,8 @@ async fn every_bad_behaviour_is_refunded_on_chain_before_the_answer() {
         assert_eq!((listing.failed_executions, listing.expired_executions), (1, 0), "{behaviour}");
         assert_eq!(market.grant().spent, 0, "{behaviour}: the grant gets it back");
         assert_eq!(market.row(id).await.state, State::Failed);
-        let shown = reads::execution(market.database.pool(), &market.wallet, &id).await.unwrap().expect("known");
-        assert_eq!((shown.status, shown.cost.0), (Shown::Failed, 0));
+        let shown = single::execution(market.database.pool(), &market.wallet, &id).await.unwrap().expect("known");
+        assert_eq!((shown.status, shown.cost_usdc.0), (Shown::Failed, 0));
         let key = api_keys::find(market.database.pool(), &market.session_key()).await.unwrap().unwrap();
         assert_eq!((key.execution_count, key.spent.0), (1, 0));
     }

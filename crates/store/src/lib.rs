@@ -12,7 +12,6 @@ pub mod closings;
 mod columns;
 mod convert;
 mod database;
-pub mod document_claims;
 pub mod error;
 pub mod execution_list;
 pub mod executions;

@@ -1,22 +1,141 @@
-//! Metadata documents of listings: what was fetched, why it was not, and what is pruned.
+//! Metadata documents of listings: which process fetches which one, by leases that are shared fairly between creators and
+//! hosts; what was fetched, why it was not, and what is pruned.
 
 use std::time::Duration;
 
 use crtx_protocol::{metadata::Metadata, text::without_nul};
 use serde_json::Value;
 use solana_pubkey::Pubkey;
-use sqlx::{PgConnection, PgExecutor, PgPool};
+use sqlx::{PgExecutor, PgPool, Postgres, Transaction};
+use uuid::Uuid;
 
-use crate::{document_claims, error::StoreError, transaction};
+use crate::{columns::Base58, error::StoreError, transaction};
 
-pub use crate::document_claims::Wanted;
-
+/// Key of the advisory lock: one process at a time claims.
+const CLAIMS_LOCK: i64 = 0x6372_7478_0000_0016;
 /// Documents of an agent that are kept in addition to the one that its listing names: reads name an agent after its
 /// newest document while the next one is fetched, and a creator may return to an earlier one. Their content is held too
 /// (`is_of_listing` in `migrations/0007_content.sql`).
 const KEPT_EARLIER: i64 = 9;
 /// Documents that one call of [`prune_closed`] deletes.
 const MAX_PRUNED: i64 = 1_000;
+
+/// A document that a listing names and that is not fetched yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    pub agent: Pubkey,
+    pub sha256: [u8; 32],
+    pub uri: String,
+    /// Attempts that failed so far, with this hash and URI.
+    pub attempts: u32,
+}
+
+/// A document that a process has a lease for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claimed {
+    pub wanted: Wanted,
+    pub creator: Pubkey,
+}
+
+/// How much a process takes at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClaimLimits {
+    /// Documents that were never tried.
+    pub fresh: u32,
+    /// Documents whose fetch failed before.
+    pub retries: u32,
+    /// Leases of one creator, in all processes.
+    pub per_creator: u32,
+    /// Leases on one host that a creator has chosen, in all processes.
+    pub per_host: u32,
+    /// Leases of content by its hash, in all processes. Where it is read, the operator has chosen.
+    pub of_content: u32,
+    /// After this time another process may take the document.
+    pub lease: Duration,
+}
+
+/// Takes documents that are due: those of shown listings without one, unless a process has them or the next attempt is
+/// later. Every creator and host gets its first document before another gets its second, so the order of the result
+/// and its limits leave out nobody because of another. Empty while another process claims.
+pub async fn claim(pool: &PgPool, holder: Uuid, limits: ClaimLimits) -> Result<Vec<Claimed>, StoreError> {
+    let mut transaction = transaction::begin(pool).await?;
+    let alone = sqlx::query_scalar!(r#"SELECT pg_try_advisory_xact_lock($1) AS "locked!""#, CLAIMS_LOCK);
+    if !alone.fetch_one(&mut *transaction).await? {
+        return Ok(Vec::new());
+    }
+    // A row is ranked on its host only if it is within the limit of its creator: otherwise the many documents of one
+    // creator would use up the ranks of a host that others use, too.
+    let rows = sqlx::query!(
+        r#"WITH leased AS (
+               SELECT agent, creator, host FROM document_leases WHERE until > now()
+           ),
+           due AS (
+               SELECT a.address, a.creator, document_host(a.metadata_uri) AS host, a.metadata_hash, a.metadata_uri,
+                      CASE WHEN m.uri = a.metadata_uri THEN m.attempts ELSE 0 END AS attempts
+               FROM mirror_agents a
+               LEFT JOIN agent_metadata m ON m.agent = a.address AND m.sha256 = a.metadata_hash
+               WHERE a.name IS NULL AND a.closed_at_slot IS NULL
+                 AND a.status IN (agent_status('active'), agent_status('paused'))
+                 AND (m.error IS NULL OR m.next_attempt <= now() OR m.uri <> a.metadata_uri)
+                 AND NOT EXISTS (SELECT FROM leased l WHERE l.agent = a.address)
+           ),
+           of_creators AS (
+               SELECT due.*, row_number() OVER (PARTITION BY due.creator ORDER BY due.attempts, due.address)
+                             + COALESCE(held.leases, 0) AS of_creator
+               FROM due
+               LEFT JOIN (SELECT creator, count(*) AS leases FROM leased GROUP BY creator) AS held
+                   ON held.creator = due.creator
+           ),
+           of_hosts AS (
+               SELECT c.*, row_number() OVER (PARTITION BY c.host ORDER BY c.of_creator, c.attempts, c.address)
+                           + COALESCE(held.leases, 0) AS of_host
+               FROM of_creators c
+               LEFT JOIN (SELECT host, count(*) AS leases FROM leased GROUP BY host) AS held ON held.host = c.host
+               WHERE c.of_creator <= $3
+           ),
+           ranked AS (
+               SELECT h.*, row_number() OVER (PARTITION BY h.attempts > 0
+                                              ORDER BY h.of_creator, h.of_host, h.attempts, h.address) AS place
+               FROM of_hosts h WHERE h.of_host <= CASE h.host WHEN 'ipfs' THEN $7::bigint ELSE $4::bigint END
+           ),
+           claimed AS (
+               INSERT INTO document_leases AS t (agent, creator, host, holder, until)
+               SELECT address, creator, host, $1, now() + make_interval(secs => $2) FROM ranked
+               WHERE place <= CASE WHEN attempts > 0 THEN $6::bigint ELSE $5::bigint END
+               ON CONFLICT (agent) DO UPDATE SET
+                   creator = excluded.creator, host = excluded.host, holder = excluded.holder, until = excluded.until
+               RETURNING t.agent
+           )
+           SELECT r.address AS "agent: Base58", r.creator AS "creator: Base58", r.metadata_hash AS "sha256: [u8; 32]",
+                  r.metadata_uri, r.attempts AS "attempts!"
+           FROM ranked r JOIN claimed ON claimed.agent = r.address
+           ORDER BY r.attempts > 0, r.place"#,
+        holder,
+        limits.lease.as_secs_f64(),
+        i64::from(limits.per_creator),
+        i64::from(limits.per_host),
+        i64::from(limits.fresh),
+        i64::from(limits.retries),
+        i64::from(limits.of_content),
+    )
+    .fetch_all(&mut *transaction)
+    .await?;
+    transaction.commit().await?;
+    let claimed = rows.into_iter().map(|row| {
+        let (agent, attempts) = (row.agent.into(), row.attempts.unsigned_abs());
+        let wanted = Wanted { agent, sha256: row.sha256, uri: row.metadata_uri, attempts };
+        Claimed { wanted, creator: row.creator.into() }
+    });
+    Ok(claimed.collect())
+}
+
+/// Gives back everything that a process holds, and removes leases that were over long ago.
+pub async fn release_all(executor: impl PgExecutor<'_>, holder: Uuid) -> Result<(), StoreError> {
+    sqlx::query!("DELETE FROM document_leases WHERE holder = $1 OR until < now() - interval '1 day'", holder)
+        .execute(executor)
+        .await?;
+    Ok(())
+}
 
 /// Which kind of failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
@@ -66,10 +185,7 @@ pub async fn store_document(
     )
     .execute(&mut *transaction)
     .await?;
-    prune(&mut transaction, &agent).await?;
-    document_claims::end(&mut *transaction, &wanted.agent).await?;
-    transaction.commit().await?;
-    Ok(())
+    end_attempt(transaction, &agent).await
 }
 
 /// A failed attempt, as it is stored.
@@ -102,21 +218,19 @@ pub async fn store_failure(pool: &PgPool, wanted: &Wanted, failure: Failure<'_>)
     )
     .execute(&mut *transaction)
     .await?;
-    prune(&mut transaction, &agent).await?;
-    document_claims::end(&mut *transaction, &wanted.agent).await?;
-    transaction.commit().await?;
-    Ok(())
+    end_attempt(transaction, &agent).await
 }
 
 fn next_count(wanted: &Wanted) -> i32 {
     i32::try_from(wanted.attempts.saturating_add(1)).unwrap_or(i32::MAX)
 }
 
-/// Deletes what no read of this agent shows: failures of documents that the listing no longer names, and all but the
-/// newest earlier documents.
-async fn prune(connection: &mut PgConnection, agent: &str) -> Result<(), StoreError> {
+/// Ends the lease of a document whose fetch is over, also one of another process. Deletes what no read of this agent shows:
+/// failures of documents that the listing no longer names, and all but the newest earlier documents.
+async fn end_attempt(mut transaction: Transaction<'_, Postgres>, agent: &str) -> Result<(), StoreError> {
     sqlx::query!(
-        "DELETE FROM agent_metadata m
+        "WITH ended AS (DELETE FROM document_leases WHERE agent = $1)
+         DELETE FROM agent_metadata m
          USING mirror_agents a
          WHERE m.agent = $1 AND a.address = m.agent AND m.sha256 <> a.metadata_hash
            AND (m.error IS NOT NULL
@@ -126,9 +240,9 @@ async fn prune(connection: &mut PgConnection, agent: &str) -> Result<(), StoreEr
         agent,
         KEPT_EARLIER,
     )
-    .execute(connection)
+    .execute(&mut *transaction)
     .await?;
-    Ok(())
+    Ok(transaction.commit().await?)
 }
 
 /// Deletes the documents of agents whose listings closed longer ago than `after`, some at a time. Name, tagline and

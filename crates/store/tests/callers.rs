@@ -35,7 +35,7 @@ fn with_status(mut execution: ExecutionAccount, status: ExecutionStatus) -> Exec
 }
 
 async fn unique_callers(pool: &PgPool, agent: &Pubkey) -> u64 {
-    reads::agent(pool, agent).await.expect("read").expect("shown").unique_callers
+    reads::agents(pool, &[*agent]).await.expect("read").pop().expect("shown").unique_callers
 }
 
 /// The totals are those of a count over all executions, and no note is left behind.

@@ -20,6 +20,7 @@ use crtx_store::{
     testing::{
         TestDatabase,
         fixtures::{GatewayRow, NOON, addresses, completed, dispute, listing, put, record, show, wallet},
+        single,
     },
 };
 use solana_pubkey::Pubkey;
@@ -44,7 +45,7 @@ impl Random {
 }
 
 async fn all(pool: &PgPool, who: &Pubkey, filter: &ExecutionFilter) -> (Vec<ListedExecution>, u64) {
-    let listed = reads::list_executions(pool, who, filter, 10_000, &Start::FIRST).await.unwrap();
+    let listed = single::list_executions(pool, who, filter, 10_000, &Start::FIRST).await.unwrap();
     assert_eq!(listed.next, None);
     (listed.items, listed.total)
 }
@@ -409,12 +410,6 @@ async fn a_creator_sees_the_executions_of_its_agents_even_if_the_listing_arrives
     let record: Option<String> =
         sqlx::query_scalar("SELECT creator FROM execution_list WHERE record = 'late'").fetch_one(pool).await.unwrap();
     assert_eq!(record, Some(creator.to_string()));
-    // Until all transactions of that time have ended, those of other tests among them.
-    let arrivals = "SELECT count(*) FROM listing_arrivals";
-    while sqlx::query_scalar::<_, i64>(arrivals).fetch_one(pool).await.unwrap() > 0 {
-        execution_list::fold(pool).await.unwrap();
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
 }
 
 #[tokio::test]
@@ -429,6 +424,28 @@ async fn an_emptied_mirror_leaves_what_the_gateway_knows() {
     mirror::clear(pool).await.unwrap();
     let (rows, total) = all(pool, &wallet(1), &filter).await;
     assert_eq!((rows.len(), total, rows[0].status), (1, 1, ShownStatus::Running));
+    has_no_difference(pool).await;
+}
+
+#[tokio::test]
+async fn who_folds_and_who_empties_the_mirror_do_not_wait_for_each_other() {
+    let database = TestDatabase::create().await;
+    let pool = database.pool();
+    show(pool, listing(wallet(30), 0), "named", &["data"]).await;
+    let mut emptying = crtx_store::transaction::begin(pool).await.unwrap();
+    emptying.execute("TRUNCATE mirror_accounts").await.unwrap();
+    let folding = tokio::spawn({
+        let pool = pool.clone();
+        async move { execution_list::fold(&pool).await }
+    });
+    let waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted
+                       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+    while sqlx::query_scalar::<_, i64>(waiting).fetch_one(pool).await.unwrap() == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    emptying.execute("SELECT rebuild_lists()").await.unwrap();
+    emptying.commit().await.unwrap();
+    folding.await.unwrap().unwrap();
     has_no_difference(pool).await;
 }
 
@@ -494,7 +511,7 @@ async fn cursor_pages_show_every_execution_once_with_ties_and_while_newer_ones_a
             let wanted: Vec<Pubkey> = all(pool, &who, &filter).await.0.iter().map(|row| row.record).collect();
             let (mut seen, mut start): (Vec<Pubkey>, Start<ExecutionPlace>) = (Vec::new(), Start::FIRST);
             loop {
-                let page = reads::list_executions(pool, &who, &filter, 3, &start).await.unwrap();
+                let page = single::list_executions(pool, &who, &filter, 3, &start).await.unwrap();
                 assert_eq!(page.total, u64::try_from(wanted.len()).unwrap());
                 seen.extend(page.items.iter().map(|row| row.record));
                 match page.next {
@@ -504,9 +521,9 @@ async fn cursor_pages_show_every_execution_once_with_ties_and_while_newer_ones_a
             }
             assert_eq!(seen, wanted, "{role:?} {status:?}");
             assert!(seen.len() > 4);
-            let skipped = reads::list_executions(pool, &who, &filter, 2, &Start::Offset(2)).await.unwrap();
+            let skipped = single::list_executions(pool, &who, &filter, 2, &Start::Offset(2)).await.unwrap();
             assert_eq!(skipped.items.iter().map(|row| row.record).collect::<Vec<_>>(), wanted[2..4]);
-            let beyond = reads::list_executions(pool, &who, &filter, 2, &Start::Offset(5_000)).await.unwrap();
+            let beyond = single::list_executions(pool, &who, &filter, 2, &Start::Offset(5_000)).await.unwrap();
             assert_eq!(
                 (beyond.items.len(), beyond.total, beyond.next),
                 (0, u64::try_from(wanted.len()).unwrap(), None)
@@ -541,7 +558,7 @@ async fn many_executions_of_one_moment_are_counted_exactly() {
         (Some(noon + TimeDelta::seconds(10)), Some(noon), 0),
     ] {
         let filter = ExecutionFilter { from, to, ..ExecutionFilter::default() };
-        let listed = reads::list_executions(pool, &wallet(1), &filter, 1, &Start::FIRST).await.unwrap();
+        let listed = single::list_executions(pool, &wallet(1), &filter, 1, &Start::FIRST).await.unwrap();
         assert_eq!(listed.total, wanted, "{from:?} {to:?}");
     }
     has_no_difference(pool).await;

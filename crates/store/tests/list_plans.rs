@@ -12,7 +12,7 @@ use crtx_store::{
     PgPool,
     execution_list::fold_all,
     reads::{self, DisputeFilter, DisputeScope, ExecutionFilter, ExecutionRole, ShownStatus, Start},
-    testing::{TestDatabase, fixtures::wallet, volume},
+    testing::{TestDatabase, fixtures::wallet, single, volume},
 };
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
@@ -53,7 +53,7 @@ async fn seed(pool: &PgPool) -> (String, String, String) {
 /// The statements that read the lists of executions and of disputes, as the server has them.
 async fn list_statements(url: &str) -> [String; 2] {
     let mut connection = PgConnection::connect(url).await.unwrap();
-    reads::list_executions(&mut connection, &wallet(1), &ExecutionFilter::default(), 1, &Start::FIRST).await.unwrap();
+    single::list_executions(&mut connection, &wallet(1), &ExecutionFilter::default(), 1, &Start::FIRST).await.unwrap();
     let all = DisputeFilter { scope: DisputeScope::All, outcome: None };
     reads::list_disputes(&mut connection, &wallet(1), all, 1, &Start::FIRST).await.unwrap();
     let prepared =
@@ -191,7 +191,7 @@ async fn every_total_is_exact(pool: &PgPool, caller: &str, creator: &str, agent:
             from: (bits & 1 != 0).then(|| now - chrono::TimeDelta::days(2)),
             to: (bits & 1 != 0).then(|| now - chrono::TimeDelta::hours(1)),
         };
-        let listed = reads::list_executions(pool, &owner.parse().unwrap(), &filter, 1, &Start::FIRST).await.unwrap();
+        let listed = single::list_executions(pool, &owner.parse().unwrap(), &filter, 1, &Start::FIRST).await.unwrap();
         let counted: i64 = sqlx::query_scalar(
             "SELECT count(*) FROM mirror_executions m JOIN mirror_agents a ON a.address = m.agent
              WHERE CASE WHEN $1 THEN m.caller ELSE a.creator END = $2 AND ($3::text IS NULL OR m.agent = $3)

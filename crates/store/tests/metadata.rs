@@ -11,8 +11,7 @@ use std::{collections::HashMap, time::Duration};
 
 use crtx_protocol::result_hash::ResultHash;
 use crtx_store::{
-    document_claims::{self, ClaimLimits, Claimed},
-    metadata,
+    metadata::{self, ClaimLimits, Claimed},
     testing::{TestDatabase, fixtures::*},
 };
 use solana_pubkey::Pubkey;
@@ -38,7 +37,7 @@ async fn put_listing(database: &TestDatabase, creator: Pubkey, index: u32, revis
 }
 
 async fn claim(database: &TestDatabase, holder: u128, limits: ClaimLimits) -> Vec<Claimed> {
-    document_claims::claim(database.pool(), Uuid::from_u128(holder), limits).await.expect("claimed")
+    metadata::claim(database.pool(), Uuid::from_u128(holder), limits).await.expect("claimed")
 }
 
 async fn count(database: &TestDatabase) -> i64 {
@@ -63,7 +62,7 @@ async fn every_creator_and_every_host_has_documents_among_those_that_are_claimed
     assert!(creators.len() >= 8, "{creators:?}");
     // What is claimed counts for other processes, too.
     assert_eq!(claim(&database, 2, LIMITS).await, []);
-    document_claims::release_all(database.pool(), Uuid::from_u128(1)).await.expect("released");
+    metadata::release_all(database.pool(), Uuid::from_u128(1)).await.expect("released");
     assert_eq!(claim(&database, 2, LIMITS).await.len(), claimed.len());
 }
 

@@ -11,14 +11,14 @@ use agent_marketplace::state::{AgentStatus, DisputeOutcome, ExecutionStatus, Mar
 use crtx_store::{
     mirror::{self, Batch},
     reads,
-    testing::{TestDatabase, fixtures::*},
+    testing::{TestDatabase, fixtures::*, single},
 };
 use proptest::prelude::*;
 use solana_pubkey::Pubkey;
 use uuid::Uuid;
 
 async fn stored_price(database: &TestDatabase, agent: &Pubkey) -> u64 {
-    reads::agent(database.pool(), agent).await.expect("read").expect("shown").price_per_call_usdc.0
+    reads::agents(database.pool(), &[*agent]).await.expect("read").pop().expect("shown").price_per_call_usdc.0
 }
 
 #[tokio::test]
@@ -152,7 +152,7 @@ async fn accounts_that_a_snapshot_lacks_are_found_and_marked_but_not_deleted() {
     assert_eq!(missing().await.into_values().flat_map(|of| of.addresses).collect::<Vec<_>>(), [gone]);
 
     assert_eq!(mirror::mark_closed(database.pool(), &[gone, later], 55).await.expect("marked"), 1);
-    assert!(reads::agent(database.pool(), &gone).await.expect("read").is_none());
+    assert!(reads::agents(database.pool(), &[gone]).await.expect("read").pop().is_none());
     assert_eq!(reads::mirror_counts(database.pool()).await.expect("counts").agents, 3);
     assert!(missing().await.is_empty());
 }
@@ -166,7 +166,7 @@ async fn an_address_that_is_used_again_after_closing_starts_over() {
     mirror::mark_closed(database.pool(), &[address], 20).await.expect("marked");
     assert!(!put(database.pool(), &address, 15, &record(caller, agent, id)).await, "older than the closing");
     assert!(put(database.pool(), &address, 30, &record(caller, agent, id)).await);
-    let execution = reads::execution(database.pool(), &caller, &id).await.expect("read").expect("there");
+    let execution = single::execution(database.pool(), &caller, &id).await.expect("read").expect("there");
     assert_eq!(execution.status, reads::ShownStatus::Running);
 }
 
@@ -181,11 +181,11 @@ async fn a_replacing_snapshot_leaves_nothing_of_the_old_chain_but_documents() {
     snapshot.push(&address, 2, &new).expect("a row");
     mirror::clear(database.pool()).await.expect("cleared");
     mirror::resync(database.pool(), &snapshot, 2, Some("other")).await.expect("applied");
-    assert!(reads::agent(database.pool(), &old).await.expect("read").is_none());
+    assert!(reads::agents(database.pool(), &[old]).await.expect("read").pop().is_none());
     assert_eq!(mirror::checkpoint(database.pool()).await.expect("read").expect("there").slot, 2);
     // The same listing on the new chain finds its document.
     show(database.pool(), listing(wallet(1), 0), "old", &["data"]).await;
-    assert!(reads::agent(database.pool(), &old).await.expect("read").is_some());
+    assert!(reads::agents(database.pool(), &[old]).await.expect("read").pop().is_some());
 }
 
 #[tokio::test]
@@ -223,7 +223,7 @@ async fn text_with_a_null_character_is_stored_without_it() {
     let database = TestDatabase::create().await;
     put(database.pool(), &wallet(31), 1, &profile(wallet(1), "A\0B", false)).await;
     let agent = show(database.pool(), listing(wallet(1), 0), "agent", &["data"]).await;
-    let detail = reads::agent(database.pool(), &agent).await.expect("read").expect("shown");
+    let detail = reads::agents(database.pool(), &[agent]).await.expect("read").pop().expect("shown");
     assert_eq!(detail.creator.display_name, "A\u{fffd}B");
 }
 
@@ -242,7 +242,7 @@ async fn a_delisted_agent_is_not_shown() {
     let mut delisted = listing(wallet(1), 0);
     delisted.status = AgentStatus::Delisted as u8;
     let agent = show(database.pool(), delisted, "agent", &["data"]).await;
-    assert!(reads::agent(database.pool(), &agent).await.expect("read").is_none());
+    assert!(reads::agents(database.pool(), &[agent]).await.expect("read").pop().is_none());
 }
 
 /// The open terms that the row of an execution has: request hash, result key, grant, token account, deadline, time-out.
@@ -309,7 +309,7 @@ async fn the_end_is_shown_if_opening_and_end_come_in_one_batch_in_any_order() {
         }
         mirror::apply_changes(database.pool(), &batch, 7).await.expect("applied");
         assert_eq!(stored_terms(&database, &address).await, NO_TERMS);
-        let execution = reads::execution(database.pool(), &wallet(2), &id).await.expect("read").expect("there");
+        let execution = single::execution(database.pool(), &wallet(2), &id).await.expect("read").expect("there");
         assert_eq!(execution.status, reads::ShownStatus::Completed);
     }
 }
@@ -327,8 +327,8 @@ async fn a_mirror_that_never_saw_an_execution_open_has_no_terms_of_it() {
     mirror::resync(pool, &snapshot, 7, Some("chain")).await.expect("applied");
     assert_eq!(stored_terms(&database, &address).await, NO_TERMS);
     assert_eq!(mirror::compare(pool, &snapshot).await.expect("compared").equal, 1);
-    let execution = reads::execution(pool, &wallet(2), &id).await.expect("read").expect("there");
-    assert_eq!((execution.cost.0, execution.platform_amount.0), (50_000, 500));
+    let execution = single::execution(pool, &wallet(2), &id).await.expect("read").expect("there");
+    assert_eq!((execution.cost_usdc.0, execution.platform_amount_usdc.0), (50_000, 500));
     assert_eq!(execution.settled_by, Some(reads::SettledBy::Gateway));
 }
 
@@ -378,7 +378,7 @@ async fn an_empty_display_name_is_no_name() {
     let database = TestDatabase::create().await;
     put(database.pool(), &wallet(31), 1, &profile(wallet(1), "", false)).await;
     let agent = show(database.pool(), listing(wallet(1), 0), "agent", &["data"]).await;
-    let detail = reads::agent(database.pool(), &agent).await.expect("read").expect("shown");
+    let detail = reads::agents(database.pool(), &[agent]).await.expect("read").pop().expect("shown");
     assert_eq!(detail.creator.display_name, "");
 }
 
@@ -403,7 +403,7 @@ async fn trust_is_the_part_of_the_fees_that_was_paid_for_results_that_stand() {
         // Neither success nor failure.
         listing.expired_executions = 50;
         let agent = show(database.pool(), listing, "agent", &["data"]).await;
-        let detail = reads::agent(database.pool(), &agent).await.expect("read").expect("shown");
+        let detail = reads::agents(database.pool(), &[agent]).await.expect("read").pop().expect("shown");
         assert_eq!(detail.trust_usdc.0, trust, "{fees} {successful} {total}");
         assert_eq!((detail.total_executions, detail.expired_executions), (total, 50));
     }
@@ -430,8 +430,8 @@ proptest! {
                 }
                 mirror::apply_changes(database.pool(), &batch, 1).await.expect("applied");
             }
-            let execution = reads::execution(database.pool(), &caller, &id).await.expect("read").expect("there");
-            assert_eq!(execution.cost.0, 6_000);
+            let execution = single::execution(database.pool(), &caller, &id).await.expect("read").expect("there");
+            assert_eq!(execution.cost_usdc.0, 6_000);
             assert_eq!(execution.status, reads::ShownStatus::Completed);
         });
     }

@@ -1,33 +1,26 @@
-//! `GET /v1/agents/{agent_id}` and its history.
-//!
-//! The last answers are kept, each with the version of the rows that it shows. The database is asked for the version before
-//! an answer is given again.
+//! `GET /v1/agents/{agent_id}` and its history. The database is asked for the version of the rows before an answer is given
+//! again.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use axum::{Json, extract::State};
 use chrono::{TimeDelta, Utc};
-use crtx_http::{ApiError, ApiPath, ApiQuery, ErrorBody, KeptBody, Whole, gathered::Gathered};
+use crtx_http::{ApiError, ApiPath, ApiQuery, ErrorBody, KeptBody, Whole};
 use crtx_store::{
-    Json as StoredJson, PgPool,
+    Json as StoredJson,
     pools::ReadConnection,
-    reads::{self, AgentDay, AgentDetails, AgentMetrics, AgentVersion, RecentExecution},
+    reads::{self, AgentDay, AgentDetails, AgentMetrics, RecentExecution},
 };
-use moka::future::Cache;
 use serde::Serialize;
 use solana_pubkey::Pubkey;
 use utoipa::ToSchema;
 
-use crate::{kept::Kept, listings, state::ApiState};
+use crate::{
+    kept_agents::{Agents, KeptAgent},
+    listings,
+    state::ApiState,
+};
 
-/// Bytes of the answers that are kept; those that are asked for most.
-const MAX_BYTES: u64 = 64 * 1024 * 1024;
-/// What an answer costs beyond its bytes.
-const OVERHEAD: usize = 2_048;
-/// Agents in one statement: a few reads by key for each.
-const MOST_TOGETHER: usize = 64;
-/// Agents whose metrics are kept.
-const MAX_KEPT: u64 = 200_000;
 /// How long metrics are kept: while the agent works, and otherwise.
 const AGE_OF_BUSY: Duration = Duration::from_secs(2);
 const AGE: Duration = Duration::from_secs(60);
@@ -35,51 +28,6 @@ const AGE: Duration = Duration::from_secs(60);
 const BUSY_FOR: TimeDelta = TimeDelta::minutes(2);
 /// Executions in a history.
 const RECENT: u32 = 10;
-
-/// What answers are made from.
-pub struct Agents {
-    answers: Cache<Pubkey, Arc<KeptAgent>>,
-    versions: Gathered<Pubkey, Option<AgentVersion>>,
-    rows: Gathered<Pubkey, Option<Arc<AgentDetails>>>,
-    /// Counted from many rows. By the agent and the totals of its listing: metrics of other totals are old.
-    metrics: Kept<(Pubkey, [u64; 4]), AgentMetrics>,
-}
-
-/// An answer, and what it was made from.
-struct KeptAgent {
-    agent: Arc<AgentDetails>,
-    metrics: AgentMetrics,
-    body: Arc<Whole>,
-}
-
-/// With room for the compressed form and for the document.
-fn size(kept: &KeptAgent) -> u32 {
-    let bytes = kept.body.bytes.len();
-    let size = bytes.saturating_mul(2).saturating_add(bytes.div_ceil(2)).saturating_add(OVERHEAD);
-    u32::try_from(size).unwrap_or(u32::MAX)
-}
-
-impl Agents {
-    pub fn new(pool: &PgPool) -> Self {
-        Self {
-            answers: Cache::builder().max_capacity(MAX_BYTES).weigher(|_, kept: &Arc<KeptAgent>| size(kept)).build(),
-            versions: Gathered::new(pool.clone(), MOST_TOGETHER, |connection, agents: &[Pubkey]| {
-                Box::pin(async move {
-                    let versions = reads::agent_versions(connection, agents).await?;
-                    Ok(agents.iter().map(|agent| versions.get(agent).cloned()).collect())
-                })
-            }),
-            rows: Gathered::new(pool.clone(), MOST_TOGETHER, |connection, agents: &[Pubkey]| {
-                Box::pin(async move {
-                    let rows = reads::agents(connection, agents).await?;
-                    let mut rows: HashMap<_, _> = rows.into_iter().map(|row| (row.address, Arc::new(row))).collect();
-                    Ok(agents.iter().map(|agent| rows.remove(agent)).collect())
-                })
-            }),
-            metrics: Kept::new(MAX_KEPT),
-        }
-    }
-}
 
 /// One agent, active or paused.
 #[utoipa::path(

@@ -12,7 +12,7 @@ use crtx_store::reads::{DisputeDetails, DisputeTransactions, Timestamp};
 use solana_pubkey::Pubkey;
 use tokio::time::timeout;
 
-use crate::{kept::Kept, state::Deployment};
+use crate::{deployment::Deployment, kept::Kept};
 
 /// Longest search.
 const PATIENCE: Duration = Duration::from_secs(4);

@@ -7,17 +7,15 @@ use chrono::{DateTime, Utc};
 use crtx_http::{
     ApiError, ApiPath, ApiQuery, ErrorBody, ErrorCode, FromQuery, QueryParams, Reader, gathered::Gathered,
 };
-use crtx_protocol::{result_hash::ResultHash, usdc::UsdcBase};
 use crtx_store::{
     Json as StoredJson,
     executions::REFUNDED,
     reads::{
-        self, ExecutionDispute, ExecutionFilter, ExecutionListQuestion, ExecutionPage, ExecutionPlace,
-        ExecutionQuestion, ExecutionRole, SettledBy, ShownStatus, Start,
+        ExecutionDetails, ExecutionFailure, ExecutionFilter, ExecutionListQuestion, ExecutionPage, ExecutionPlace,
+        ExecutionQuestion, ExecutionRole, ListedExecution, ShownStatus, Start,
     },
 };
 use serde::Serialize;
-use serde_json::Value;
 use solana_pubkey::Pubkey;
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
@@ -27,33 +25,15 @@ use crate::{
     layers::ShownSlot,
     paging::{MAX_OFFSET, Paging, next_cursor},
     state::ApiState,
-    types::{self, Timestamp},
+    types,
 };
 
 /// A list that skips more rows than this is slow.
 const LARGE_OFFSET: u64 = 1_000;
 
-/// An execution in a list.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct ExecutionSummary {
-    pub execution_id: Uuid,
-    pub agent_id: String,
-    pub agent_name: String,
-    pub status: ShownStatus,
-    /// Total charged; 0 after a refund.
-    #[schema(value_type = f64)]
-    pub cost_usdc: UsdcBase,
-    pub initiated_at: Timestamp,
-    /// null while pending or running.
-    #[schema(required)]
-    pub completed_at: Option<Timestamp>,
-    /// The `ExecutionRecord` on the chain explorer.
-    pub on_chain_record: String,
-}
-
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ExecutionListResponse {
-    pub executions: Vec<ExecutionSummary>,
+    pub executions: Vec<ListedExecution>,
     /// Executions that pass the filter, on all pages.
     pub total: u64,
     pub limit: u32,
@@ -62,110 +42,6 @@ pub struct ExecutionListResponse {
     /// The `cursor` of the next page. null at the end.
     #[schema(required)]
     pub next_cursor: Option<String>,
-}
-
-/// A full execution. A value that does not exist (yet) is null; `tokens_used`, `steps`, `error` and `dispute` are left
-/// out instead.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct ExecutionResponse {
-    pub execution_id: Uuid,
-    pub agent_id: String,
-    pub agent_name: String,
-    pub status: ShownStatus,
-    /// The agent's output. null until it is paid for, and while nobody has stored it here: a result that was settled
-    /// without this service appears as soon as its content is put to `ipfs_url`.
-    #[schema(required)]
-    pub result: Option<String>,
-    /// `sha256:` and the hex SHA-256 of the result; committed on chain.
-    #[schema(required)]
-    pub result_hash: Option<String>,
-    #[schema(value_type = f64)]
-    pub cost_usdc: UsdcBase,
-    /// Part paid to the creator.
-    #[schema(value_type = f64)]
-    pub creator_amount_usdc: UsdcBase,
-    /// Part kept by the marketplace.
-    #[schema(value_type = f64)]
-    pub platform_amount_usdc: UsdcBase,
-    /// Only if reported by the creator's service.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tokens_used: Option<u64>,
-    /// From dispatch to delivery.
-    #[schema(required)]
-    pub execution_time_ms: Option<u64>,
-    /// `caller`, `creator` or `gateway`: who submitted the settlement. null unless it is on chain.
-    #[schema(required, value_type = Option<String>)]
-    pub settled_by: Option<SettledBy>,
-    /// Whether the result is signed for this execution. null before the record is on chain.
-    #[schema(required)]
-    pub binding: Option<bool>,
-    pub initiated_at: Timestamp,
-    #[schema(required)]
-    pub completed_at: Option<Timestamp>,
-    pub on_chain_record: String,
-    /// URL of the full result.
-    #[schema(required)]
-    pub ipfs_url: Option<String>,
-    /// The creator's reasoning trace, if given.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Vec<Value>>)]
-    pub steps: Option<Value>,
-    /// Why it failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<ExecutionFailure>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<ExecutionDispute>)]
-    pub dispute: Option<StoredJson<ExecutionDispute>>,
-}
-
-/// Why an execution failed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
-pub struct ExecutionFailure {
-    pub code: String,
-    pub message: String,
-}
-
-impl ExecutionSummary {
-    fn new(state: &ApiState, execution: &reads::ListedExecution, agent_name: String) -> Self {
-        Self {
-            execution_id: execution.execution_id,
-            agent_id: execution.agent.to_string(),
-            agent_name,
-            status: execution.status,
-            cost_usdc: execution.cost,
-            initiated_at: execution.initiated_at,
-            completed_at: execution.completed_at,
-            on_chain_record: state.links().account(&execution.record),
-        }
-    }
-}
-
-impl ExecutionResponse {
-    fn new(state: &ApiState, execution: reads::ExecutionDetails) -> Result<Self, ApiError> {
-        let hash = execution.result_hash.map(ResultHash);
-        Ok(Self {
-            error: ExecutionFailure::of(&execution)?,
-            dispute: execution.dispute,
-            execution_id: execution.execution_id,
-            agent_id: execution.agent,
-            agent_name: execution.agent_name,
-            status: execution.status,
-            result: execution.result,
-            result_hash: hash.map(|hash| hash.to_string()),
-            cost_usdc: execution.cost,
-            creator_amount_usdc: execution.creator_amount,
-            platform_amount_usdc: execution.platform_amount,
-            tokens_used: execution.tokens_used.map(u64::from),
-            execution_time_ms: execution.execution_time_ms.map(u64::from),
-            settled_by: execution.settled_by,
-            binding: execution.binding,
-            initiated_at: execution.initiated_at,
-            completed_at: execution.completed_at,
-            on_chain_record: state.links().account(&execution.record),
-            ipfs_url: hash.map(|hash| state.links().content(&hash)),
-            steps: execution.steps,
-        })
-    }
 }
 
 /// What an execution failed of that no gateway of this deployment has an answer for.
@@ -181,25 +57,24 @@ const ON_CHAIN: [(FailureReason, &str, &str); 5] = [
     ),
 ];
 
-impl ExecutionFailure {
-    fn of(execution: &reads::ExecutionDetails) -> Result<Option<Self>, ApiError> {
-        if execution.status != ShownStatus::Failed {
-            return Ok(None);
-        }
-        let answered = execution.error_code.clone().zip(execution.error_message.clone());
-        Ok(match (answered, execution.failure_reason) {
-            (Some((code, problem)), Some(_)) => Some(Self { code, message: format!("{problem}; {REFUNDED}") }),
-            // Without a reason no escrow was opened.
-            (Some((code, message)), None) => Some(Self { code, message }),
-            (None, Some(number)) => {
-                let found = ON_CHAIN.into_iter().find(|(reason, ..)| i16::from(*reason as u8) == number);
-                let (_, code, message) =
-                    found.ok_or_else(|| ApiError::internal(format!("no failure reason has the number {number}")))?;
-                Some(Self { code: code.to_owned(), message: message.to_owned() })
-            }
-            (None, None) => None,
-        })
+/// Why it failed; `None` unless it did.
+fn failure(execution: &ExecutionDetails) -> Result<Option<ExecutionFailure>, ApiError> {
+    if execution.status != ShownStatus::Failed {
+        return Ok(None);
     }
+    let answered = execution.error_code.clone().zip(execution.error_message.clone());
+    Ok(match (answered, execution.failure_reason) {
+        (Some((code, problem)), Some(_)) => Some(ExecutionFailure { code, message: format!("{problem}; {REFUNDED}") }),
+        // Without a reason no escrow was opened.
+        (Some((code, message)), None) => Some(ExecutionFailure { code, message }),
+        (None, Some(number)) => {
+            let found = ON_CHAIN.into_iter().find(|(reason, ..)| i16::from(*reason as u8) == number);
+            let (_, code, message) =
+                found.ok_or_else(|| ApiError::internal(format!("no failure reason has the number {number}")))?;
+            Some(ExecutionFailure { code: code.to_owned(), message: message.to_owned() })
+        }
+        (None, None) => None,
+    })
 }
 
 /// Which executions to list.
@@ -274,11 +149,14 @@ pub async fn list_executions(
     let lists = state.execution_lists(&filter, &start);
     let listed = lists.ask(ExecutionListQuestion { wallet, filter, limit, start }).await;
     let listed = listed.map_err(|error| too_far(error, offset))?;
-    let agents: Vec<Pubkey> = listed.items.iter().map(|execution| execution.agent).collect();
+    let agents: Vec<Pubkey> = listed.items.iter().map(|execution| execution.agent_id).collect();
     let Named { names, slot } = state.shared.agent_names.of(&agents).await?;
-    let executions = listed.items.iter().zip(names);
+    let complete = |(execution, agent_name): (ListedExecution, String)| {
+        let on_chain_record = state.links().account(&execution.record);
+        ListedExecution { agent_name, on_chain_record, ..execution }
+    };
     let list = ExecutionListResponse {
-        executions: executions.map(|(execution, name)| ExecutionSummary::new(&state, execution, name)).collect(),
+        executions: listed.items.into_iter().zip(names).map(complete).collect(),
         total: listed.total,
         limit,
         offset,
@@ -321,7 +199,7 @@ fn too_far(mut error: ApiError, offset: u64) -> ApiError {
     params(("execution_id" = Uuid, Path, description = "Id of the execution")),
     security(("api_key" = []), ("session" = []), ("session_cookie" = [])),
     responses(
-        (status = 200, description = "The full record", body = ExecutionResponse),
+        (status = 200, description = "The full record", body = ExecutionDetails),
         (status = 400, description = "`invalid_request`: `execution_id` is not a UUID, or a query parameter", body = ErrorBody),
         (status = 401, description = "`unauthorized`", body = ErrorBody),
         (status = 404, description = "`execution_not_found`: this wallet has no such execution", body = ErrorBody),
@@ -333,15 +211,21 @@ pub async fn get_execution(
     Reader { wallet }: Reader,
     ApiPath(execution_id): ApiPath<Uuid>,
     ApiQuery(()): ApiQuery<()>,
-) -> Result<Json<ExecutionResponse>, ApiError> {
+) -> Result<Json<ExecutionDetails>, ApiError> {
     let execution = state.shared.executions.ask(ExecutionQuestion { wallet, execution_id }).await?;
     let mut execution = execution.ok_or_else(|| ApiError::execution_not_found(&execution_id))?;
+    let hash = execution.result_hash.as_deref().and_then(|hash| hash.parse().ok());
     if execution.result.is_none()
-        && let Some(hash) = execution.result_hash
+        && let Some(hash) = &hash
     {
-        execution.result = state.published_result(&ResultHash(hash)).await;
+        execution.result = state.published_result(hash).await;
     }
-    Ok(Json(ExecutionResponse::new(&state, execution)?))
+    Ok(Json(ExecutionDetails {
+        error: failure(&execution)?.map(StoredJson),
+        on_chain_record: state.links().account(&execution.record),
+        ipfs_url: hash.map(|hash| state.links().content(&hash)),
+        ..execution
+    }))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use axum::{Extension, Json, extract::State};
 use chrono::Utc;
-use crtx_http::{ApiError, ApiPath, ApiQuery, ErrorBody, Peer};
+use crtx_http::{ApiError, ApiPath, ApiQuery, ErrorBody, KeptBody, Peer};
 use crtx_store::{
     pools::ReadConnection,
     reads::{self, CreatorDay, MarketDay},
@@ -10,7 +10,7 @@ use crtx_store::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::{kept::age_of, state::ApiState, types};
+use crate::{state::ApiState, types};
 
 /// The last 30 days of the market.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -39,17 +39,12 @@ pub struct CreatorHistoryResponse {
         (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody)
     )
 )]
-pub async fn market_history(
-    State(state): State<ApiState>,
-    ApiQuery(()): ApiQuery<()>,
-) -> Result<Json<MarketHistoryResponse>, ApiError> {
-    let reading = async {
-        let read =
-            async |connection: &mut ReadConnection| Ok(reads::market_history(&mut **connection, Utc::now()).await?);
-        let (days, took) = state.shared.connections.kept_list(read).await?;
-        Ok((MarketHistoryResponse { window_days: reads::METRICS_DAYS.unsigned_abs(), days }, age_of(took)))
+pub async fn market_history(State(state): State<ApiState>, ApiQuery(()): ApiQuery<()>) -> Result<KeptBody, ApiError> {
+    let read = async |connection: &mut ReadConnection| {
+        let days = reads::market_history(&mut **connection, Utc::now()).await?;
+        Ok(MarketHistoryResponse { window_days: reads::METRICS_DAYS.unsigned_abs(), days })
     };
-    Ok(Json(state.shared.market_history.get((), reading).await?))
+    state.kept_answer("history", state.shared.connections.kept_list(read)).await
 }
 
 /// What a creator earned, day by day. A wallet without agents has no days.

@@ -15,7 +15,7 @@ use crtx_protocol::{address::Addresses, usdc::UsdcBase};
 use solana_pubkey::Pubkey;
 use tokio::{sync::Semaphore, time::timeout};
 
-use crate::{kept::Kept, state::Deployment};
+use crate::{deployment::Deployment, kept::Kept};
 
 /// Longest wait for the chain. The rest of the answer does not need it.
 const PATIENCE: Duration = Duration::from_secs(2);

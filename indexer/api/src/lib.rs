@@ -4,6 +4,7 @@ pub mod agent_list;
 mod agent_names;
 mod agents;
 mod connections;
+mod deployment;
 mod digest;
 mod dispute_transactions;
 mod disputes;
@@ -12,6 +13,7 @@ mod freshness;
 mod history;
 mod holdings;
 mod kept;
+mod kept_agents;
 mod layers;
 mod list_agents;
 mod listings;
@@ -26,9 +28,10 @@ use axum::{Router, middleware::from_fn_with_state};
 use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
+pub use deployment::Deployment;
 pub use freshness::DEFAULT_MAX_LAG;
 pub use layers::INDEXED_SLOT;
-pub use state::{ApiState, Deployment};
+pub use state::ApiState;
 
 #[derive(OpenApi)]
 #[openapi(info(

@@ -145,7 +145,7 @@ pub async fn list_agents(
         let table = Arc::clone(&current.table);
         answers.search(move || page(&table, asked)).await
     };
-    let body = answers.get(&current, query.clone(), make).await?;
+    let body = answers.get(current.version, query.clone(), make).await?;
     Ok((Extension(ShownSlot(current.slot)), KeptBody(body)))
 }
 

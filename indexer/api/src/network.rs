@@ -4,12 +4,12 @@ use agent_marketplace::state::{
     Config, DEFAULT_TIMEOUT_S, Dispute, MAX_ALLOWED_AGENTS, MAX_DISPLAY_NAME_BYTES, MAX_EVIDENCE_URI_BYTES,
     MAX_METADATA_URI_BYTES, MAX_PRICE, MAX_TIMEOUT_S, MIN_TIMEOUT_S,
 };
-use axum::{Json, extract::State};
+use axum::extract::State;
 use crtx_chain::{
     instructions::event_authority_address,
     token::{ASSOCIATED_TOKEN_PROGRAM_ID, TOKEN_PROGRAM_ID, USDC_DECIMALS},
 };
-use crtx_http::{ApiError, ApiQuery, ErrorBody};
+use crtx_http::{ApiError, ApiQuery, ErrorBody, KeptBody};
 use crtx_protocol::{cluster::Cluster, creator_answer, metadata, seeds, usdc::UsdcBase};
 use crtx_store::{
     mirror,
@@ -19,10 +19,7 @@ use crtx_store::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::{
-    kept::age_of,
-    state::{ApiState, Deployment},
-};
+use crate::{deployment::Deployment, state::ApiState};
 
 /// Everything that a client needs to build transactions for this deployment.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -144,21 +141,15 @@ pub struct ExplorerLinks {
         (status = 503, description = "`unavailable`: the mirror has no configuration yet; `Retry-After`", body = ErrorBody)
     )
 )]
-pub async fn network(
-    State(state): State<ApiState>,
-    ApiQuery(()): ApiQuery<()>,
-) -> Result<Json<NetworkResponse>, ApiError> {
-    let reading = async {
-        let read = async |connection: &mut ReadConnection| {
-            Ok((reads::configuration(&mut **connection).await?, mirror::checkpoint(&mut **connection).await?))
-        };
-        let ((configuration, checkpoint), took) = state.shared.connections.kept_list(read).await?;
+pub async fn network(State(state): State<ApiState>, ApiQuery(()): ApiQuery<()>) -> Result<KeptBody, ApiError> {
+    let read = async |connection: &mut ReadConnection| {
+        let configuration = reads::configuration(&mut **connection).await?;
         let configuration =
             configuration.ok_or_else(|| ApiError::unavailable("the mirror has no configuration of the program yet"))?;
-        let genesis_hash = checkpoint.and_then(|checkpoint| checkpoint.genesis_hash);
-        Ok((response(&state.shared.deployment, configuration, genesis_hash), age_of(took)))
+        let genesis_hash = mirror::checkpoint(&mut **connection).await?.and_then(|checkpoint| checkpoint.genesis_hash);
+        Ok(response(&state.shared.deployment, configuration, genesis_hash))
     };
-    Ok(Json(state.shared.network_facts.get((), reading).await?))
+    state.kept_answer("network", state.shared.connections.kept_list(read)).await
 }
 
 fn response(deployment: &Deployment, configuration: Configuration, genesis_hash: Option<String>) -> NetworkResponse {

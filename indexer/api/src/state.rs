@@ -2,41 +2,30 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crtx_chain::RpcUrls;
 use crtx_content::ContentStore;
-use crtx_http::{AuthState, Credentials, Links, Site, Strangers, gathered::Gathered};
-use crtx_protocol::{
-    address::Addresses, api_key::KeyNetwork, cluster::Cluster, creator_answer::MAX_RESULT_BYTES,
-    result_hash::ResultHash,
-};
+use crtx_http::{ApiError, AuthState, Credentials, KeptBody, Links, Site, Strangers, Whole, gathered::Gathered};
+use crtx_protocol::{api_key::KeyNetwork, creator_answer::MAX_RESULT_BYTES, result_hash::ResultHash};
 use crtx_store::{
     PgPool, ReadPools,
     reads::{self, ExecutionDetails, ExecutionListQuestion, ExecutionPage, ExecutionQuestion, MirrorCounts},
 };
+use serde::Serialize;
 use tokio::time::timeout;
 
 use crate::{
-    agent_list::AgentList, agent_names::AgentNames, agents::Agents, connections::Connections,
-    dispute_transactions::DisputeHistory, freshness::MirrorWatch, history::MarketHistoryResponse, holdings::Holdings,
-    kept::Kept, network::NetworkResponse, status::StatusResponse,
+    agent_list::AgentList,
+    agent_names::AgentNames,
+    connections::Connections,
+    deployment::Deployment,
+    dispute_transactions::DisputeHistory,
+    freshness::MirrorWatch,
+    holdings::Holdings,
+    kept::{Kept, age_of},
+    kept_agents::Agents,
 };
 
 /// How long a read waits for the content store.
 const CONTENT_PATIENCE: Duration = Duration::from_secs(2);
-
-/// The facts of a deployment that are configured, not read from the chain.
-#[derive(Clone, Debug)]
-pub struct Deployment {
-    pub cluster: Cluster,
-    pub addresses: Addresses,
-    pub links: Links,
-    /// Where balances and the transactions of disputes are read.
-    pub rpc_urls: RpcUrls,
-    /// An RPC node that clients may use.
-    pub public_rpc_url: Option<String>,
-    /// Addresses and address ranges from which creators' services are called.
-    pub outbound_addresses: Vec<String>,
-}
 
 /// What the handlers need. Cheap to clone.
 #[derive(Clone)]
@@ -55,10 +44,9 @@ pub(crate) struct Shared {
     pub(crate) deployment: Deployment,
     pub(crate) holdings: Holdings,
     pub(crate) dispute_history: DisputeHistory,
-    pub(crate) status: Kept<(), StatusResponse>,
+    /// Answers that are the same for all clients, by their name.
+    answers: Kept<&'static str, Arc<Whole>>,
     pub(crate) counts: Kept<(), MirrorCounts>,
-    pub(crate) network_facts: Kept<(), NetworkResponse>,
-    pub(crate) market_history: Kept<(), MarketHistoryResponse>,
     pub(crate) agent_list: Arc<AgentList>,
     pub(crate) agents: Agents,
     pub(crate) agent_names: AgentNames,
@@ -86,10 +74,8 @@ impl ApiState {
             holdings: Holdings::new(&deployment),
             dispute_history: DisputeHistory::new(&deployment),
             deployment,
-            status: Kept::new(1),
+            answers: Kept::new(8),
             counts: Kept::new(1),
-            network_facts: Kept::new(1),
-            market_history: Kept::new(1),
             agent_names: AgentNames::new(Arc::clone(&agent_list), pools.points.clone()),
             agent_list,
             agents: Agents::new(&pools.points),
@@ -109,6 +95,20 @@ impl ApiState {
     pub fn with_strangers(self, strangers: Arc<Strangers>) -> Self {
         let credentials = Credentials::new(self.shared.connections.points().clone(), strangers);
         Self { credentials: Arc::new(credentials), ..self }
+    }
+
+    /// An answer that is the same for all clients: one that was read some seconds ago, or what `read` returns, with the time
+    /// that reading it took.
+    pub(crate) async fn kept_answer<T: Serialize>(
+        &self,
+        name: &'static str,
+        read: impl Future<Output = Result<(T, Duration), ApiError>>,
+    ) -> Result<KeptBody, ApiError> {
+        let reading = async {
+            let (answer, took) = read.await?;
+            Ok((Arc::new(Whole::of_json(&answer)?), age_of(took)))
+        };
+        Ok(KeptBody(self.shared.answers.get(name, reading).await?))
     }
 
     /// The text of a result in the content store. `None` if it is not there, or no result.

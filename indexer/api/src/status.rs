@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use axum::{Json, extract::State};
+use axum::extract::State;
 use chrono::{DateTime, Utc};
-use crtx_http::{ApiError, ApiQuery, ErrorBody};
+use crtx_http::{ApiError, ApiQuery, ErrorBody, KeptBody};
 use crtx_store::{
     StoreError,
     clocks::{CLOCK_SKEW, clock_problem},
@@ -22,7 +22,6 @@ use utoipa::ToSchema;
 
 use crate::{
     freshness::{DEFAULT_MAX_LAG, words},
-    kept::age_of,
     state::ApiState,
     types::Timestamp,
 };
@@ -109,18 +108,14 @@ pub struct HousekeepingStatus {
         (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody)
     )
 )]
-pub async fn status(
-    State(state): State<ApiState>,
-    ApiQuery(()): ApiQuery<()>,
-) -> Result<Json<StatusResponse>, ApiError> {
+pub async fn status(State(state): State<ApiState>, ApiQuery(()): ApiQuery<()>) -> Result<KeptBody, ApiError> {
     let reading = async {
         let counts = state.shared.counts.get((), counts(&state)).await?;
         let allowed = state.max_lag.unwrap_or(DEFAULT_MAX_LAG);
         let read = async |connection: &mut ReadConnection| Ok(read(connection, counts, allowed).await?);
-        let (status, took) = state.shared.connections.kept_list(read).await?;
-        Ok((status, age_of(took)))
+        state.shared.connections.kept_list(read).await
     };
-    Ok(Json(state.shared.status.get((), reading).await?))
+    state.kept_answer("status", reading).await
 }
 
 /// Counting takes time that grows with the market, so it takes at most a hundredth of one connection's time.

@@ -15,8 +15,7 @@ use agent_marketplace::state::{AgentListed, AgentStatus};
 use common::Market;
 use crtx_protocol::result_hash::ResultHash;
 use crtx_store::{
-    document_claims::{self, ClaimLimits},
-    metadata::{self, Failure, FailureKind},
+    metadata::{self, ClaimLimits, Failure, FailureKind},
     mirror,
     testing::fixtures::*,
 };
@@ -44,7 +43,7 @@ async fn put_listing(market: &Market, change: impl FnOnce(&mut AgentListed)) -> 
 }
 
 async fn fail(market: &Market, kind: FailureKind, message: &str) {
-    let claimed = document_claims::claim(market.database.pool(), Uuid::nil(), LIMITS).await.expect("claimed");
+    let claimed = metadata::claim(market.database.pool(), Uuid::nil(), LIMITS).await.expect("claimed");
     let failure = Failure { kind, message, retry_in: Duration::ZERO };
     metadata::store_failure(market.database.pool(), &claimed[0].wanted, failure).await.expect("stored");
 }

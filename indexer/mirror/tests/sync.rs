@@ -31,7 +31,7 @@ use crtx_store::{
     indexer_status,
     mirror::{self, ExecutionAccount},
     reads,
-    testing::{TestDatabase, fixtures::*},
+    testing::{TestDatabase, fixtures::*, single},
 };
 use solana_pubkey::Pubkey;
 use tokio::sync::mpsc;
@@ -316,7 +316,7 @@ async fn a_closed_account_is_marked_once_a_read_confirms_it() {
         "the closed one is marked, the other is not"
     );
     // History stays.
-    let execution = reads::execution(running.database.pool(), &wallet(2), &id).await.expect("read").expect("there");
+    let execution = single::execution(running.database.pool(), &wallet(2), &id).await.expect("read").expect("there");
     assert_eq!(execution.status, reads::ShownStatus::Completed);
 }
 
@@ -403,7 +403,7 @@ async fn an_execution_is_followed_from_its_opening_to_its_end_although_its_accou
     chain.state().change(address, short);
     running
         .until("the end is mirrored", async || {
-            let shown = reads::execution(running.database.pool(), &wallet(2), &id).await.expect("read");
+            let shown = single::execution(running.database.pool(), &wallet(2), &id).await.expect("read");
             shown.is_some_and(|execution| execution.status == reads::ShownStatus::Completed)
         })
         .await;
@@ -452,7 +452,7 @@ async fn listing_with(uri: &str, document: &[u8]) -> (TestDatabase, Pubkey) {
 }
 
 async fn shown(database: &TestDatabase, agent: &Pubkey) -> Option<String> {
-    reads::agent(database.pool(), agent).await.expect("read").map(|agent| agent.name)
+    reads::agents(database.pool(), &[*agent]).await.expect("read").pop().map(|agent| agent.name)
 }
 
 /// Serves `content` at `/`, and a redirect to it at `/moved`.

@@ -174,11 +174,6 @@ impl AgentDetails {
 #[sqlx(transparent)]
 pub struct AgentVersion(String);
 
-/// One agent, active or paused. `None` if it was delisted or closed, or has no checked document.
-pub async fn agent(executor: impl PgExecutor<'_>, address: &Pubkey) -> Result<Option<AgentDetails>, StoreError> {
-    Ok(agents(executor, &[*address]).await?.pop())
-}
-
 /// Several agents in any order, active or paused, each once. Those that were delisted or closed, or have no checked
 /// document, are missing.
 pub async fn agents(executor: impl PgExecutor<'_>, wanted: &[Pubkey]) -> Result<Vec<AgentDetails>, StoreError> {

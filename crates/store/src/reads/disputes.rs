@@ -47,7 +47,7 @@ impl DisputeStatus {
 pub struct DisputeDetails {
     /// Address of the dispute's account.
     #[schema(value_type = String)]
-    #[serde(serialize_with = "text", deserialize_with = "address")]
+    #[serde(serialize_with = "address_text", deserialize_with = "address")]
     pub dispute: Pubkey,
     pub execution_id: Uuid,
     /// Address of the execution's record.
@@ -136,7 +136,7 @@ impl DisputeDetails {
     }
 }
 
-fn text<S: Serializer>(address: &Pubkey, serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn address_text<S: Serializer>(address: &Pubkey, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(address)
 }
 

@@ -12,7 +12,10 @@ use sqlx::PgExecutor;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::page::{Listed, Start};
+use super::{
+    disputes::address_text,
+    page::{Listed, Start},
+};
 use crate::{
     columns::{Base58, Count, Timestamp, Usdc},
     error::StoreError,
@@ -65,16 +68,28 @@ pub struct ExecutionPlace {
 }
 
 /// An execution in a list.
-#[derive(Clone, Debug, PartialEq, Eq)]
+// What the API adds is empty in what this module reads: the agent's name and the link.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = ExecutionSummary)]
 pub struct ListedExecution {
     pub execution_id: Uuid,
     /// Address of the on-chain record.
+    #[serde(skip)]
     pub record: Pubkey,
-    pub agent: Pubkey,
+    #[schema(value_type = String)]
+    #[serde(serialize_with = "address_text")]
+    pub agent_id: Pubkey,
+    pub agent_name: String,
     pub status: ShownStatus,
-    pub cost: UsdcBase,
+    /// Total charged; 0 after a refund.
+    #[schema(value_type = f64)]
+    pub cost_usdc: UsdcBase,
     pub initiated_at: Timestamp,
+    /// null while pending or running.
+    #[schema(required)]
     pub completed_at: Option<Timestamp>,
+    /// The `ExecutionRecord` on the chain explorer.
+    pub on_chain_record: String,
 }
 
 impl ListedExecution {
@@ -102,99 +117,43 @@ impl ExecutionListQuestion {
 /// A part of a list of executions.
 pub type ExecutionPage = Listed<ListedExecution, ExecutionPlace>;
 
-/// A part of the executions of one wallet, newest first, and how many there are.
-pub async fn list_executions(
-    executor: impl PgExecutor<'_>,
-    wallet: &Pubkey,
-    filter: &ExecutionFilter,
-    limit: u32,
-    start: &Start<ExecutionPlace>,
-) -> Result<ExecutionPage, StoreError> {
-    let question = ExecutionListQuestion { wallet: *wallet, filter: *filter, limit, start: *start };
-    let answer = execution_lists(executor, &[question]).await?.pop();
-    answer.ok_or_else(|| StoreError::corrupt("list of executions", "it has no answer"))
-}
-
-/// The answers to questions, in their order, all of one moment.
+/// Parts of the executions of wallets, newest first, and how many there are: the answers to questions, in their order, all
+/// of one moment.
 pub async fn execution_lists(
     executor: impl PgExecutor<'_>,
     questions: &[ExecutionListQuestion],
 ) -> Result<Vec<ExecutionPage>, StoreError> {
-    let mut rows = rows_of(executor, Columns::of(questions)).await?.into_iter().peekable();
-    let mut answers = Vec::with_capacity(questions.len());
-    for (place, question) in (1_i64..).zip(questions) {
-        let mut own = Vec::new();
-        while let Some(row) = rows.next_if(|row| row.place == place) {
-            own.push(row);
-        }
-        answers.push(answer(own, question)?);
-    }
-    if rows.next().is_none() {
-        Ok(answers)
-    } else {
-        Err(StoreError::corrupt("list of executions", "rows out of order"))
-    }
-}
-
-/// The questions, one array for each column.
-struct Columns {
-    wallets: Vec<String>,
-    /// As in `execution_totals`.
-    roles: Vec<i16>,
-    agents: Vec<String>,
-    statuses: Vec<Option<i16>>,
-    since: Vec<Option<DateTime<Utc>>>,
-    until: Vec<Option<DateTime<Utc>>>,
-    place_times: Vec<Option<DateTime<Utc>>>,
-    place_ids: Vec<Uuid>,
-    place_records: Vec<String>,
-    most: Vec<i64>,
-    skipped: Vec<i64>,
-}
-
-impl Columns {
-    fn of(questions: &[ExecutionListQuestion]) -> Self {
-        fn each<T>(questions: &[ExecutionListQuestion], value: impl Fn(&ExecutionListQuestion) -> T) -> Vec<T> {
-            questions.iter().map(value).collect()
-        }
-        Self {
-            wallets: each(questions, |q| q.wallet.to_string()),
-            roles: each(questions, |q| i16::from(q.filter.role == ExecutionRole::Creator)),
-            agents: each(questions, |q| q.filter.agent.map(|agent| agent.to_string()).unwrap_or_default()),
-            statuses: each(questions, |q| q.filter.status.map(|status| status as i16)),
-            since: each(questions, |q| q.filter.from),
-            until: each(questions, |q| q.filter.to),
-            place_times: each(questions, |q| q.after().map(|place| place.initiated_at.0).or(q.filter.to)),
-            place_ids: each(questions, |q| q.after().map(|place| place.execution_id).unwrap_or_default()),
-            place_records: each(questions, |q| q.after().map(|place| place.record.to_string()).unwrap_or_default()),
-            most: each(questions, |q| i64::from(q.limit).saturating_add(1)),
-            skipped: each(questions, |q| q.start.offset_to_db()),
+    let mut answers: Vec<(u64, Vec<ListedExecution>)> = vec![Default::default(); questions.len()];
+    for (place, total, execution) in rows_of(executor, questions).await? {
+        let place = usize::try_from(place).ok().and_then(|place| place.checked_sub(1));
+        if let Some(answer) = place.and_then(|place| answers.get_mut(place)) {
+            answer.0 = total;
+            answer.1.extend(execution);
         }
     }
+    let pages = questions.iter().zip(answers).map(|(question, (total, mut items))| {
+        // They are in this order; SQL does not promise it without a sort.
+        items.sort_by_key(|item| std::cmp::Reverse(item.place()));
+        Listed::new(items, total, question.limit, ListedExecution::place)
+    });
+    Ok(pages.collect())
 }
 
-/// A row of the answer to the question at `place`. Without a record, its page is empty.
-struct ListRow {
-    place: i64,
-    total: u64,
-    record: Option<Base58>,
-    execution_id: Option<Uuid>,
-    agent: Option<Base58>,
-    status: Option<ShownStatus>,
-    cost: Option<Usdc>,
-    initiated_at: Option<Timestamp>,
-    completed_at: Option<Timestamp>,
-}
-
-/// Pages and totals. A page is a merge of one range of an index for each status. Of the four parts of
+/// The rows of the pages: the place of the question, from 1 on, the total, and an execution unless the page is empty. A page
+/// is a merge of one range of an index for each status. Of the four parts of
 /// `execution_list_rows`, for callers and for creators, with and without an agent, one has the rows of a question.
 ///
 /// A total is a sum of counters, with the notes that are not added to them yet. In a time range, these are the days after
 /// the one in which it begins and before the one in which it ends; the rows of the range in these two days are counted,
 /// from the same indexes. `OFFSET 0` keeps the planner from computing a value again wherever it is named.
-async fn rows_of(executor: impl PgExecutor<'_>, columns: Columns) -> Result<Vec<ListRow>, sqlx::Error> {
-    sqlx::query_as!(
-        ListRow,
+async fn rows_of(
+    executor: impl PgExecutor<'_>,
+    questions: &[ExecutionListQuestion],
+) -> Result<Vec<(i64, u64, Option<ListedExecution>)>, StoreError> {
+    fn each<T>(questions: &[ExecutionListQuestion], value: impl Fn(&ExecutionListQuestion) -> T) -> Vec<T> {
+        questions.iter().map(value).collect()
+    }
+    let rows = sqlx::query!(
         r#"SELECT q.place AS "place!", c.total AS "total!: Count", l.record AS "record?: Base58",
                   l.execution_id AS "execution_id?", l.agent AS "agent?: Base58", l.status AS "status?: ShownStatus",
                   l.cost AS "cost?: Usdc", l.initiated_at AS "initiated_at?: Timestamp",
@@ -244,41 +203,33 @@ async fn rows_of(executor: impl PgExecutor<'_>, columns: Columns) -> Result<Vec<
                WHERE q.status IS NULL OR s.status = q.status
                ORDER BY p.initiated_at DESC, p.execution_id DESC, p.record DESC
                LIMIT q.most OFFSET q.skipped) AS l ON true"#,
-        &columns.wallets,
-        &columns.roles,
-        &columns.agents,
-        &columns.statuses as &[Option<i16>],
-        &columns.since as &[Option<DateTime<Utc>>],
-        &columns.until as &[Option<DateTime<Utc>>],
-        &columns.place_times as &[Option<DateTime<Utc>>],
-        &columns.place_ids,
-        &columns.place_records,
-        &columns.most,
-        &columns.skipped,
-    )
-    .fetch_all(executor)
-    .await
-}
-
-/// The answer in the rows of one question.
-fn answer(rows: Vec<ListRow>, question: &ExecutionListQuestion) -> Result<ExecutionPage, StoreError> {
-    let first = rows.first().ok_or_else(|| StoreError::corrupt("list of executions", "it has no rows"))?;
-    let total = first.total;
-    let mut items: Vec<ListedExecution> = rows.into_iter().filter_map(listed).collect();
-    // They are in this order; SQL does not promise it without a sort.
-    items.sort_by_key(|item| std::cmp::Reverse(item.place()));
-    Ok(Listed::new(items, total, question.limit, ListedExecution::place))
-}
-
-/// The execution of a row; `None` for the row of an empty page.
-fn listed(row: ListRow) -> Option<ListedExecution> {
-    Some(ListedExecution {
-        execution_id: row.execution_id?,
-        record: row.record?.into(),
-        agent: row.agent?.into(),
-        status: row.status?,
-        cost: row.cost?.into(),
-        initiated_at: row.initiated_at?,
-        completed_at: row.completed_at,
-    })
+        &each(questions, |q| q.wallet.to_string()),
+        &each(questions, |q| i16::from(q.filter.role == ExecutionRole::Creator)),
+        &each(questions, |q| q.filter.agent.map(|agent| agent.to_string()).unwrap_or_default()),
+        &each(questions, |q| q.filter.status.map(|status| status as i16)) as &[Option<i16>],
+        &each(questions, |q| q.filter.from) as &[Option<DateTime<Utc>>],
+        &each(questions, |q| q.filter.to) as &[Option<DateTime<Utc>>],
+        &each(questions, |q| q.after().map(|place| place.initiated_at.0).or(q.filter.to)) as &[Option<DateTime<Utc>>],
+        &each(questions, |q| q.after().map(|place| place.execution_id).unwrap_or_default()),
+        &each(questions, |q| q.after().map(|place| place.record.to_string()).unwrap_or_default()),
+        &each(questions, |q| i64::from(q.limit).saturating_add(1)),
+        &each(questions, |q| q.start.offset_to_db()),
+    );
+    let rows = rows.fetch_all(executor).await?.into_iter().map(|row| {
+        let execution = || {
+            Some(ListedExecution {
+                execution_id: row.execution_id?,
+                record: row.record?.into(),
+                agent_id: row.agent?.into(),
+                agent_name: String::new(),
+                status: row.status?,
+                cost_usdc: row.cost?.into(),
+                initiated_at: row.initiated_at?,
+                completed_at: row.completed_at,
+                on_chain_record: String::new(),
+            })
+        };
+        (row.place, row.total.into(), execution())
+    });
+    Ok(rows.collect())
 }

@@ -26,38 +26,83 @@ pub enum SettledBy {
     Gateway = Settler::Gateway as i16,
 }
 
-/// An execution with its result.
-#[derive(Clone, Debug)]
+/// A full execution. A value that does not exist (yet) is null; `tokens_used`, `steps`, `error` and `dispute` are left
+/// out instead.
+// What the API adds is empty in what this module reads: the links and `error`.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = ExecutionResponse)]
 pub struct ExecutionDetails {
     /// Of the question that it answers, from 1 on.
-    place: i64,
+    #[serde(skip)]
+    pub place: i64,
     pub execution_id: Uuid,
+    #[serde(skip)]
     pub record: Pubkey,
-    pub agent: String,
-    /// The agent's address if none of its documents is known.
+    pub agent_id: String,
+    // Its address if none of its documents is known.
     pub agent_name: String,
     pub status: ShownStatus,
-    pub cost: UsdcBase,
-    pub initiated_at: Timestamp,
-    pub completed_at: Option<Timestamp>,
-    pub creator_amount: UsdcBase,
-    pub platform_amount: UsdcBase,
-    /// Shown once it is paid for, if a gateway of this deployment made the call.
+    /// The agent's output. null until it is paid for, and while nobody has stored it here: a result that was settled
+    /// without this service appears as soon as its content is put to `ipfs_url`.
+    #[schema(required)]
     pub result: Option<String>,
-    pub result_hash: Option<[u8; 32]>,
+    /// `sha256:` and the hex SHA-256 of the result; committed on chain.
+    #[schema(required)]
+    pub result_hash: Option<String>,
+    #[schema(value_type = f64)]
+    pub cost_usdc: UsdcBase,
+    /// Part paid to the creator.
+    #[schema(value_type = f64)]
+    pub creator_amount_usdc: UsdcBase,
+    /// Part kept by the marketplace.
+    #[schema(value_type = f64)]
+    pub platform_amount_usdc: UsdcBase,
+    /// Only if reported by the creator's service.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<u64>)]
     pub tokens_used: Option<Count>,
+    /// From dispatch to delivery.
+    #[schema(required, value_type = Option<u64>)]
     pub execution_time_ms: Option<Count>,
-    /// `None` unless a settlement is on chain.
+    /// `caller`, `creator` or `gateway`: who submitted the settlement. null unless it is on chain.
+    #[schema(required, value_type = Option<String>)]
     pub settled_by: Option<SettledBy>,
-    /// Whether the result is signed for this call; `None` before the record is on chain.
+    /// Whether the result is signed for this execution. null before the record is on chain.
+    #[schema(required)]
     pub binding: Option<bool>,
+    pub initiated_at: Timestamp,
+    #[schema(required)]
+    pub completed_at: Option<Timestamp>,
+    pub on_chain_record: String,
+    /// URL of the full result.
+    #[schema(required)]
+    pub ipfs_url: Option<String>,
+    /// The creator's reasoning trace, if given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<Value>>)]
     pub steps: Option<Value>,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<ExecutionFailure>)]
+    pub error: Option<Json<ExecutionFailure>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<ExecutionDispute>)]
+    pub dispute: Option<Json<ExecutionDispute>>,
     /// The answer to the caller if it failed, whether or not it was received.
+    #[serde(skip)]
     pub error_code: Option<String>,
+    #[serde(skip)]
     pub error_message: Option<String>,
     /// The number of the reason on chain. `None`: no escrow was opened.
+    #[serde(skip)]
     pub failure_reason: Option<i16>,
-    pub dispute: Option<Json<ExecutionDispute>>,
+}
+
+/// Why an execution failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ExecutionFailure {
+    pub code: String,
+    pub message: String,
 }
 
 /// The dispute about an execution.
@@ -97,16 +142,6 @@ pub struct ExecutionQuestion {
     pub execution_id: Uuid,
 }
 
-/// One execution of that wallet. `None` for another wallet's execution with the same UUID.
-pub async fn execution(
-    executor: impl PgExecutor<'_>,
-    caller: &Pubkey,
-    execution_id: &Uuid,
-) -> Result<Option<ExecutionDetails>, StoreError> {
-    let question = ExecutionQuestion { wallet: *caller, execution_id: *execution_id };
-    Ok(executions(executor, &[question]).await?.pop().flatten())
-}
-
 /// The answers to several questions, in their order, all of one moment. `None`: the wallet has no such execution.
 pub async fn executions(
     executor: impl PgExecutor<'_>,
@@ -118,20 +153,21 @@ pub async fn executions(
     let found = sqlx::query_as!(
         ExecutionDetails,
         r#"SELECT q.place AS "place!", x.execution_id AS "execution_id!", x.record AS "record!: Base58",
-                  x.agent AS "agent!",
+                  x.agent AS "agent_id!",
                   COALESCE((SELECT a.name FROM mirror_agents a WHERE a.address = x.agent), (
                       SELECT m.name FROM agent_metadata m LEFT JOIN mirror_agents a ON a.address = m.agent
                       WHERE m.agent = x.agent AND m.error IS NULL
                       ORDER BY (m.sha256 = a.metadata_hash) DESC NULLS LAST, m.fetched_at DESC LIMIT 1), x.agent)
                   AS "agent_name!",
-                  listed_status(x.status) AS "status!: ShownStatus", x.cost AS "cost!: Usdc",
+                  listed_status(x.status) AS "status!: ShownStatus", x.cost AS "cost_usdc!: Usdc",
                   x.initiated_at AS "initiated_at!: Timestamp", x.completed_at AS "completed_at?: Timestamp",
-                  x.creator_amount AS "creator_amount!: Usdc", x.platform_amount AS "platform_amount!: Usdc",
-                  x.result AS "result?: String", x.result_hash AS "result_hash?: [u8; 32]",
+                  x.creator_amount AS "creator_amount_usdc!: Usdc",
+                  x.platform_amount AS "platform_amount_usdc!: Usdc",
+                  x.result AS "result?: String", 'sha256:' || encode(x.result_hash, 'hex') AS "result_hash?",
                   x.tokens_used AS "tokens_used?: Count", x.execution_time_ms AS "execution_time_ms?: Count",
                   x.settled_by AS "settled_by?: SettledBy", x.binding, x.steps, x.error_code, x.error_message,
-                  x.failure_reason,
-                  x.dispute AS "dispute?: Json<ExecutionDispute>"
+                  x.failure_reason, x.dispute AS "dispute?: Json<ExecutionDispute>",
+                  '' AS "on_chain_record!", NULL AS ipfs_url, NULL::jsonb AS "error: Json<ExecutionFailure>"
            FROM unnest($1::text[], $2::uuid[]) WITH ORDINALITY AS q (wallet, execution_id, place)
            CROSS JOIN LATERAL (
                SELECT * FROM shown_executions s WHERE s.caller = q.wallet AND s.execution_id = q.execution_id LIMIT 1)

@@ -16,8 +16,7 @@ mod wallets;
 
 pub use crate::columns::{Count, Timestamp};
 pub use agents::{
-    AgentDetails, AgentVersion, CreatorDetails, ListingStatus, ListingStatusName, agent, agent_names, agent_versions,
-    agents,
+    AgentDetails, AgentVersion, CreatorDetails, ListingStatus, ListingStatusName, agent_names, agent_versions, agents,
 };
 pub use configuration::{
     AnnouncedParameters, AnnouncedRoles, Configuration, NetworkParameters, NetworkRoles, configuration,
@@ -32,10 +31,10 @@ pub use disputes::{
 };
 pub use execution_list::{
     ExecutionFilter, ExecutionListQuestion, ExecutionPage, ExecutionPlace, ExecutionRole, ListedExecution, ShownStatus,
-    execution_lists, list_executions,
+    execution_lists,
 };
 pub use executions::{
-    ExecutionDetails, ExecutionDispute, ExecutionQuestion, RecentExecution, SettledBy, execution, executions,
+    ExecutionDetails, ExecutionDispute, ExecutionFailure, ExecutionQuestion, RecentExecution, SettledBy, executions,
     recent_executions,
 };
 pub use freshness::{Freshness, MirrorCounts, freshness, mirror_counts, quarantined};

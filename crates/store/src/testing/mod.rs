@@ -15,6 +15,7 @@ pub mod mirror_figures;
 pub mod mirrored;
 pub mod probes;
 pub mod server;
+pub mod single;
 pub mod tampering;
 pub mod volume;
 

@@ -6,8 +6,6 @@ use crtx_http::{ApiError, Whole};
 use moka::{future::Cache, policy::EvictionPolicy};
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
-use super::Current;
-
 /// Bytes of all answers that are kept.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 /// What an answer costs beyond its bytes.
@@ -39,12 +37,12 @@ impl Answers {
     /// The answer to a query, which is made once, however many ask.
     pub async fn get(
         &self,
-        current: &Current,
+        version: u64,
         query: String,
         make: impl Future<Output = Result<Whole, ApiError>>,
     ) -> Result<Arc<Whole>, ApiError> {
         let answer = async { make.await.map(Arc::new) };
-        let answer = self.kept.try_get_with((current.version, query), answer).await;
+        let answer = self.kept.try_get_with((version, query), answer).await;
         answer.map_err(|error| ApiError::clone(&error))
     }
 
@@ -65,37 +63,31 @@ impl Answers {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
-
     use super::*;
 
-    fn table(version: u64) -> Current {
-        Current { table: Arc::default(), slot: None, at: Instant::now(), version }
-    }
-
-    async fn ask(answers: &Answers, current: &Current, query: &str, bytes: Option<usize>) -> Option<Arc<Whole>> {
+    async fn ask(answers: &Answers, table: u64, query: &str, bytes: Option<usize>) -> Option<Arc<Whole>> {
         let whole = bytes.map(|bytes| Whole::json(vec![b'x'; bytes].into()));
         let make = async { whole.ok_or_else(|| ApiError::unavailable("none")) };
-        answers.get(current, query.to_owned(), make).await.ok()
+        answers.get(table, query.to_owned(), make).await.ok()
     }
 
     #[tokio::test]
     async fn an_answer_is_found_by_its_query_and_ends_with_its_table() {
-        let (answers, first, second) = (Answers::default(), table(1), table(2));
-        assert!(ask(&answers, &first, "sort=trust", None).await.is_none());
-        let made = ask(&answers, &first, "sort=trust", Some(10)).await.expect("made");
-        let found = ask(&answers, &first, "sort=trust", None).await.expect("kept");
+        let (answers, first, second) = (Answers::default(), 1, 2);
+        assert!(ask(&answers, first, "sort=trust", None).await.is_none());
+        let made = ask(&answers, first, "sort=trust", Some(10)).await.expect("made");
+        let found = ask(&answers, first, "sort=trust", None).await.expect("kept");
         assert!(Arc::ptr_eq(&made, &found));
-        assert!(ask(&answers, &first, "sort=trust&limit=20", None).await.is_none());
-        assert!(ask(&answers, &second, "sort=trust", None).await.is_none());
+        assert!(ask(&answers, first, "sort=trust&limit=20", None).await.is_none());
+        assert!(ask(&answers, second, "sort=trust", None).await.is_none());
     }
 
     #[tokio::test]
     async fn answers_have_bounded_bytes_and_the_ones_that_are_asked_for_stay() {
-        let (answers, current) = (Answers::default(), table(1));
+        let (answers, current) = (Answers::default(), 1);
         for number in 0..1_000 {
-            assert!(ask(&answers, &current, &format!("offset={number}"), Some(40 * 1024)).await.is_some());
-            assert!(ask(&answers, &current, "offset=0", None).await.is_some(), "{number}");
+            assert!(ask(&answers, current, &format!("offset={number}"), Some(40 * 1024)).await.is_some());
+            assert!(ask(&answers, current, "offset=0", None).await.is_some(), "{number}");
             answers.kept.run_pending_tasks().await;
         }
         assert!(answers.kept.weighted_size() <= MAX_BYTES && answers.kept.entry_count() > 200);

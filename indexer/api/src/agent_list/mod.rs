@@ -60,7 +60,7 @@ pub struct Current {
     /// Before its rows were read.
     at: Instant,
     /// Another table has another number.
-    version: u64,
+    pub version: u64,
 }
 
 impl AgentList {

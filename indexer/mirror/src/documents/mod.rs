@@ -1,7 +1,7 @@
 //! Fetches the metadata documents of listings. A document is accepted only if its SHA-256 is the one on chain and its
 //! form is valid. Otherwise the reason is stored and the fetch repeated later, at growing intervals.
 //!
-//! The database says what is due and which process has it (`crtx_store::document_claims`). [`queue`] decides what is
+//! The database says what is due and which process has it (`crtx_store::metadata`). [`queue`] decides what is
 //! next, so that slow hosts and creators delay only themselves.
 
 mod fetch;
@@ -18,8 +18,7 @@ use crtx_protocol::metadata::Metadata;
 use crtx_schema::{Schema, limits};
 use crtx_store::{
     PgPool, StoreError,
-    document_claims::{self, ClaimLimits, Wanted},
-    metadata::{self as store, Failure},
+    metadata::{self as store, ClaimLimits, Failure, Wanted},
 };
 use serde_json::Value;
 use solana_pubkey::Pubkey;
@@ -103,7 +102,7 @@ impl Fetcher {
             () = self.work(changed) => {}
             () = self.prune() => {}
         }
-        if let Err(error) = document_claims::release_all(&self.pool, self.holder).await {
+        if let Err(error) = store::release_all(&self.pool, self.holder).await {
             tracing::warn!(cause = %error, "leases of documents could not be given back");
         }
     }
@@ -174,7 +173,7 @@ impl Fetcher {
             return Ok(false);
         }
         let now = Instant::now();
-        let claims = document_claims::claim(&self.pool, self.holder, limits).await?;
+        let claims = store::claim(&self.pool, self.holder, limits).await?;
         let full = u32::try_from(claims.len()).unwrap_or(u32::MAX) >= room;
         for claimed in claims {
             match Place::of(&claimed.wanted.uri, self.policy) {

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, hash::Hash, time::Duration};
 
-use crtx_store::document_claims::Claimed;
+use crtx_store::metadata::Claimed;
 use solana_pubkey::Pubkey;
 use tokio::time::Instant;
 
@@ -127,7 +127,7 @@ mod tests {
     use std::collections::HashSet;
 
     use crtx_http::outbound::OutboundPolicy;
-    use crtx_store::document_claims::Wanted;
+    use crtx_store::metadata::Wanted;
 
     use super::*;
 

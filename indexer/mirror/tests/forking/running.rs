@@ -13,8 +13,8 @@ use crtx_protocol::mirror_digest::{MirrorDigest, data_hash};
 use crtx_store::{
     PgPool, execution_list, indexer_status,
     mirror::{self, ExecutionAccount},
-    reads::{self, ShownStatus},
-    testing::{TestDatabase, fixtures::*, mirrored},
+    reads::ShownStatus,
+    testing::{TestDatabase, fixtures::*, mirrored, single},
 };
 use solana_pubkey::Pubkey;
 use tokio_util::sync::CancellationToken;
@@ -250,6 +250,6 @@ pub fn market(executions: u128) -> Node {
 }
 
 pub async fn status_of(pool: &PgPool, number: u128) -> Option<ShownStatus> {
-    let found = reads::execution(pool, &wallet(2), &Uuid::from_u128(number)).await.expect("read");
+    let found = single::execution(pool, &wallet(2), &Uuid::from_u128(number)).await.expect("read");
     found.map(|execution| execution.status)
 }
