@@ -29,7 +29,9 @@ async fn follows(running: &Running, number: u128) {
     running.until_equal().await;
     let slot = node.chain().slot;
     running.until("the slot is reached, and no later one", async || running.checkpoint().await == Some(slot)).await;
-    assert!(!running.problems().await.contains(&"mirror_behind".to_owned()));
+    // The next heartbeat says so.
+    let behind = async || running.problems().await.contains(&"mirror_behind".to_owned());
+    running.until("the mirror is not behind", async || !behind().await).await;
 }
 
 #[tokio::test]

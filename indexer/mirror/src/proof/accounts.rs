@@ -7,6 +7,7 @@ use std::{
     time::Instant,
 };
 
+use crtx_chain::FetchedAccount;
 use crtx_store::mirror::{self, Batch, Comparison, Difference};
 use solana_pubkey::Pubkey;
 
@@ -185,7 +186,7 @@ impl Survey {
                     None => true,
                     // Without a second answer no row goes back to an earlier state.
                     Some(None) => !wrong.is_ahead(),
-                    Some(Some(other)) => other.value.get(at).is_some_and(|other| other.as_ref() == Some(account)),
+                    Some(Some(other)) => same(other.value.get(at).and_then(Option::as_ref), Some(account)),
                 };
                 if account.owner == audit.program && is_believed {
                     sync::push(&mut batch, address, read.slot, account.data.clone())?;
@@ -222,7 +223,7 @@ impl Survey {
             for (address, ((before, ours), after)) in chunk.iter().zip(looks) {
                 audit.report.compared(CheckName::Witness, 1);
                 // The same before and after, and something else between the two: no change explains that.
-                if before == after && before != ours {
+                if same(before.as_ref(), after.as_ref()) && !same(before.as_ref(), ours.as_ref()) {
                     let text = format!("{} and {} show different accounts", witness.name(), audit.source.name());
                     audit.report.fault(CheckName::Witness, address, text);
                 }
@@ -230,6 +231,11 @@ impl Survey {
         }
         Ok(())
     }
+}
+
+/// Whether two answers show the same account, whatever lamports it holds: anybody can send some to it between the two.
+fn same(one: Option<&FetchedAccount>, other: Option<&FetchedAccount>) -> bool {
+    one.map(|account| (account.owner, &account.data)) == other.map(|account| (account.owner, &account.data))
 }
 
 /// Reads accounts at the newest slot. Those that are gone by now are missing in the batch.
