@@ -36,12 +36,18 @@ CREATE TRIGGER follow_arrived AFTER INSERT ON mirror_agents
     REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION follow_arrived_listings();
 
 -- The same for what arrivals left: the rest of many, what was locked, and what a transaction wrote that did not see the
--- listing.
+-- listing. It steps over the index from agent to agent: while a mirror is filled, one agent can have many executions and
+-- no listing yet.
 CREATE FUNCTION name_creators(p_most integer) RETURNS void LANGUAGE sql
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+    WITH RECURSIVE unnamed (agent) AS (
+        (SELECT agent FROM execution_list WHERE creator IS NULL AND on_chain ORDER BY agent LIMIT 1)
+        UNION ALL
+        SELECT (SELECT l.agent FROM execution_list l
+                WHERE l.creator IS NULL AND l.on_chain AND l.agent > u.agent ORDER BY l.agent LIMIT 1)
+        FROM unnamed u WHERE u.agent IS NOT NULL)
     SELECT name_creators_of(ARRAY(
-        (SELECT l.agent FROM execution_list l JOIN mirror_agents a ON a.address = l.agent
-         WHERE l.creator IS NULL AND l.on_chain LIMIT p_most)
+        (SELECT u.agent FROM unnamed u JOIN mirror_agents a ON a.address = u.agent LIMIT p_most)
         UNION
         (SELECT d.agent FROM mirror_disputes d JOIN mirror_agents a ON a.address = d.agent
          WHERE d.creator IS NULL LIMIT p_most)), p_most);
