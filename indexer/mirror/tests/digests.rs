@@ -10,7 +10,7 @@
 
 mod forking;
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use crtx_store::{
     PgPool,
