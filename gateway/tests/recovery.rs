@@ -147,7 +147,7 @@ async fn the_sweep_reports_the_stored_reason_of_an_execution_that_no_worker_ende
         let market = Market::start_with(limits).await;
         patient_listing(&market);
         let body = json!({"task": "it", "parameters": {"behaviour": "slow once"}});
-        market.execute_and_die("k", &body, Duration::from_millis(400)).await;
+        market.execute_and_die_at_the_creator("k", &body).await;
         let id = market.id_of("k");
         assert_eq!(market.row(id).await.state, State::Running);
         if fails {
@@ -376,7 +376,7 @@ async fn executions_of_a_killed_process_are_resumed_long_before_its_leases_end()
     let market = Market::start_with(limits).await;
     patient_listing(&market);
     let body = json!({"task": "it", "parameters": {"behaviour": "slow once"}});
-    market.execute_at_work_and_die("k", &body, Duration::from_millis(700)).await;
+    market.execute_at_work_and_die_at_the_creator("k", &body).await;
     let id = market.id_of("k");
     assert_eq!(market.row(id).await.state, State::Running);
     assert_eq!(market.resume(id).await.state, State::Completed);
@@ -454,7 +454,7 @@ fn opened(market: &Market) -> Uuid {
 async fn an_execution_that_its_creator_settled_with_another_result_is_completed() {
     let market = Market::start().await;
     let body = json!({"task": "it", "parameters": {"behaviour": "slow once"}});
-    market.execute_and_die("k", &body, Duration::from_millis(400)).await;
+    market.execute_and_die_at_the_creator("k", &body).await;
     let id = market.id_of("k");
     settled_by_creator(&market, id, [9; 32]);
     let row = market.resume(id).await;

@@ -266,7 +266,7 @@ async fn a_call_whose_gateway_died_while_the_creator_worked_is_sent_again_and_de
     listing.revision += 1;
     market.set_listing(listing);
     let body = json!({"task": "it", "parameters": {"behaviour": "slow once"}});
-    market.execute_and_die("k", &body, Duration::from_millis(400)).await;
+    market.execute_and_die_at_the_creator("k", &body).await;
     let id = market.id_of("k");
     assert_eq!(market.row(id).await.state, State::Running);
     assert_eq!(market.resume(id).await.state, State::Completed);
@@ -279,7 +279,7 @@ async fn a_call_whose_gateway_died_while_the_creator_worked_is_sent_again_and_de
 async fn a_call_that_is_resumed_after_its_time_out_is_sent_again_before_its_deadline() {
     let market = Market::start().await;
     let body = json!({"task": "it", "parameters": {"behaviour": "slow once"}});
-    market.execute_and_die("k", &body, Duration::from_millis(400)).await;
+    market.execute_and_die_at_the_creator("k", &body).await;
     let row = market.row(market.id_of("k")).await;
     assert_eq!(row.state, State::Running);
     tokio::time::sleep(Duration::from_secs(u64::from(row.call.timeout_seconds))).await;
@@ -291,7 +291,7 @@ async fn a_call_that_is_resumed_after_its_time_out_is_sent_again_before_its_dead
 async fn a_call_that_is_resumed_too_late_is_refunded_as_interrupted_and_not_as_the_creators_time_out() {
     let market = Market::start().await;
     let body = json!({"task": "it", "parameters": {"behaviour": "slow once"}});
-    market.execute_and_die("k", &body, Duration::from_millis(400)).await;
+    market.execute_and_die_at_the_creator("k", &body).await;
     let id = market.id_of("k");
     // Fourteen seconds are less than the time reserved for the settlement.
     market.set_deadline(id, now_unix_s() + 14);
@@ -313,7 +313,7 @@ async fn a_creator_that_is_asked_again_and_has_less_than_its_time_is_not_blamed_
     listing.revision += 1;
     market.set_listing(listing);
     let body = json!({"task": "it", "parameters": {"behaviour": "slow"}});
-    market.execute_and_die("k", &body, Duration::from_millis(400)).await;
+    market.execute_and_die_at_the_creator("k", &body).await;
     let id = market.id_of("k");
     market.set_deadline(id, now_unix_s() + 20);
     let row = market.resume(id).await;

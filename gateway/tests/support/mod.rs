@@ -329,15 +329,30 @@ impl Market {
 
     /// Makes a call through a separate gateway that is killed with all its work after `life`.
     pub async fn execute_and_die(&self, key: &str, body: &Value, life: Duration) {
-        self.execute_in_a_short_life(key, body, life, false).await;
+        self.execute_in_a_short_life(key, body, tokio::time::sleep(life), false).await;
+    }
+
+    /// The same, killed once the creator has the request.
+    pub async fn execute_and_die_at_the_creator(&self, key: &str, body: &Value) {
+        self.execute_in_a_short_life(key, body, self.creator_asked(), false).await;
     }
 
     /// The same with a gateway that has shown a sign of life.
-    pub async fn execute_at_work_and_die(&self, key: &str, body: &Value, life: Duration) {
-        self.execute_in_a_short_life(key, body, life, true).await;
+    pub async fn execute_at_work_and_die_at_the_creator(&self, key: &str, body: &Value) {
+        self.execute_in_a_short_life(key, body, self.creator_asked(), true).await;
     }
 
-    async fn execute_in_a_short_life(&self, key: &str, body: &Value, life: Duration, at_work: bool) {
+    /// Returns once the creator has one request more than now.
+    fn creator_asked(&self) -> impl Future<Output = ()> {
+        let before = self.creator_calls();
+        async move {
+            while self.creator_calls() == before {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        }
+    }
+
+    async fn execute_in_a_short_life(&self, key: &str, body: &Value, life: impl Future<Output = ()>, at_work: bool) {
         let (config, body) = (self.config.clone(), body.to_string());
         let options = (*self.database.pool().connect_options()).clone();
         let request = Request::builder()
@@ -365,7 +380,7 @@ impl Market {
             let _ = router.oneshot(request).await;
         });
         started.await.expect("started");
-        tokio::time::sleep(life).await;
+        life.await;
         runtime.shutdown_background();
     }
 
