@@ -6,6 +6,7 @@ use crtx_store::mirror::{self, FinalHashes};
 use solana_pubkey::Pubkey;
 
 use super::{
+    closing::count,
     correct::shows,
     known::Known,
     look::READ_AT_ONCE,
@@ -110,11 +111,15 @@ impl Syncer {
             missing.extend(page.into_iter().map(|(address, _)| address).filter(is_gone));
         }
         // The others disappeared before, with a proof.
-        let mut lost = 0_u64;
+        let mut lost = Vec::new();
         for chunk in missing.chunks(ROWS_PER_TRANSACTION) {
-            let open = mirror::still_open(&self.pool, chunk).await?.len();
-            lost = lost.saturating_add(u64::try_from(open).unwrap_or(u64::MAX));
+            lost.extend(mirror::still_open(&self.pool, chunk).await?.into_iter().map(|row| row.address));
         }
+        if self.is_held(count(&lost), finals) {
+            let closed = self.proved_closed(&lost).await?;
+            lost.retain(|address| !closed.contains(address));
+        }
+        let lost = count(&lost);
         let nothing_is_left = seen.is_empty() && finals > 0 && !self.settings.accept_mass_closing;
         if self.is_held(lost, finals) || nothing_is_left {
             return Err(self.tell_held(lost, finals, "the finalized state"));
