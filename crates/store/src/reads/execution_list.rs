@@ -123,25 +123,25 @@ pub async fn execution_lists(
     executor: impl PgExecutor<'_>,
     questions: &[ExecutionListQuestion],
 ) -> Result<Vec<ExecutionPage>, StoreError> {
-    let mut answers: Vec<(u64, Vec<ListedExecution>)> = vec![Default::default(); questions.len()];
+    let corrupt = |what| StoreError::corrupt("list of executions", what);
+    let mut answers: Vec<Option<(u64, Vec<ListedExecution>)>> = vec![None; questions.len()];
     for (place, total, execution) in rows_of(executor, questions).await? {
         let place = usize::try_from(place).ok().and_then(|place| place.checked_sub(1));
-        if let Some(answer) = place.and_then(|place| answers.get_mut(place)) {
-            answer.0 = total;
-            answer.1.extend(execution);
-        }
+        let answer = place.and_then(|place| answers.get_mut(place)).ok_or_else(|| corrupt("nobody asked for a row"))?;
+        answer.get_or_insert((total, Vec::new())).1.extend(execution);
     }
-    let pages = questions.iter().zip(answers).map(|(question, (total, mut items))| {
+    let pages = questions.iter().zip(answers).map(|(question, answer)| {
+        // Also an empty page has a row, with its total.
+        let (total, mut items) = answer.ok_or_else(|| corrupt("it has no rows"))?;
         // They are in this order; SQL does not promise it without a sort.
         items.sort_by_key(|item| std::cmp::Reverse(item.place()));
-        Listed::new(items, total, question.limit, ListedExecution::place)
+        Ok(Listed::new(items, total, question.limit, ListedExecution::place))
     });
-    Ok(pages.collect())
+    pages.collect()
 }
 
 /// The rows of the pages: the place of the question, from 1 on, the total, and an execution unless the page is empty. A page
-/// is a merge of one range of an index for each status. Of the four parts of
-/// `execution_list_rows`, for callers and for creators, with and without an agent, one has the rows of a question.
+/// is a merge of one range of an index for each status. Of the four parts of `execution_list_rows`, for callers and for creators, with and without an agent, one has the rows of a question.
 ///
 /// A total is a sum of counters, with the notes that are not added to them yet. In a time range, these are the days after
 /// the one in which it begins and before the one in which it ends; the rows of the range in these two days are counted,
