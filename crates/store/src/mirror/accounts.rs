@@ -174,9 +174,8 @@ pub async fn take_back_slots(pool: &PgPool, most: u64, to: u64) -> Result<u64, S
 /// of those that were never final: the opening was dropped with a fork, or the account was opened and closed before
 /// anybody looked.
 ///
-/// A trigger starts a search for the
-/// closing of each row that becomes closed, and the closing proves the account and ends the search. So only accounts
-/// with a search, and closed rows of kinds that the program never closes, are read.
+/// A trigger starts a search for the closing of each row that becomes closed, and the closing proves the account and ends
+/// the search. So only accounts with a search, and closed rows of kinds that the program never closes, are read.
 pub async fn unproved_closed(pool: &PgPool, after: &str, slot: u64) -> Result<Vec<(Pubkey, bool)>, StoreError> {
     let rows = sqlx::query!(
         r#"SELECT c.address AS "address!: Base58",

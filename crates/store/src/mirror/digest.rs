@@ -256,8 +256,8 @@ async fn end_entry(connection: &mut PgConnection, through: Option<i64>) -> Resul
     Ok(())
 }
 
-/// Sets accounts as a finalized snapshot or read of `slot` shows them. If one differs, the digest shows no slot until it is moved
-/// again. Returns how many differed; `None` if another process has taken the digest over.
+/// Sets accounts as a finalized snapshot or read of `slot` shows them. If one differs, the digest shows no slot until it
+/// is moved again. Returns how many differed; `None` if another process has taken the digest over.
 pub async fn fill_digest(
     pool: &PgPool,
     process: Uuid,
