@@ -63,9 +63,7 @@ impl Syncer {
             let is_config = table == "mirror_config" && !self.settings.accept_mass_closing;
             let is_held = |left: &[Pubkey]| self.is_held(count(left), open) || is_config && !left.is_empty();
             if is_held(&addresses) {
-                let closed = self.proved_closed(&addresses).await?;
-                addresses.retain(|address| !closed.contains(address));
-                proved.extend(closed);
+                proved.extend(self.take_proved(&mut addresses).await?);
             }
             if is_held(&addresses) {
                 self.tell_held(count(&addresses), open, &table);

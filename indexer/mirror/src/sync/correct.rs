@@ -66,8 +66,7 @@ impl Syncer {
         }
         let open = mirror::open_accounts(&self.pool).await?;
         if self.is_held(count(&vanishing), open) {
-            let proved = self.proved_closed(&vanishing).await?;
-            vanishing.retain(|address| !proved.contains(address));
+            self.take_proved(&mut vanishing).await?;
         }
         if !self.is_held(count(&vanishing), open) {
             return Ok(Vec::new());

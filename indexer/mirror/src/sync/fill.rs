@@ -116,8 +116,7 @@ impl Syncer {
             lost.extend(mirror::still_open(&self.pool, chunk).await?.into_iter().map(|row| row.address));
         }
         if self.is_held(count(&lost), finals) {
-            let closed = self.proved_closed(&lost).await?;
-            lost.retain(|address| !closed.contains(address));
+            self.take_proved(&mut lost).await?;
         }
         let lost = count(&lost);
         let nothing_is_left = seen.is_empty() && finals > 0 && !self.settings.accept_mass_closing;

@@ -181,6 +181,13 @@ impl Syncer {
         Ok(proved)
     }
 
+    /// Takes those out that are closed, by [`Self::proved_closed`].
+    pub(super) async fn take_proved(&self, addresses: &mut Vec<Pubkey>) -> Result<HashSet<Pubkey>, StoreError> {
+        let proved = self.proved_closed(addresses).await?;
+        addresses.retain(|address| !proved.contains(address));
+        Ok(proved)
+    }
+
     /// Those that a transaction closed after their rows were stored.
     async fn proved_on_chain(&self, addresses: &[Pubkey]) -> Result<HashSet<Pubkey>, StoreError> {
         let Some(history) = &self.history else { return Ok(HashSet::new()) };
