@@ -23,9 +23,9 @@ async fn the_dearest_queries_of_64_clients_starve_nobody() {
     let site = Site::start("queries", 0).await.unwrap();
     let info = site.world.info().unwrap();
     let (url, key) = (info.base_url.clone(), site.attacker_key.clone());
-    let agent = site.honest_agent().unwrap().parse().unwrap();
+    let agent = site.honest_agent().unwrap();
     volume::agents(&site.pool, &site.creator.pubkey(), 60_000).await;
-    volume::executions(&site.pool, &site.attacker.address(), &agent, 30_000).await;
+    volume::executions(&site.pool, &[site.attacker.address().to_string()], &[agent], 30_000).await;
     let bystander = site.bystander().unwrap();
     let mut trial = Trial::start(&bystander).await;
     let public = [

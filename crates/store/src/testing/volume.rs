@@ -59,24 +59,28 @@ pub async fn agents(pool: &PgPool, creator: &Pubkey, count: u32) {
     }
 }
 
-/// Gives `caller` `count` completed executions of `agent`.
+/// Writes `count` completed executions. The callers, and the agents, take turns.
 ///
 /// # Panics
 /// When the database refuses.
-pub async fn executions(pool: &PgPool, caller: &Pubkey, agent: &Pubkey, count: u32) {
+pub async fn executions(pool: &PgPool, callers: &[String], agents: &[String], count: u32) {
     for first in (0..count).step_by(BATCH as usize) {
+        let addresses = addresses(2, first, count);
+        let in_turn = |names: &[String]| -> Vec<String> {
+            names.iter().cycle().skip(first as usize % names.len()).take(addresses.len()).cloned().collect()
+        };
         sqlx::query(
             "INSERT INTO mirror_executions (address, slot, revision, execution_id, agent, caller, rent_payer, result_hash,
                  amount, creator_amount, platform_amount, execution_time_ms, dispute_window_s, fee_bps,
                  max_penalty_multiple, binding, settled_by, opened_at, finished_at, status, dispute_count, initiated_at)
-             SELECT address, 1, 1, gen_random_uuid(), $3, $2, $2, decode(repeat('06', 32), 'hex'), 10000, 9900, 100, 10,
-                 259200, 100, 20, false, 3, now() - n * interval '1 second', now(), 2, 0,
+             SELECT address, 1, 1, gen_random_uuid(), agent, caller, caller, decode(repeat('06', 32), 'hex'), 10000, 9900,
+                 100, 10, 259200, 100, 20, false, 3, now() - n * interval '1 second', now(), 2, 0,
                  now() - n * interval '1 second'
-             FROM unnest($1::text[]) WITH ORDINALITY AS row (address, n)",
+             FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS row (address, caller, agent, n)",
         )
-        .bind(addresses(2, first, count))
-        .bind(caller.to_string())
-        .bind(agent.to_string())
+        .bind(&addresses)
+        .bind(in_turn(callers))
+        .bind(in_turn(agents))
         .execute(pool)
         .await
         .expect("executions are written");
