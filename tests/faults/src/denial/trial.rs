@@ -8,9 +8,9 @@ use super::{
 };
 
 /// An attack runs this long before anything is measured.
-const WARM_UP: Duration = Duration::from_millis(700);
+const WARM_UP: Duration = Duration::from_millis(500);
 /// After an attack the service gets this long to be as before.
-const RECOVERY: Duration = Duration::from_millis(500);
+const RECOVERY: Duration = Duration::from_millis(300);
 
 pub struct Trial<'a> {
     bystander: &'a Bystander,
