@@ -9,8 +9,8 @@ import { serveBuilt } from './built';
 import type { Network } from './network';
 import { ownNetwork } from './ownNetwork';
 
-const PROGRAMS = [process.env['CRTX_CHROMIUM'], '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
-const FLAGS = ['--no-sandbox', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
+const PROGRAMS = [process.env['CRTX_CHROMIUM'], '/usr/bin/chromium-headless-shell', '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+const FLAGS = ['--no-sandbox', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--disable-gpu'];
 /** Pages that the test itself serves count as pages of the internet, which may not ask a node on this machine. */
 const FLAGS_OF_BUILT = process.env['CRTX_PAGES'] === undefined ? [] : ['--disable-features=LocalNetworkAccessChecks'];
 
@@ -29,7 +29,7 @@ export function useBrowser(network: () => Network = ownNetwork): (options?: Open
     let browser: Browser;
     beforeAll(async () => {
         const executablePath = PROGRAMS.find((program) => program !== undefined && existsSync(program));
-        if (executablePath === undefined) throw new Error('Install Chromium: apt-get install chromium');
+        if (executablePath === undefined) throw new Error('Install Chromium: apt-get install chromium-headless-shell');
         browser = await chromium.launch({ executablePath, args: [...FLAGS, ...FLAGS_OF_BUILT] });
     });
     afterAll(() => browser?.close());

@@ -8,14 +8,20 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 
 type AxeResults = { violations: { id: string; help: string; nodes: { target: unknown[]; failureSummary?: string }[] }[] };
 
-/** Every violation, as text that names the element. */
-export async function accessibilityProblems(page: Page): Promise<string[]> {
-    await page.evaluate(axe);
-    const { violations } = await page.evaluate(async () => {
-        const run = (window as unknown as { axe: { run(options: object): Promise<AxeResults> } }).axe;
-        const runOnly = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
-        return run.run({ resultTypes: ['violations'], runOnly });
-    });
+const EVERY_RULE = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
+/** The rules whose verdict depends on colours; a change of the colour scheme changes no other verdict. */
+const RULES_OF_COLOURS = ['color-contrast', 'link-in-text-block'];
+
+/** Every violation of all rules, or of those of colours, as text that names the element. */
+export async function accessibilityProblems(page: Page, rules: 'all' | 'colours' = 'all'): Promise<string[]> {
+    if (await page.evaluate(() => !('axe' in window))) await page.evaluate(axe);
+    const { violations } = await page.evaluate(
+        async (runOnly) => {
+            const run = (window as unknown as { axe: { run(options: object): Promise<AxeResults> } }).axe;
+            return run.run({ resultTypes: ['violations'], runOnly });
+        },
+        rules === 'all' ? EVERY_RULE : { type: 'rule', values: RULES_OF_COLOURS },
+    );
     return violations.flatMap(({ id, help, nodes }) =>
         nodes.map(({ target, failureSummary }) => `${id} (${help}) at ${target.join(' ')}: ${failureSummary ?? ''}`),
     );
