@@ -1,6 +1,7 @@
 //! `cargo xtask test`: builds once, runs every suite, counts what ran, and ends with one line per suite.
 
 use std::{
+    cmp::Reverse,
     collections::BTreeMap,
     fmt::Write as _,
     io::{BufRead, BufReader},
@@ -96,7 +97,7 @@ pub struct TestBinary {
 pub fn run(wanted: &[Suite]) -> Result<()> {
     let wanted = if wanted.is_empty() { Suite::value_variants() } else { wanted };
     let rust = wanted.iter().any(|suite| !matches!(suite, Suite::Web | Suite::Browser | Suite::Generated));
-    let binaries = if rust { build()? } else { Vec::new() };
+    let binaries = if rust { test_binaries()? } else { Vec::new() };
     if !rust && wanted.contains(&Suite::Browser) {
         workspace::build_binaries()?;
     }
@@ -132,13 +133,6 @@ fn run_together(suites: &[Suite], binaries: &[TestBinary]) -> Result<BTreeMap<Su
     })
 }
 
-/// Builds the services and every test program, all with one set of features, so that nothing is built twice.
-fn build() -> Result<Vec<TestBinary>> {
-    eprintln!("=== building");
-    workspace::build_binaries()?;
-    test_binaries()
-}
-
 /// The test programs of the `program` suite, built with the features of a whole test run.
 pub fn program_tests() -> Result<Vec<TestBinary>> {
     let mut binaries = test_binaries()?;
@@ -146,10 +140,13 @@ pub fn program_tests() -> Result<Vec<TestBinary>> {
     Ok(binaries)
 }
 
-/// Builds all test programs.
+/// Builds the services and every test program, all with one set of features, so that nothing is built twice, and at the
+/// same time, so that no core waits.
 fn test_binaries() -> Result<Vec<TestBinary>> {
+    eprintln!("=== building");
     let mut child = workspace::cargo()
-        .args(["test", "--workspace", "--no-run", "--locked", "--message-format=json-render-diagnostics"])
+        .args(workspace::BUILD)
+        .args(["--tests", "--message-format=json-render-diagnostics"])
         .stdout(Stdio::piped())
         .spawn()
         .context("cannot start cargo")?;
@@ -224,7 +221,10 @@ fn run_binaries(suite: Suite, binaries: &[TestBinary]) -> Result<Tally> {
         }
         command
     };
-    let queue = Mutex::new(binaries.iter().filter(|binary| binary.suite == suite));
+    // Long programs have most tests. If one of them began last, it would run alone in the end.
+    let mut queue: Vec<_> = binaries.iter().filter(|binary| binary.suite == suite).collect();
+    queue.sort_by_cached_key(|binary| Reverse(binary.executable.metadata().map_or(0, |file| file.len())));
+    let queue = Mutex::new(queue.into_iter());
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
     let work = || -> Result<Vec<(&TestBinary, Tally)>> {
         let mut ran = Vec::new();

@@ -78,7 +78,7 @@ pub fn target() -> PathBuf {
 
 /// What is built of the workspace. Every command selects the whole workspace, as `cargo run -- up` and `cargo xtask` do, so
 /// that all of them use the same features and no dependency is compiled twice.
-const BUILD: [&str; 4] = ["build", "--workspace", "--bins", "--locked"];
+pub const BUILD: [&str; 4] = ["build", "--workspace", "--bins", "--locked"];
 
 /// Builds the services and the benchmarks.
 pub fn build_binaries() -> Result<()> {
