@@ -28,7 +28,7 @@ pub async fn run(arguments: ReadArgs, settings: &Settings) -> anyhow::Result<()>
     let mut findings = vec![configuration(settings), wallet];
     findings.extend(during("looking at the chain", chain(settings, &arguments.chain, address.as_ref())).await);
     findings.extend(during("looking at the service", service(settings, &arguments.service)).await);
-    let wrong = findings.iter().filter(|finding| finding.state == State::Wrong).count();
+    let wrong = findings.iter().filter(|finding| finding.state == Severity::Wrong).count();
     if arguments.output.json {
         let all = json!({"network": settings.network, "ok": wrong == 0, "checks": findings});
         output::json(&all)?;
@@ -46,7 +46,7 @@ pub async fn run(arguments: ReadArgs, settings: &Settings) -> anyhow::Result<()>
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub enum Severity {
     Ok,
     /// Not wrong, and good to know.
     Note,
@@ -56,7 +56,7 @@ pub enum State {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     pub name: &'static str,
-    pub state: State,
+    pub state: Severity,
     pub detail: String,
     /// What to do about it.
     pub fix: Option<String>,
@@ -64,22 +64,22 @@ pub struct Finding {
 
 impl Finding {
     pub fn ok(name: &'static str, detail: impl Into<String>) -> Self {
-        Self { name, state: State::Ok, detail: detail.into(), fix: None }
+        Self { name, state: Severity::Ok, detail: detail.into(), fix: None }
     }
 
     pub fn note(name: &'static str, detail: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self { name, state: State::Note, detail: detail.into(), fix: Some(fix.into()) }
+        Self { name, state: Severity::Note, detail: detail.into(), fix: Some(fix.into()) }
     }
 
     pub fn wrong(name: &'static str, detail: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self { name, state: State::Wrong, detail: detail.into(), fix: Some(fix.into()) }
+        Self { name, state: Severity::Wrong, detail: detail.into(), fix: Some(fix.into()) }
     }
 
     pub fn lines(&self) -> String {
         let word = match self.state {
-            State::Ok => "ok   ",
-            State::Note => "note ",
-            State::Wrong => "WRONG",
+            Severity::Ok => "ok   ",
+            Severity::Note => "note ",
+            Severity::Wrong => "WRONG",
         };
         let fix = self.fix.as_deref().map(|fix| format!("\n{:17}→ {}", "", printable(fix)));
         format!("{word}  {:<9} {}{}", self.name, printable(&self.detail), fix.unwrap_or_default())
@@ -267,14 +267,14 @@ mod tests {
 
     #[test]
     fn an_index_that_is_stale_or_far_behind_is_wrong() {
-        assert_eq!(index(&json!({"status": "live", "lag_slots": 3})).state, State::Ok);
+        assert_eq!(index(&json!({"status": "live", "lag_slots": 3})).state, Severity::Ok);
         for status in [
             json!({"status": "live", "lag_slots": 101}),
             json!({"status": "stale", "lag_slots": 3}),
             json!({"status": "starting", "lag_slots": null}),
             json!({}),
         ] {
-            assert_eq!(index(&status).state, State::Wrong, "{status}");
+            assert_eq!(index(&status).state, Severity::Wrong, "{status}");
         }
     }
 }

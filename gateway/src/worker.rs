@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    admission::places::Places,
+    admission::permits::Permits,
     engine::{Engine, EngineError},
     gateway::Gateway,
     held_content,
@@ -132,7 +132,7 @@ async fn every<F: Future<Output = Result<(), EngineError>>>(
 impl Lane {
     async fn run(self, engine: &Arc<Engine>, shutdown: &CancellationToken) {
         let slots = Arc::new(Semaphore::new(usize::try_from(self.slots).unwrap_or(1)));
-        let busy = Places::default();
+        let busy = Permits::default();
         let resume_every = engine.config.limits.resume_every;
         let unclaimed = "no executions could be claimed";
         every(resume_every, shutdown, unclaimed, || self.resume_some(engine, &slots, &busy)).await;
@@ -142,7 +142,7 @@ impl Lane {
         &self,
         engine: &Arc<Engine>,
         slots: &Arc<Semaphore>,
-        busy: &Places<Pubkey>,
+        busy: &Permits<Pubkey>,
     ) -> Result<(), EngineError> {
         let free = u32::try_from(slots.available_permits()).unwrap_or(self.slots);
         if free == 0 {

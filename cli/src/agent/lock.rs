@@ -16,11 +16,11 @@ pub const FILE_NAME: &str = "agent.lock.toml";
 const HEADER: &str = "# Written by `crtx agent publish`: the listing of this folder on each network.\n\n";
 
 /// The listings of a folder, by the name of the network.
-pub type Lock = BTreeMap<String, Listed>;
+pub type Lock = BTreeMap<String, LockedListing>;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Listed {
+pub struct LockedListing {
     pub agent_id: String,
     pub creator: String,
     pub index: u32,
@@ -39,7 +39,7 @@ pub fn read(folder: &Path) -> anyhow::Result<Lock> {
 }
 
 /// Notes the listing of a network, and writes the file as a whole.
-pub fn note(lock: &mut Lock, folder: &Path, network: &str, listed: Listed) -> anyhow::Result<()> {
+pub fn note(lock: &mut Lock, folder: &Path, network: &str, listed: LockedListing) -> anyhow::Result<()> {
     lock.insert(network.to_owned(), listed);
     let path = path(folder);
     let text = format!("{HEADER}{}", toml::to_string(lock)?);
@@ -54,8 +54,8 @@ fn path(folder: &Path) -> PathBuf {
 mod tests {
     use super::*;
 
-    fn listed(creator: &str, index: u32) -> Listed {
-        Listed { agent_id: format!("agent{index}"), creator: creator.to_owned(), index, confirmed: true }
+    fn listed(creator: &str, index: u32) -> LockedListing {
+        LockedListing { agent_id: format!("agent{index}"), creator: creator.to_owned(), index, confirmed: true }
     }
 
     #[test]

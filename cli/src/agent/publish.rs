@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use solana_pubkey::Pubkey;
 
 use super::{
-    lock::{self, Listed, Lock},
+    lock::{self, Lock, LockedListing},
     manifest::Manifest,
     test,
 };
@@ -102,7 +102,7 @@ impl Publishing<'_> {
 
     /// The listing that the lock names, if it is this folder's. A listing that was never confirmed is this folder's
     /// only if it has the same result key and document: another folder may have taken the index.
-    async fn own_listing(&self, listed: &Listed) -> anyhow::Result<Option<(Pubkey, AgentListed)>> {
+    async fn own_listing(&self, listed: &LockedListing) -> anyhow::Result<Option<(Pubkey, AgentListed)>> {
         let agent = self.sender.market.addresses().agent(&self.sender.wallet(), listed.index);
         let Some(listing) = self.sender.market.find::<AgentListed>(&agent).await? else { return Ok(None) };
         let is_own = listed.confirmed
@@ -153,7 +153,8 @@ impl Publishing<'_> {
         let profile: Option<CreatorProfile> = sender.market.profile(&creator).await?;
         let index = profile.as_ref().map_or(0, |profile| profile.next_agent_index);
         let agent = sender.market.addresses().agent(&creator, index);
-        let listed = |confirmed| Listed { agent_id: agent.to_string(), creator: creator.to_string(), index, confirmed };
+        let listed =
+            |confirmed| LockedListing { agent_id: agent.to_string(), creator: creator.to_string(), index, confirmed };
         let network = self.settings.network.name();
         lock::note(&mut lock, &manifest.folder, network, listed(false))?;
         let sent = sender.send(self.listing_plan(index, profile.is_none())?).await?;
@@ -198,12 +199,12 @@ impl Publishing<'_> {
     async fn update(
         &self,
         mut lock: Lock,
-        listed: Listed,
+        listed: LockedListing,
         agent: Pubkey,
         listing: &AgentListed,
     ) -> anyhow::Result<Published> {
         if !listed.confirmed {
-            let confirmed = Listed { confirmed: true, ..listed };
+            let confirmed = LockedListing { confirmed: true, ..listed };
             lock::note(&mut lock, &self.manifest.folder, self.settings.network.name(), confirmed)?;
         }
         let (change, sentences) = difference(listing, self.manifest);

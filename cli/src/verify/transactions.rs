@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use anyhow::Context;
 use crtx_chain::{
     ChainClient, CommitmentConfig,
-    past::{Listed, MAX_SIGNATURES_PER_PAGE as PAGE, PastTransaction},
+    past::{MAX_SIGNATURES_PER_PAGE as PAGE, PastTransaction, SignatureInfo},
 };
 use futures::future::try_join_all;
 use solana_pubkey::Pubkey;
@@ -25,7 +25,7 @@ pub struct History<'a> {
     pub chain: &'a ChainClient,
     pub address: Pubkey,
     /// Newest first.
-    listed: Vec<Listed>,
+    listed: Vec<SignatureInfo>,
     pages: usize,
     /// The node has no older ones.
     is_whole: bool,
@@ -102,7 +102,7 @@ impl<'a> History<'a> {
         left: &mut usize,
         look: &impl Fn(&str, &PastTransaction) -> Option<T>,
     ) -> anyhow::Result<Option<Seen<T>>> {
-        let distance = |listed: &Listed| {
+        let distance = |listed: &SignatureInfo| {
             let of = |time: i64| times.iter().map(move |known| known.abs_diff(time)).min();
             listed.block_time.and_then(of).unwrap_or(u64::MAX)
         };
@@ -113,7 +113,7 @@ impl<'a> History<'a> {
         let (first, rest) = nearest.split_at(nearest.len().min(1));
         for some in std::iter::once(first).chain(rest.chunks(AT_ONCE)) {
             self.read_all(some, left).await?;
-            for Listed { signature, block_time, .. } in some {
+            for SignatureInfo { signature, block_time, .. } in some {
                 let Some(known) = self.read.get(signature) else { return Ok(None) };
                 if let Some(what) = look(signature, known).filter(|_| !known.failed) {
                     return Ok(Some(Seen { what, time: *block_time }));
@@ -124,7 +124,7 @@ impl<'a> History<'a> {
     }
 
     /// Reads those that are not known yet.
-    async fn read_all(&mut self, some: &[Listed], left: &mut usize) -> anyhow::Result<()> {
+    async fn read_all(&mut self, some: &[SignatureInfo], left: &mut usize) -> anyhow::Result<()> {
         let unknown = some.iter().filter(|listed| !self.read.contains_key(&listed.signature)).take(*left);
         let unknown: Vec<String> = unknown.map(|listed| listed.signature.clone()).collect();
         *left = left.saturating_sub(unknown.len());

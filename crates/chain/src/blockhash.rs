@@ -38,11 +38,11 @@ pub(crate) struct Blockhashes {
     nodes: Arc<Nodes>,
     /// Limits one refresh, and how long a caller waits for it.
     limit: Duration,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<BlockhashState>>,
 }
 
 #[derive(Default)]
-struct State {
+struct BlockhashState {
     last: Option<Aged>,
     refresh: Option<Refresh>,
 }
@@ -122,7 +122,7 @@ impl Blockhashes {
     }
 }
 
-impl State {
+impl BlockhashState {
     fn younger_than(&self, age: Duration) -> Option<RecentBlockhash> {
         self.last.filter(|last| last.since.elapsed() < age).map(|last| last.blockhash)
     }
@@ -172,6 +172,6 @@ async fn fetch(nodes: &Nodes, deadline: Instant) -> Result<RecentBlockhash, Chai
     Ok(RecentBlockhash { hash, last_valid_block_height: newest.last_valid_block_height })
 }
 
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+fn lock(state: &Mutex<BlockhashState>) -> MutexGuard<'_, BlockhashState> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }

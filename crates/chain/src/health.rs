@@ -29,11 +29,11 @@ pub(crate) enum Standing {
 
 #[derive(Default)]
 pub(crate) struct Health {
-    state: Mutex<State>,
+    state: Mutex<HealthState>,
 }
 
 #[derive(Default)]
-struct State {
+struct HealthState {
     failures: u32,
     rests_until: Option<Instant>,
     lags_until: Option<Instant>,
@@ -97,7 +97,7 @@ impl Health {
         is_before(state.lags_until) << 1 | is_before(state.doubted_until)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, HealthState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

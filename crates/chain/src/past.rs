@@ -21,7 +21,7 @@ const PAGE: usize = 2 * 1024 * 1024;
 /// A line of a node's list of transactions.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Listed {
+pub struct SignatureInfo {
     /// Base58.
     pub signature: String,
     pub slot: u64,
@@ -137,10 +137,10 @@ impl ChainClient {
         address: &Pubkey,
         before: Option<&str>,
         limit: usize,
-    ) -> Result<Vec<Listed>, ChainError> {
+    ) -> Result<Vec<SignatureInfo>, ChainError> {
         let limit = limit.min(MAX_SIGNATURES_PER_PAGE);
         let config = json!({"commitment": commitment.commitment, "limit": limit, "before": before});
-        let mut page: Vec<Listed> =
+        let mut page: Vec<SignatureInfo> =
             self.read("getSignaturesForAddress", &json!([address.to_string(), config]), PAGE).await?;
         page.truncate(limit);
         Ok(page)

@@ -49,18 +49,18 @@ fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn
 
 /// Reads a body of at most `limit` bytes: 413 beyond it.
 pub async fn read(body: Body, limit: usize) -> Result<Bytes, ApiError> {
-    Reading::new(body, limit)?.rest().await
+    BodyReader::new(body, limit)?.rest().await
 }
 
 /// A body of bounded length that is being read.
-pub struct Reading {
+pub struct BodyReader {
     body: Body,
     limit: usize,
     /// What has come. Nothing is kept for bytes that were announced alone.
     bytes: BytesMut,
 }
 
-impl Reading {
+impl BodyReader {
     /// 413 if the announced length is beyond `limit`.
     pub fn new(body: Body, limit: usize) -> Result<Self, ApiError> {
         let announced = http_body::Body::size_hint(&body).lower();
@@ -145,15 +145,15 @@ mod tests {
     #[tokio::test]
     async fn a_body_is_read_no_further_than_it_takes_to_know_whether_it_is_long() {
         let endless = || Body::from_stream(futures::stream::repeat_with(|| Ok::<_, std::io::Error>("123")));
-        let mut reading = Reading::new(endless(), 10).expect("nothing is announced");
+        let mut reading = BodyReader::new(endless(), 10).expect("nothing is announced");
         assert_eq!(reading.is_longer_than(4).await, Ok(true));
         assert_eq!(reading.bytes, "123123");
         assert_eq!(reading.rest().await.expect_err("endless").code, ErrorCode::PayloadTooLarge);
-        let mut announced = Reading::new(Body::from("12345"), 10).expect("fits");
+        let mut announced = BodyReader::new(Body::from("12345"), 10).expect("fits");
         assert_eq!(announced.is_longer_than(4).await, Ok(true));
         assert!(announced.bytes.is_empty(), "it is known before");
         assert_eq!(announced.rest().await.expect("fits"), "12345");
-        let mut short = Reading::new(Body::from("12345"), 10).expect("fits");
+        let mut short = BodyReader::new(Body::from("12345"), 10).expect("fits");
         assert_eq!(short.is_longer_than(5).await, Ok(false));
         assert_eq!(short.rest().await.expect("it is kept"), "12345");
     }

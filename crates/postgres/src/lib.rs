@@ -2,9 +2,9 @@
 //! listens on a Unix socket only and ends with this process, however it ends.
 
 mod binaries;
+mod cluster_folder;
 mod install;
 mod memory;
-mod place;
 mod unsynced;
 
 use std::{
@@ -21,11 +21,11 @@ use tokio::process::{Child, ChildStdin, Command};
 
 use self::{
     binaries::{Binaries, Search},
-    place::{NAME, Place},
+    cluster_folder::{ClusterFolder, NAME},
     unsynced::NOTE,
 };
 
-pub use self::place::remove;
+pub use self::cluster_folder::remove;
 
 const START_LIMIT: Duration = Duration::from_secs(30);
 const STOP_LIMIT: Duration = Duration::from_secs(15);
@@ -59,33 +59,33 @@ pub struct Cluster {
     child: Child,
     /// The server ends when this closes. Kept apart from `child`, whose `wait` would close it.
     leash: Option<ChildStdin>,
-    place: Place,
+    cluster_folder: ClusterFolder,
 }
 
 impl Cluster {
     /// Starts the cluster below `data_dir`, initialising it first if there is none yet. A new one does not sync
     /// what it writes until [`Cluster::begin_syncing`].
     pub async fn start(data_dir: &Path, say: &(dyn Fn(&str) + Send + Sync)) -> anyhow::Result<Self> {
-        let place = Place::below(data_dir)?;
+        let cluster_folder = ClusterFolder::below(data_dir)?;
         let binaries = match Search::of_this_machine().find()? {
             Some(found) => found,
-            None => install::install(&place.folder.join("programs"), say).await?,
+            None => install::install(&cluster_folder.folder.join("programs"), say).await?,
         };
-        wait_for_predecessor(&place.data().join("postmaster.pid")).await?;
-        check_version(&binaries, &place).await?;
-        let note = place.folder.join(NOTE);
+        wait_for_predecessor(&cluster_folder.data().join("postmaster.pid")).await?;
+        check_version(&binaries, &cluster_folder).await?;
+        let note = cluster_folder.folder.join(NOTE);
         if note.exists() {
             say("the last run stopped while the database was being set up: it is made again");
-            remove_if_there(&place.data())?;
+            remove_if_there(&cluster_folder.data())?;
         }
-        if !place.data().join("PG_VERSION").exists() {
+        if !cluster_folder.data().join("PG_VERSION").exists() {
             fs::write(note, "").context("the cluster's note")?;
-            initialise(&binaries, &place).await?;
+            initialise(&binaries, &cluster_folder).await?;
         }
-        let mut child = spawn(&binaries, &place)?;
+        let mut child = spawn(&binaries, &cluster_folder)?;
         let leash = child.stdin.take();
-        wait_for_answer(&mut child, &place).await?;
-        let cluster = Self { child, leash, place };
+        wait_for_answer(&mut child, &cluster_folder).await?;
+        let cluster = Self { child, leash, cluster_folder };
         let url = cluster.url();
         if !Postgres::database_exists(&url).await? {
             Postgres::create_database(&url).await?;
@@ -96,7 +96,7 @@ impl Cluster {
     /// Ends the set-up of a new cluster: what was written before is synced, and so is what is committed from now on.
     /// Until then, nothing may be served from it. Does nothing to one that is not new.
     pub async fn begin_syncing(&self) -> anyhow::Result<()> {
-        if !self.place.folder.join(NOTE).exists() {
+        if !self.cluster_folder.folder.join(NOTE).exists() {
             return Ok(());
         }
         let mut connection = PgConnection::connect(&self.url()).await.context("the new cluster")?;
@@ -108,11 +108,11 @@ impl Cluster {
         let started = Instant::now();
         while !self.syncs().await? {
             if started.elapsed() > START_LIMIT {
-                bail!("the new cluster does not begin to sync:\n{}", self.place.end_of_log());
+                bail!("the new cluster does not begin to sync:\n{}", self.cluster_folder.end_of_log());
             }
             tokio::time::sleep(POLL).await;
         }
-        let folder = self.place.folder.clone();
+        let folder = self.cluster_folder.folder.clone();
         tokio::task::spawn_blocking(move || unsynced::settle(&folder)).await.context("the cluster's sync")?
     }
 
@@ -126,13 +126,15 @@ impl Cluster {
 
     /// Connection string of the database.
     pub fn url(&self) -> String {
-        self.place.url(NAME)
+        self.cluster_folder.url(NAME)
     }
 
     /// Returns when the server has ended by itself, which it should not.
     pub async fn ended(&mut self) -> anyhow::Error {
         match self.child.wait().await {
-            Ok(status) => anyhow::anyhow!("the PostgreSQL server ended with {status}:\n{}", self.place.end_of_log()),
+            Ok(status) => {
+                anyhow::anyhow!("the PostgreSQL server ended with {status}:\n{}", self.cluster_folder.end_of_log())
+            }
             Err(error) => anyhow::Error::new(error).context("the PostgreSQL server cannot be waited for"),
         }
     }
@@ -145,14 +147,15 @@ impl Cluster {
     }
 }
 
-fn spawn(binaries: &Binaries, place: &Place) -> anyhow::Result<Child> {
-    let log = fs::OpenOptions::new().create(true).append(true).open(place.log()).context("the server's log")?;
+fn spawn(binaries: &Binaries, cluster_folder: &ClusterFolder) -> anyhow::Result<Child> {
+    let log =
+        fs::OpenOptions::new().create(true).append(true).open(cluster_folder.log()).context("the server's log")?;
     let mut command = Command::new("sh");
-    command.args(["-c", SUPERVISOR, "sh"]).arg(binaries.postgres()).arg("-D").arg(place.data());
+    command.args(["-c", SUPERVISOR, "sh"]).arg(binaries.postgres()).arg("-D").arg(cluster_folder.data());
     for setting in [
         "listen_addresses=".to_owned(),
         "unix_socket_permissions=0700".to_owned(),
-        format!("unix_socket_directories={}", place.socket.display()),
+        format!("unix_socket_directories={}", cluster_folder.socket.display()),
         // Several test programs share a server, each with pools of its own.
         "max_connections=200".to_owned(),
         "timezone=UTC".to_owned(),
@@ -171,18 +174,18 @@ fn spawn(binaries: &Binaries, place: &Place) -> anyhow::Result<Child> {
     command.stdin(Stdio::piped()).stdout(log.try_clone()?).stderr(log);
     // Ctrl-C in a terminal goes to the whole process group; the server has to outlive its clients.
     command.process_group(0);
-    place.run_as_owner(&mut command).spawn().context("the PostgreSQL server cannot be started")
+    cluster_folder.run_as_owner(&mut command).spawn().context("the PostgreSQL server cannot be started")
 }
 
 /// Makes the cluster in another folder and moves it into place, so that a half-made one is never used.
-async fn initialise(binaries: &Binaries, place: &Place) -> anyhow::Result<()> {
-    let unfinished = place.unfinished_data();
+async fn initialise(binaries: &Binaries, cluster_folder: &ClusterFolder) -> anyhow::Result<()> {
+    let unfinished = cluster_folder.unfinished_data();
     remove_if_there(&unfinished)?;
     let mut command = Command::new(binaries.initdb());
     command.arg("-D").arg(&unfinished);
     command.args(["-U", NAME, "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]);
     command.stdin(Stdio::null());
-    let output = place.run_as_owner(&mut command).output().await.context("initdb cannot be started")?;
+    let output = cluster_folder.run_as_owner(&mut command).output().await.context("initdb cannot be started")?;
     if !output.status.success() {
         bail!("initdb ended with {}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim());
     }
@@ -190,7 +193,7 @@ async fn initialise(binaries: &Binaries, place: &Place) -> anyhow::Result<()> {
     settings
         .and_then(|mut file| file.write_all(unsynced::SETTING.as_bytes()))
         .context("the new cluster cannot be configured")?;
-    fs::rename(&unfinished, place.data()).context("the new cluster cannot be moved into place")
+    fs::rename(&unfinished, cluster_folder.data()).context("the new cluster cannot be moved into place")
 }
 
 fn remove_if_there(folder: &Path) -> anyhow::Result<()> {
@@ -200,18 +203,18 @@ fn remove_if_there(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn wait_for_answer(child: &mut Child, place: &Place) -> anyhow::Result<()> {
-    let (started, server) = (Instant::now(), place.url("postgres"));
+async fn wait_for_answer(child: &mut Child, cluster_folder: &ClusterFolder) -> anyhow::Result<()> {
+    let (started, server) = (Instant::now(), cluster_folder.url("postgres"));
     loop {
         if let Ok(connection) = PgConnection::connect(&server).await {
             let _ = connection.close().await;
             return Ok(());
         }
         if let Some(status) = child.try_wait()? {
-            bail!("the PostgreSQL server ended with {status}:\n{}", place.end_of_log());
+            bail!("the PostgreSQL server ended with {status}:\n{}", cluster_folder.end_of_log());
         }
         if started.elapsed() > START_LIMIT {
-            bail!("the PostgreSQL server does not answer:\n{}", place.end_of_log());
+            bail!("the PostgreSQL server does not answer:\n{}", cluster_folder.end_of_log());
         }
         tokio::time::sleep(POLL).await;
     }
@@ -245,8 +248,8 @@ fn is_postgres(pid: i32) -> bool {
     }
 }
 
-async fn check_version(binaries: &Binaries, place: &Place) -> anyhow::Result<()> {
-    let Ok(made_by) = fs::read_to_string(place.data().join("PG_VERSION")) else { return Ok(()) };
+async fn check_version(binaries: &Binaries, cluster_folder: &ClusterFolder) -> anyhow::Result<()> {
+    let Ok(made_by) = fs::read_to_string(cluster_folder.data().join("PG_VERSION")) else { return Ok(()) };
     let output = Command::new(binaries.postgres()).arg("--version").output().await?;
     let text = String::from_utf8_lossy(&output.stdout);
     // "postgres (PostgreSQL) 15.13 (Debian 15.13-0+deb12u1)"

@@ -16,7 +16,7 @@ async fn ask(url: &str, question: &'static str) -> i64 {
 }
 
 fn server_pid(cluster: &Cluster) -> i32 {
-    running_pid(&cluster.place.data().join("postmaster.pid")).expect("runs")
+    running_pid(&cluster.cluster_folder.data().join("postmaster.pid")).expect("runs")
 }
 
 async fn gone(pid: i32) -> bool {
@@ -57,10 +57,10 @@ async fn a_new_cluster_syncs_from_the_end_of_its_set_up_on() {
     let dir = tempfile::tempdir().expect("dir");
     let cluster = start(dir.path()).await;
     assert!(!fsync_is_on(&cluster).await);
-    assert!(cluster.place.folder.join(NOTE).exists());
+    assert!(cluster.cluster_folder.folder.join(NOTE).exists());
     cluster.begin_syncing().await.expect("syncs");
     assert!(fsync_is_on(&cluster).await);
-    assert!(!cluster.place.folder.join(NOTE).exists());
+    assert!(!cluster.cluster_folder.folder.join(NOTE).exists());
     cluster.begin_syncing().await.expect("does nothing");
     cluster.stop().await.expect("stops");
     let cluster = start(dir.path()).await;
@@ -118,7 +118,7 @@ async fn a_data_directory_that_only_root_may_enter_works() {
     if nix::unistd::geteuid().is_root() {
         assert!(dir.path().join("postgres/elsewhere").exists());
     }
-    let folder = cluster.place.clone();
+    let folder = cluster.cluster_folder.clone();
     cluster.stop().await.expect("stops");
     remove(dir.path()).expect("removes");
     assert!(!folder.data().exists());
@@ -184,9 +184,9 @@ async fn waiting_for_the_end_does_not_bring_it_about() {
 #[tokio::test]
 async fn a_half_made_cluster_is_made_again() {
     let dir = tempfile::tempdir().expect("dir");
-    let place = Place::below(dir.path()).expect("place");
-    fs::create_dir(place.unfinished_data()).expect("dir");
-    fs::write(place.unfinished_data().join("PG_VERSION"), "15\n").expect("file");
+    let cluster_folder = ClusterFolder::below(dir.path()).expect("a folder");
+    fs::create_dir(cluster_folder.unfinished_data()).expect("dir");
+    fs::write(cluster_folder.unfinished_data().join("PG_VERSION"), "15\n").expect("file");
     let cluster = start(dir.path()).await;
     assert_eq!(ask(&cluster.url(), "select 1::bigint").await, 1);
     cluster.stop().await.expect("stops");
@@ -196,9 +196,9 @@ async fn a_half_made_cluster_is_made_again() {
 #[tokio::test]
 async fn a_cluster_of_another_version_is_refused_with_a_way_out() {
     let dir = tempfile::tempdir().expect("dir");
-    let place = Place::below(dir.path()).expect("place");
-    fs::create_dir(place.data()).expect("dir");
-    fs::write(place.data().join("PG_VERSION"), "9\n").expect("file");
+    let cluster_folder = ClusterFolder::below(dir.path()).expect("a folder");
+    fs::create_dir(cluster_folder.data()).expect("dir");
+    fs::write(cluster_folder.data().join("PG_VERSION"), "9\n").expect("file");
     let error = Cluster::start(dir.path(), &quiet).await.err().expect("refused");
     assert!(error.to_string().contains("PostgreSQL 9") && error.to_string().contains("--fresh"), "{error}");
     remove(dir.path()).expect("removes");

@@ -5,7 +5,7 @@
 
 pub(crate) mod fee_payer;
 pub(crate) mod gate;
-pub(crate) mod places;
+pub(crate) mod permits;
 pub(crate) mod refused;
 pub(crate) mod turns;
 

@@ -1,12 +1,12 @@
 //! How much of one kind of work a wallet, a client and a host may have under way at a time, so that nobody takes the
-//! places of others. Who has as much is refused, or waits for a moment.
+//! permits of others. Who has as much is refused, or waits for a moment.
 
 use std::{net::IpAddr, time::Duration};
 
 use crtx_http::{ApiError, QuotaUnit, RateLimit, allowance::holder_of};
 use solana_pubkey::Pubkey;
 
-use super::places::{Place, Places};
+use super::permits::{Permit, Permits};
 
 /// For whom, or to whom, the work is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -42,12 +42,12 @@ pub(crate) const LARGE_REQUESTS: Policies = Policies {
 };
 
 /// The turn of its subjects. Ends when it is dropped.
-pub(crate) type Turn = Place<Subject>;
+pub(crate) type Turn = Permit<Subject>;
 
 /// Who has work under way.
 pub(crate) struct Turns {
     policies: Policies,
-    under_way: Places<Subject>,
+    under_way: Permits<Subject>,
 }
 
 impl Subject {
@@ -60,7 +60,7 @@ impl Subject {
 
 impl Turns {
     pub fn new(policies: Policies) -> Self {
-        Self { policies, under_way: Places::default() }
+        Self { policies, under_way: Permits::default() }
     }
 
     /// Takes the turn of all subjects, or answers 429 and takes none.
@@ -135,26 +135,26 @@ mod tests {
     #[tokio::test]
     async fn a_wallet_and_an_address_have_their_own_places_and_nobody_takes_those_of_others() {
         let requests = Turns::new(Policies { patience: Duration::from_millis(20), ..LARGE_REQUESTS });
-        let mut places = Vec::new();
+        let mut permits = Vec::new();
         for number in 0..4 {
-            places.push(enter(&requests, 1, number).await.expect("free"));
+            permits.push(enter(&requests, 1, number).await.expect("free"));
         }
         assert_eq!(policy(enter(&requests, 1, 9).await), Some("large-requests-per-wallet"));
         for number in 10..18 {
-            places.push(enter(&requests, number, 50).await.expect("free"));
+            permits.push(enter(&requests, number, 50).await.expect("free"));
         }
         assert_eq!(policy(enter(&requests, 30, 50).await), Some("large-requests-per-address"));
         assert!(enter(&requests, 30, 51).await.is_ok());
-        drop(places);
+        drop(permits);
         assert_eq!(requests.under_way.count(&Subject::Wallet(wallet(1))), 0);
     }
 
     #[tokio::test]
     async fn a_request_waits_for_a_place_that_becomes_free() {
         let requests = Arc::new(Turns::new(LARGE_REQUESTS));
-        let mut places = Vec::new();
+        let mut permits = Vec::new();
         for number in 0..4 {
-            places.push(enter(&requests, 1, number).await.expect("free"));
+            permits.push(enter(&requests, 1, number).await.expect("free"));
         }
         let waiting = tokio::spawn({
             let requests = Arc::clone(&requests);
@@ -162,7 +162,7 @@ mod tests {
         });
         tokio::time::sleep(Duration::from_millis(50)).await;
         assert!(!waiting.is_finished());
-        places.pop();
+        permits.pop();
         assert!(waiting.await.expect("joined"));
     }
 }

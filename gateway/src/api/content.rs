@@ -11,7 +11,7 @@ use axum::{
 };
 use crtx_http::{
     ApiError, ApiPath, ApiQuery, AuthState, ErrorBody, ErrorCode, SignedIn,
-    body::Reading,
+    body::BodyReader,
     credentials::{bearer, session_cookie},
 };
 use crtx_protocol::{
@@ -131,7 +131,7 @@ pub async fn put(
         }
     };
     // What is announced to be too long is refused before anything more is read for it.
-    let body = Reading::new(body, max_bytes)?;
+    let body = BodyReader::new(body, max_bytes)?;
     let there = held_content::stored(engine, &hash).await?;
     if let (Some(Reference::Listing { .. }), Some(content)) = (reference, &there) {
         // Strangers may repeat what is there without taking anything of the creator's room.
@@ -151,7 +151,7 @@ pub async fn put(
     Ok((status, Json(StoredContent::new(&hash, size, reference.is_some()))))
 }
 
-async fn read(body: Reading, hash: ResultHash) -> Result<Bytes, ApiError> {
+async fn read(body: BodyReader, hash: ResultHash) -> Result<Bytes, ApiError> {
     let content = body.rest().await?;
     let check = move |content: &Bytes| {
         let actual = ResultHash::of(content);

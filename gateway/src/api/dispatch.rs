@@ -23,7 +23,7 @@ use super::{
     execute::{self, Attempt, Earlier},
 };
 use crate::{
-    admission::gate::CallPlace, engine::TimeSpent, gateway::Gateway, request::ExecuteBody,
+    admission::gate::CallPermit, engine::TimeSpent, gateway::Gateway, request::ExecuteBody,
     wallet_opening::check_request,
 };
 
@@ -145,7 +145,7 @@ async fn take_over(
     gateway: &Gateway,
     call: Call,
     opened_at: DateTime<Utc>,
-    place: Arc<CallPlace>,
+    place: Arc<CallPermit>,
 ) -> Result<Attempt, ApiError> {
     let gateway = gateway.clone();
     let tasks = gateway.engine.tasks.clone();

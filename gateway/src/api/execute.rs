@@ -15,7 +15,7 @@ use axum::{
 use crtx_http::{
     ApiError, ApiPath, ApiQuery, BodyOwner, Caller, ErrorBody, ErrorCode, Peer,
     auth::Presented,
-    body::{Reading, SMALL_BODY_BYTES},
+    body::{BodyReader, SMALL_BODY_BYTES},
     extract::check_content_type,
 };
 use crtx_protocol::execution_id;
@@ -31,7 +31,7 @@ use super::answer;
 use crate::{
     admission::{
         self, Patience,
-        gate::CallPlace,
+        gate::CallPermit,
         turns::{Subject, Turn},
     },
     engine::{Engine, Stage, TimeSpent, ToOpen, payer_of},
@@ -239,7 +239,7 @@ pub(super) async fn receive(
     head: &Parts,
     body: Body,
 ) -> Result<(ReceivedCall, Option<Turn>), ApiError> {
-    let mut reading = Reading::new(body, MAX_BODY_BYTES)?;
+    let mut reading = BodyReader::new(body, MAX_BODY_BYTES)?;
     let place = if reading.is_longer_than(SMALL_BODY_BYTES).await? {
         let address = head.extensions.get::<Peer>().map(|Peer(address)| *address);
         Some(gateway.engine.large.take(vec![Subject::Wallet(*wallet), Subject::Address(address)]).await?)
@@ -332,7 +332,7 @@ async fn accept(
     caller: &Caller,
     call: &mut Call,
     mut terms: Terms,
-    place: &Arc<CallPlace>,
+    place: &Arc<CallPermit>,
     spent: &mut TimeSpent,
 ) -> Result<Attempt, ApiError> {
     let engine = &gateway.engine;
@@ -366,7 +366,7 @@ async fn attempt(
     gateway: &Gateway,
     call: &Call,
     bounds: Bounds,
-    place: &Arc<CallPlace>,
+    place: &Arc<CallPermit>,
     opening: ToOpen,
 ) -> Result<Attempt, ApiError> {
     let (gateway, call, place) = (gateway.clone(), call.clone(), Arc::clone(place));

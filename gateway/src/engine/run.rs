@@ -18,7 +18,7 @@ use super::{
     opening::ToOpen,
     work::Work,
 };
-use crate::admission::gate::CallPlace;
+use crate::admission::gate::CallPermit;
 
 /// Pause before a worker resumes an execution after an unknown outcome or an error.
 pub(super) const RESUME_AFTER: Duration = Duration::from_secs(2);
@@ -36,7 +36,7 @@ impl Engine {
         lease: Lease,
         call: Call,
         opening: Option<ToOpen>,
-        place: Arc<CallPlace>,
+        place: Arc<CallPermit>,
     ) -> watch::Receiver<Stage> {
         let (stage, watched) = watch::channel(Stage::default());
         let engine = Arc::clone(self);

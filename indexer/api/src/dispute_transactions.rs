@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use agent_marketplace::instruction::{AnswerDispute, ExpireDispute, OpenDispute, ResolveDispute};
 use anchor_lang::Discriminator;
-use crtx_chain::{ChainClient, ChainError, CommitmentConfig, past::Listed};
+use crtx_chain::{ChainClient, ChainError, CommitmentConfig, past::SignatureInfo};
 use crtx_store::reads::{DisputeDetails, DisputeTransactions, Timestamp};
 use solana_pubkey::Pubkey;
 use tokio::time::timeout;
@@ -73,7 +73,7 @@ impl DisputeHistory {
     }
 
     /// Transactions that name the account and did not fail.
-    async fn mentions(&self, dispute: &Pubkey) -> Result<Vec<Listed>, ChainError> {
+    async fn mentions(&self, dispute: &Pubkey) -> Result<Vec<SignatureInfo>, ChainError> {
         let mut all = Vec::new();
         let mut before: Option<String> = None;
         for _ in 0..MOST_PAGES {
@@ -92,13 +92,13 @@ impl DisputeHistory {
     /// The transaction nearest to `at` that calls one of the instructions about the dispute.
     async fn find(
         &self,
-        mentions: &[Listed],
+        mentions: &[SignatureInfo],
         dispute: &Pubkey,
         at: Option<i64>,
         discriminators: &[&[u8]],
     ) -> Result<Option<String>, ChainError> {
         let Some(at) = at else { return Ok(None) };
-        let mut nearest: Vec<&Listed> = mentions.iter().collect();
+        let mut nearest: Vec<&SignatureInfo> = mentions.iter().collect();
         nearest.sort_by_key(|mention| mention.block_time.map_or(u64::MAX, |time| time.abs_diff(at)));
         for mention in nearest.into_iter().take(MOST_LOOKED_AT) {
             let found = self.chain.past_transaction(CommitmentConfig::confirmed(), &mention.signature).await?;

@@ -24,7 +24,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(5);
 
 /// What the last read that succeeded found.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Known {
+pub struct LastRead {
     /// The mirror shows this slot or a later one.
     pub slot: Option<u64>,
     freshness: Option<(Freshness, Instant)>,
@@ -32,7 +32,7 @@ pub struct Known {
     read: bool,
 }
 
-impl Known {
+impl LastRead {
     /// Refuses a read if the mirror is too old. `None` while the database has never answered: then the read fails by
     /// itself.
     pub fn refusal(&self, max_lag: Duration) -> Option<ApiError> {
@@ -58,7 +58,7 @@ impl Known {
 /// Reads from the database repeatedly, beginning with the first question.
 pub struct MirrorWatch {
     pool: PgPool,
-    known: watch::Sender<Known>,
+    known: watch::Sender<LastRead>,
     started: Once,
 }
 
@@ -68,7 +68,7 @@ impl MirrorWatch {
     }
 
     /// Waits only for the first read of the process.
-    pub async fn known(self: &Arc<Self>) -> Known {
+    pub async fn known(self: &Arc<Self>) -> LastRead {
         self.started.call_once(|| drop(tokio::spawn(read_repeatedly(Arc::downgrade(self)))));
         let known = *self.known.borrow();
         if known.read {

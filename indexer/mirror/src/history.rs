@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use crtx_chain::{
     ChainClient, ChainError, CommitmentConfig,
-    past::{Listed, PastTransaction},
+    past::{PastTransaction, SignatureInfo},
 };
 use solana_pubkey::Pubkey;
 
@@ -11,7 +11,12 @@ use solana_pubkey::Pubkey;
 #[async_trait]
 pub trait History: Send + Sync + 'static {
     /// The newest transactions that name an address, newest first, at most `limit`. `before`: older than this signature.
-    async fn about(&self, address: &Pubkey, before: Option<&str>, limit: usize) -> Result<Vec<Listed>, ChainError>;
+    async fn about(
+        &self,
+        address: &Pubkey,
+        before: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<SignatureInfo>, ChainError>;
 
     /// A transaction; `None` if the node does not have it.
     async fn transaction(&self, signature: &str) -> Result<Option<PastTransaction>, ChainError>;
@@ -23,7 +28,12 @@ pub struct Past(pub ChainClient, pub CommitmentConfig);
 
 #[async_trait]
 impl History for Past {
-    async fn about(&self, address: &Pubkey, before: Option<&str>, limit: usize) -> Result<Vec<Listed>, ChainError> {
+    async fn about(
+        &self,
+        address: &Pubkey,
+        before: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<SignatureInfo>, ChainError> {
         self.0.transactions_about(self.1, address, before, limit).await
     }
 

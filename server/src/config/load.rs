@@ -76,21 +76,21 @@ pub fn load(
     environment: &dyn Fn(&str) -> Option<String>,
     flags: &[(String, String)],
 ) -> Result<Loaded, Problems> {
-    let mut reading = Reading { settings: catalogue::settings(), given: BTreeMap::new(), problems: Vec::new() };
+    let mut reading = ConfigReader { settings: catalogue::settings(), given: BTreeMap::new(), problems: Vec::new() };
     reading.file(file);
     reading.environment(environment);
     reading.flags(flags);
     reading.finish()
 }
 
-struct Reading {
+struct ConfigReader {
     settings: Vec<Setting>,
     /// What was set by key, and where. Of several values the last one.
     given: BTreeMap<String, (String, Value)>,
     problems: Vec<String>,
 }
 
-impl Reading {
+impl ConfigReader {
     fn file(&mut self, named: Option<&Path>) {
         let path = named.unwrap_or(Path::new(DEFAULT_FILE));
         let source = path.display().to_string();

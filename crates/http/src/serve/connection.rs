@@ -30,7 +30,7 @@ use tower::Service;
 use super::{
     bodies::{Bodies, BodyOwner},
     body::{RequestBody, answer_body},
-    connections::{Connections, Place, network_of},
+    connections::{ConnectionPermit, Connections, network_of},
     gate::Gate,
     limits::{LONGEST_REFUSAL_WAIT, MAX_HEAD, MAX_HEADER_FIELDS, ServeLimits},
     proxies::TrustedProxies,
@@ -66,20 +66,20 @@ pub struct Server {
 }
 
 /// Serves one client until one side ends the connection.
-pub async fn run(server: Server, socket: TcpStream, address: SocketAddr, place: Place) {
-    place.state.evicted.run_until_cancelled(serve(&server, socket, address, &place)).await;
+pub async fn run(server: Server, socket: TcpStream, address: SocketAddr, permit: ConnectionPermit) {
+    permit.state.evicted.run_until_cancelled(serve(&server, socket, address, &permit)).await;
 }
 
-async fn serve(server: &Server, socket: TcpStream, address: SocketAddr, place: &Place) {
+async fn serve(server: &Server, socket: TcpStream, address: SocketAddr, permit: &ConnectionPermit) {
     let _ = socket.set_nodelay(true);
     // Unsent bytes of a closed socket are discarded when the client reads nothing for this long.
     let _ = socket2::SockRef::from(&socket).set_tcp_user_timeout(Some(server.limits.answer));
     let mut limits = server.limits;
-    if place.state.restricted {
+    if permit.state.restricted {
         limits.first_byte = limits.first_byte.min(FAREWELL);
         limits.head = limits.head.min(FAREWELL);
     }
-    let mut gate = Gate::new(socket, Arc::clone(&place.state), limits);
+    let mut gate = Gate::new(socket, Arc::clone(&permit.state), limits);
     let mut silence = limits.first_byte;
     let refusal = loop {
         match server.drain.run_until_cancelled(gate.next_head(silence)).await {
@@ -87,7 +87,7 @@ async fn serve(server: &Server, socket: TcpStream, address: SocketAddr, place: &
             Some(Err(refusal)) => break Some(refusal),
             Some(Ok(false)) | None => break None,
         }
-        if let Err(error) = serve_one(server, &mut gate, address, place).await {
+        if let Err(error) = serve_one(server, &mut gate, address, permit).await {
             tracing::debug!(%error, %address, "a connection ended early");
             return;
         }
@@ -104,9 +104,9 @@ async fn serve_one(
     server: &Server,
     gate: &mut Gate<TcpStream>,
     address: SocketAddr,
-    place: &Place,
+    permit: &ConnectionPermit,
 ) -> hyper::Result<()> {
-    let service = service_fn(|request: Request<Incoming>| answer(server, place, address, request));
+    let service = service_fn(|request: Request<Incoming>| answer(server, permit, address, request));
     let mut connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(None)
@@ -132,7 +132,7 @@ async fn say_farewell(mut gate: Gate<TcpStream>, refusal: Option<ApiError>) -> s
 
 fn answer<'a>(
     server: &'a Server,
-    place: &'a Place,
+    permit: &'a ConnectionPermit,
     address: SocketAddr,
     request: Request<Incoming>,
 ) -> BoxFuture<'a, Result<Response, Infallible>> {
@@ -143,14 +143,14 @@ fn answer<'a>(
         parts.extensions.insert(ConnectInfo(address));
         let client = network_of(server.proxies.client_of(address.ip(), &parts.headers));
         parts.extensions.insert(Peer(client));
-        let has_place = place.serves(client) && !place.state.restricted;
+        let has_place = permit.serves(client) && !permit.state.restricted;
         let allowed = has_place || HEALTH_PATHS.contains(&parts.uri.path());
         let room = || Arc::new(server.bodies.room(client, body.size_hint().exact()));
         let room = (!body.is_end_stream()).then(room);
         if let Some(room) = &room {
             parts.extensions.insert(BodyOwner::of(room));
         }
-        let body = RequestBody::new(body, room, Arc::clone(&place.state), &server.limits);
+        let body = RequestBody::new(body, room, Arc::clone(&permit.state), &server.limits);
         let request = Request::from_parts(parts, Body::new(body));
         let mut response = if allowed {
             let mut router = server.router.clone();
@@ -167,10 +167,10 @@ fn answer<'a>(
             unserved("the service has more connections than it can serve; try again")
         };
         slow_refusals_down(server, client, response.status()).await;
-        if has_no_known_end || place.state.restricted || server.drain.is_cancelled() {
+        if has_no_known_end || permit.state.restricted || server.drain.is_cancelled() {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
-        Ok(response.map(|body| answer_body(body, Arc::clone(&place.state))))
+        Ok(response.map(|body| answer_body(body, Arc::clone(&permit.state))))
     })
 }
 

@@ -108,9 +108,9 @@ struct Connection {
     state: Arc<ConnectionState>,
 }
 
-/// A connection's place. Gives it back when it is dropped.
+/// The permit of one connection. Dropping it gives it back.
 #[derive(Debug)]
-pub struct Place {
+pub struct ConnectionPermit {
     connections: Arc<Connections>,
     number: u64,
     pub state: Arc<ConnectionState>,
@@ -128,7 +128,7 @@ impl Connections {
     /// Admits a connection. Where the limits are reached, the one that waits longest for its client makes
     /// room; if there is none, the new one is restricted to health checks; if there are too many of those,
     /// `None`. A connection of a proxy counts for no client until one is named.
-    pub fn admit(self: &Arc<Self>, address: IpAddr, is_of_proxy: bool) -> Option<Place> {
+    pub fn admit(self: &Arc<Self>, address: IpAddr, is_of_proxy: bool) -> Option<ConnectionPermit> {
         let client = (!is_of_proxy).then(|| network_of(address));
         let mut all = self.lock();
         let count = all.by_number.len();
@@ -148,7 +148,7 @@ impl Connections {
         let number = all.next;
         all.next = number.wrapping_add(1);
         all.by_number.insert(number, Connection { client, state: Arc::clone(&state) });
-        Some(Place { connections: Arc::clone(self), number, state })
+        Some(ConnectionPermit { connections: Arc::clone(self), number, state })
     }
 
     fn is_at_limit(&self, all: &All, client: IpAddr) -> bool {
@@ -179,7 +179,7 @@ impl All {
     }
 }
 
-impl Place {
+impl ConnectionPermit {
     /// Counts the connection for the client of its present request. False if that client has as many connections as it
     /// may have, and none of them can make room.
     pub fn serves(&self, client: IpAddr) -> bool {
@@ -198,7 +198,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         self.connections.lock().by_number.remove(&self.number);
     }
@@ -250,14 +250,14 @@ mod tests {
         let own: Vec<_> = (0..2).map(|_| connections.admit(ONE, false).expect("room")).collect();
         let next = connections.admit(ONE, false).expect("room");
         assert!(!others.state.evicted.is_cancelled() && !next.state.restricted);
-        assert_eq!(own.iter().filter(|place| place.state.evicted.is_cancelled()).count(), 1);
+        assert_eq!(own.iter().filter(|permit| permit.state.evicted.is_cancelled()).count(), 1);
     }
 
     #[test]
     fn where_everybody_is_served_a_new_connection_is_restricted_and_then_refused() {
         let connections = connections();
         let places: Vec<_> = [ONE, ONE, OTHER].map(|peer| connections.admit(peer, false).expect("room")).into();
-        places.iter().for_each(|place| place.state.is_at_work());
+        places.iter().for_each(|permit| permit.state.is_at_work());
         let reserve = connections.admit(OTHER, false).expect("the reserve");
         assert!(reserve.state.restricted);
         reserve.state.is_at_work();
@@ -270,7 +270,7 @@ mod tests {
     fn a_client_in_the_middle_of_a_request_has_a_moment_before_it_makes_room() {
         let connections = connections();
         let places: Vec<_> = [ONE, ONE, OTHER].map(|peer| connections.admit(peer, false).expect("room")).into();
-        places.iter().for_each(|place| place.state.waits_for(Waits::Body));
+        places.iter().for_each(|permit| permit.state.waits_for(Waits::Body));
         assert!(connections.admit(OTHER, false).expect("the reserve").state.restricted);
     }
 
@@ -279,10 +279,10 @@ mod tests {
         const PROXY: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 3));
         let connections = Connections::new(ServeLimits { max_connections: 9, ..connections().limits });
         let places: Vec<_> = (0..6).map(|_| connections.admit(PROXY, true).expect("room")).collect();
-        assert!(places.iter().all(|place| !place.state.restricted), "one client's limit is not that of a proxy");
-        let at_work = |place: &Place, client| {
-            place.state.is_at_work();
-            place.serves(client)
+        assert!(places.iter().all(|permit| !permit.state.restricted), "one client's limit is not that of a proxy");
+        let at_work = |permit: &ConnectionPermit, client| {
+            permit.state.is_at_work();
+            permit.serves(client)
         };
         assert!(at_work(&places[0], ONE) && at_work(&places[1], ONE));
         assert!(!at_work(&places[2], ONE), "a client behind a proxy has as many as one in front of it");

@@ -25,7 +25,7 @@ use surfpool_types::{SimnetCommand, SimnetEvent};
 use tokio::sync::mpsc;
 
 use super::{
-    database::{Block, ChainDatabase, Position, State},
+    database::{Block, ChainDatabase, ChainState, Position},
     owner_index::OwnerIndex,
 };
 
@@ -57,7 +57,7 @@ pub fn now_unix_ms() -> u64 {
 pub struct Blocks {
     locker: SurfnetSvmLocker,
     database: Arc<ChainDatabase>,
-    state: State,
+    state: ChainState,
     /// The slot of the oldest block that a power cut may still take.
     unsynced: Option<u64>,
     owners: OwnerIndex,
@@ -90,7 +90,7 @@ impl Blocks {
     pub fn new(
         locker: SurfnetSvmLocker,
         database: Arc<ChainDatabase>,
-        state: State,
+        state: ChainState,
         owners: OwnerIndex,
     ) -> anyhow::Result<Self> {
         database.save_state(&state)?;
@@ -194,7 +194,7 @@ impl Blocks {
             Ok::<_, String>((position(svm, svm.updated_at), kept))
         });
         let (position, accounts) = saved.map_err(|error| anyhow!("the chain cannot be read: {error}"))?;
-        self.state = State { position, clean: true, ..self.state.clone() };
+        self.state = ChainState { position, clean: true, ..self.state.clone() };
         self.database.save_all(&self.state, &accounts)
     }
 

@@ -60,7 +60,7 @@ pub struct Block {
 
 /// The chain as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct State {
+pub struct ChainState {
     /// Identifies this chain.
     pub genesis_hash: String,
     pub position: Position,
@@ -114,7 +114,7 @@ impl ChainDatabase {
     }
 
     /// `None` for a chain that has never been saved.
-    pub fn state(&self) -> anyhow::Result<Option<State>> {
+    pub fn state(&self) -> anyhow::Result<Option<ChainState>> {
         read(&self.state, STATE_KEY)
     }
 
@@ -127,7 +127,7 @@ impl ChainDatabase {
     }
 
     /// Adds a block, and what the chain is after it.
-    pub fn add(&self, block: &Block, state: &State) -> anyhow::Result<()> {
+    pub fn add(&self, block: &Block, state: &ChainState) -> anyhow::Result<()> {
         let mut batch = self.database.batch();
         batch.insert(&self.headers, block.slot.to_be_bytes(), serde_json::to_vec(&block.header)?);
         for (index, (signature, status)) in (0..).zip(&block.transactions) {
@@ -175,12 +175,12 @@ impl ChainDatabase {
     }
 
     /// Saves the state alone.
-    pub fn save_state(&self, state: &State) -> anyhow::Result<()> {
+    pub fn save_state(&self, state: &ChainState) -> anyhow::Result<()> {
         self.commit(self.database.batch(), state)
     }
 
     /// Saves the state and makes the accounts what `accounts` says.
-    pub fn save_all(&self, state: &State, accounts: &BTreeMap<Pubkey, Account>) -> anyhow::Result<()> {
+    pub fn save_all(&self, state: &ChainState, accounts: &BTreeMap<Pubkey, Account>) -> anyhow::Result<()> {
         let mut batch = self.database.batch();
         for (address, _) in self.accounts()? {
             batch.remove(&self.accounts, address.as_array());
@@ -192,7 +192,7 @@ impl ChainDatabase {
         self.sync()
     }
 
-    fn commit(&self, mut batch: OwnedWriteBatch, state: &State) -> anyhow::Result<()> {
+    fn commit(&self, mut batch: OwnedWriteBatch, state: &ChainState) -> anyhow::Result<()> {
         batch.insert(&self.state, STATE_KEY, serde_json::to_vec(state)?);
         Ok(batch.durability(Some(PersistMode::Buffer)).commit()?)
     }

@@ -35,7 +35,7 @@ use tokio::sync::mpsc;
 
 use self::{
     blocks::Blocks,
-    database::{ChainDatabase, Position, State},
+    database::{ChainDatabase, ChainState, Position},
     history::{Headers, Transactions},
     owner_index::{OwnerIndex, executing_transactions},
 };
@@ -227,22 +227,26 @@ fn wait_until_started(events: &Receiver<SimnetEvent>) -> anyhow::Result<()> {
     bail!("the embedded network did not start within {} seconds", START_LIMIT.as_secs())
 }
 
-fn new_state(svm: &SurfnetSvm) -> State {
+fn new_state(svm: &SurfnetSvm) -> ChainState {
     let mut hash = [0u8; 32];
     rand::RngCore::fill_bytes(&mut rand::rng(), &mut hash);
     let genesis_hash = solana_hash::Hash::new_from_array(hash).to_string();
-    State { genesis_hash, position: blocks::position(svm, svm.updated_at), clean: false }
+    ChainState { genesis_hash, position: blocks::position(svm, svm.updated_at), clean: false }
 }
 
 /// Puts the saved accounts back and sets the chain's position.
-fn restore(svm: &mut SurfnetSvm, saved: State, database: &ChainDatabase) -> anyhow::Result<(State, StartedFrom)> {
+fn restore(
+    svm: &mut SurfnetSvm,
+    saved: ChainState,
+    database: &ChainDatabase,
+) -> anyhow::Result<(ChainState, StartedFrom)> {
     set_position(svm, &saved.position, if saved.clean { 0 } else { UNCLEAN_SLOT_GAP });
     let mut accounts = database.accounts()?.into_iter();
     executing_transactions(|| accounts.try_for_each(|(address, account)| restore_account(svm, address, &account)))?;
     let Position { slot, clock_unix_ms, saved_at_unix_ms, .. } = saved.position;
     let started_from = if saved.clean { StartedFrom::Saved } else { StartedFrom::Recovered { slot, saved_at_unix_ms } };
     let position = Position { clock_unix_ms, saved_at_unix_ms, ..blocks::position(svm, 0) };
-    Ok((State { position, clean: false, ..saved }, started_from))
+    Ok((ChainState { position, clean: false, ..saved }, started_from))
 }
 
 /// Accounts are indexed as a transaction does it. Surfpool's own way to set an account also tells subscribers.

@@ -23,7 +23,7 @@ use tokio::{
 
 pub use answers::Answers;
 pub use model::Model;
-pub use query::{AgentListQuery, Place};
+pub use query::{AgentListQuery, ListPosition};
 pub use reader::ReadError;
 pub use search::{MAX_WORDS, words};
 pub use sort::AgentSort;

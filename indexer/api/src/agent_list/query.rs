@@ -58,7 +58,7 @@ pub struct AgentListQuery {
 
 /// The place of a row in an order. It stays the same while other rows change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct ListPosition {
     /// 0 in orders that are not by relevance.
     pub score: u8,
     pub key: u64,
@@ -67,7 +67,7 @@ pub struct Place {
 
 impl Table {
     /// The page of a question that begins at `start`.
-    pub fn page(&self, query: &AgentListQuery, start: &Start<Place>) -> Listed<&AgentSummary, Place> {
+    pub fn page(&self, query: &AgentListQuery, start: &Start<ListPosition>) -> Listed<&AgentSummary, ListPosition> {
         let fits = (!query.q.is_empty()).then(|| self.index.scores(&query.q, self.rows.len()));
         let found = self.found(query, fits.as_deref());
         let sort = query.sort;
@@ -78,7 +78,7 @@ impl Table {
         let place = |number: u32| Some((Reverse(score(number)), self.place(sort, number)?));
         let (first, skipped) = match start {
             Start::Offset(offset) => (0, usize::try_from(*offset).unwrap_or(usize::MAX)),
-            Start::After(Place { score, key, agent_id }) => {
+            Start::After(ListPosition { score, key, agent_id }) => {
                 let last = Some((Reverse(*score), (*key, agent_id.as_str())));
                 (order.partition_point(|number| place(*number) <= last), 0)
             }
@@ -87,7 +87,7 @@ impl Table {
         let mut rest = rest.filter(|number| found.contains(*number as usize)).skip(skipped);
         let numbers: Vec<u32> = rest.by_ref().take(query.limit as usize).collect();
         let last = numbers.last().filter(|_| rest.next().is_some());
-        let next = last.and_then(|number| place(*number)).map(|(score, (key, agent_id))| Place {
+        let next = last.and_then(|number| place(*number)).map(|(score, (key, agent_id))| ListPosition {
             score: score.0,
             key,
             agent_id: agent_id.to_owned(),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::DateTime;
-use crtx_api::agent_list::{AgentListQuery, AgentSort, Place, Model, Table, words};
+use crtx_api::agent_list::{AgentListQuery, AgentSort, ListPosition, Model, Table, words};
 use crtx_protocol::{result_hash::ResultHash, usdc::UsdcBase};
 use crtx_store::{
     Json,
@@ -121,9 +121,9 @@ fn page<'a>(
     table: &'a Table,
     filter: &AgentListQuery,
     sort: AgentSort,
-    start: &Start<Place>,
+    start: &Start<ListPosition>,
     limit: usize,
-) -> Listed<&'a AgentSummary, Place> {
+) -> Listed<&'a AgentSummary, ListPosition> {
     table.page(&AgentListQuery { sort, limit: limit as u32, ..filter.clone() }, start)
 }
 
@@ -272,7 +272,7 @@ impl Market {
     }
 }
 
-fn shown(page: &Listed<&AgentSummary, Place>) -> Vec<String> {
+fn shown(page: &Listed<&AgentSummary, ListPosition>) -> Vec<String> {
     page.items.iter().map(|row| row.agent_id.clone()).collect()
 }
 

@@ -33,7 +33,7 @@ const FETCHES_OF_CONTENT: usize = 16;
 
 /// Where a document is read next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum DocumentSource {
     /// The content store of this deployment; what it does not have is read at the content base URL.
     Store(ResultHash),
     /// The content base URL, which the operator has chosen.
@@ -42,7 +42,7 @@ pub enum Place {
     Url(Url),
 }
 
-impl Place {
+impl DocumentSource {
     pub fn of(uri: &str, policy: OutboundPolicy) -> Result<Self, OutboundError> {
         match parse_ipfs_uri(uri) {
             Ok(hash) => Ok(Self::Store(hash)),
@@ -122,7 +122,7 @@ fn of_download(error: &PacedError) -> String {
 pub enum Fetched {
     Document(Vec<u8>),
     /// Not here; to be read there.
-    Elsewhere(Place),
+    Elsewhere(DocumentSource),
 }
 
 /// The ways to the places.
@@ -141,7 +141,7 @@ impl Ways {
     }
 
     /// The document's bytes, if their SHA-256 is `expected`.
-    pub async fn fetch(&self, place: &Place, expected: [u8; 32]) -> Result<Fetched, FetchError> {
+    pub async fn fetch(&self, place: &DocumentSource, expected: [u8; 32]) -> Result<Fetched, FetchError> {
         let whole = tokio::time::timeout(PACE.whole, self.read(place));
         let bytes = match whole.await.map_err(|_| FetchError::Timeout)?? {
             Fetched::Document(bytes) => bytes,
@@ -151,11 +151,11 @@ impl Ways {
         if expected == actual { Ok(Fetched::Document(bytes)) } else { Err(FetchError::Mismatch { expected, actual }) }
     }
 
-    async fn read(&self, place: &Place) -> Result<Fetched, FetchError> {
+    async fn read(&self, place: &DocumentSource) -> Result<Fetched, FetchError> {
         let (client, url) = match place {
-            Place::Store(hash) => return self.stored(hash).await,
-            Place::Base(hash) => (&self.base, self.content.url_of(hash).ok_or(FetchError::NotFound)?),
-            Place::Url(url) => (&self.guarded, url.to_string()),
+            DocumentSource::Store(hash) => return self.stored(hash).await,
+            DocumentSource::Base(hash) => (&self.base, self.content.url_of(hash).ok_or(FetchError::NotFound)?),
+            DocumentSource::Url(url) => (&self.guarded, url.to_string()),
         };
         Ok(Fetched::Document(crtx_download::get_paced(client, &url, metadata::MAX_BYTES, PACE).await?))
     }
@@ -164,7 +164,7 @@ impl Ways {
         let stored = self.content.get_stored(hash, metadata::MAX_BYTES).await;
         match stored.inspect_err(|error| tracing::warn!(cause = %error, "the content store cannot be read"))? {
             Some(bytes) => Ok(Fetched::Document(bytes)),
-            None if self.content.url_of(hash).is_some() => Ok(Fetched::Elsewhere(Place::Base(*hash))),
+            None if self.content.url_of(hash).is_some() => Ok(Fetched::Elsewhere(DocumentSource::Base(*hash))),
             None => Err(FetchError::NotFound),
         }
     }
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn ways_to_write_a_host_are_one_host() {
-        let host = |uri| Place::of(uri, OutboundPolicy::LOCAL).expect("allowed").host();
+        let host = |uri| DocumentSource::of(uri, OutboundPolicy::LOCAL).expect("allowed").host();
         let expected = "a.example:443";
         for uri in ["https://a.example/x", "https://A.Example:443/y?z", "https://a.example./", "https://%61.example/"] {
             assert_eq!(host(uri), expected, "{uri}");

@@ -31,7 +31,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use self::{
-    fetch::{FetchError, Fetched, PACE, Place, Ways},
+    fetch::{DocumentSource, FetchError, Fetched, PACE, Ways},
     queue::{FETCHES, Job, Queue},
 };
 
@@ -176,7 +176,7 @@ impl Fetcher {
         let claims = store::claim(&self.pool, self.holder, limits).await?;
         let full = u32::try_from(claims.len()).unwrap_or(u32::MAX) >= room;
         for claimed in claims {
-            match Place::of(&claimed.wanted.uri, self.policy) {
+            match DocumentSource::of(&claimed.wanted.uri, self.policy) {
                 Ok(place) => {
                     queue.add(Job { claimed, place, start_before: later(now, LEASE.saturating_sub(PACE.whole)) })
                 }

@@ -6,7 +6,7 @@ use crtx_store::metadata::Claimed;
 use solana_pubkey::Pubkey;
 use tokio::time::Instant;
 
-use super::fetch::Place;
+use super::fetch::DocumentSource;
 
 /// Fetches at once. Each holds at most one document in memory.
 pub const FETCHES: usize = 256;
@@ -26,7 +26,7 @@ const MAX_NAMES: usize = 4_096;
 #[derive(Clone, Debug)]
 pub struct Job {
     pub claimed: Claimed,
-    pub place: Place,
+    pub place: DocumentSource,
     /// A fetch that begins later could outlive the lease.
     pub start_before: Instant,
 }
@@ -140,7 +140,7 @@ mod tests {
             Pubkey::new_from_array(bytes)
         };
         let uri = format!("https://{host}/{agent}");
-        let place = Place::of(&uri, OutboundPolicy::LOCAL).expect("a URL");
+        let place = DocumentSource::of(&uri, OutboundPolicy::LOCAL).expect("a URL");
         let wanted = Wanted { agent: key(agent), sha256: [0; 32], uri, attempts: 0 };
         let start_before = Instant::now().checked_add(Duration::from_secs(3_600)).expect("a time");
         Job { claimed: Claimed { wanted, creator: key(creator) }, place, start_before }

@@ -88,10 +88,10 @@ impl Endpoint {
 
 /// The pause of one endpoint for one purpose.
 #[derive(Debug, Default)]
-pub(super) struct Rest(Mutex<State>);
+pub(super) struct Rest(Mutex<RestState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct RestState {
     failures: u32,
     until: Option<Instant>,
     /// Why it failed last, if that is known.
@@ -102,7 +102,7 @@ impl Rest {
     /// Notes how a use ended. One that is behind, or refuses a request, does not rest: it answered.
     pub(super) fn note(&self, error: Option<&SourceError>) {
         match error {
-            None => *self.state() = State::default(),
+            None => *self.state() = RestState::default(),
             Some(SourceError::Behind { .. } | SourceError::Refused { .. } | SourceError::StreamEnded) => {}
             // Noted where the chain was checked.
             Some(SourceError::OtherGenesis { .. }) if self.reason().is_some() => {}
@@ -130,7 +130,7 @@ impl Rest {
         until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, RestState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -14,7 +14,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use crtx_chain::past::Listed;
+use crtx_chain::past::SignatureInfo;
 use solana_pubkey::Pubkey;
 use tokio::{sync::mpsc, time::sleep};
 
@@ -325,7 +325,11 @@ impl AccountSource for Endpoints {
         Err(SourceError::OtherGenesis { node: self.name(), genesis, expected })
     }
 
-    async fn transactions_after(&self, after: Option<&str>, min_slot: u64) -> Result<Option<Vec<Listed>>, SourceError> {
+    async fn transactions_after(
+        &self,
+        after: Option<&str>,
+        min_slot: u64,
+    ) -> Result<Option<Vec<SignatureInfo>>, SourceError> {
         let ask = |endpoint: Arc<Endpoint>| async move {
             endpoint.http.transactions_after(&endpoint.program, after, min_slot).await
         };

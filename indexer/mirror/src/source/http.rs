@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crtx_chain::{
     AtSlot,
-    past::{Listed, MAX_SIGNATURES_PER_PAGE},
+    past::{MAX_SIGNATURES_PER_PAGE, SignatureInfo},
     wire::{Answer, Refusal},
 };
 use crtx_protocol::text::shortened;
@@ -156,12 +156,12 @@ impl HttpNode {
         program: &Pubkey,
         after: Option<&str>,
         min_slot: u64,
-    ) -> Result<Option<Vec<Listed>>, SourceError> {
+    ) -> Result<Option<Vec<SignatureInfo>>, SourceError> {
         // The answer does not say its slot, so the node says first which it has reached.
         if min_slot > 0 {
             self.check_slot(self.slot(At::Confirmed).await?, min_slot)?;
         }
-        let mut all: Vec<Listed> = Vec::new();
+        let mut all: Vec<SignatureInfo> = Vec::new();
         while all.len() < MAX_TRANSACTIONS {
             let config = json!({
                 "commitment": "confirmed",
@@ -172,7 +172,7 @@ impl HttpNode {
             });
             let question =
                 Question { method: "getSignaturesForAddress", params: json!([program.to_string(), config]), min_slot };
-            let page: Vec<Listed> = match self.ask(&question, TRANSACTIONS_ANSWER).await {
+            let page: Vec<SignatureInfo> = match self.ask(&question, TRANSACTIONS_ANSWER).await {
                 Err(SourceError::Refused { code: METHOD_NOT_FOUND | NO_HISTORY, .. }) => return Ok(None),
                 page => page?,
             };

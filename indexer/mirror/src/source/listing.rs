@@ -23,7 +23,7 @@ const MAX_KEY_CHARS: usize = 1_024;
 
 /// What an answer said next to its accounts.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Listed {
+pub(super) struct AnswerHead {
     /// The slot at which the node read.
     pub slot: Option<u64>,
     /// Asks for the next page.
@@ -40,10 +40,10 @@ type Taker<'a> = &'a mut dyn FnMut(Option<u64>, Pubkey, FetchedAccount) -> Resul
 
 /// Reads a JSON-RPC answer of `node`. Forms: `result.value[]`, `result.value.accounts[]`, `result.accounts[]`,
 /// `result[]`. A reader of its bytes that fails because of the node has a [`SourceError`] in its error.
-pub(super) fn read(node: &str, bytes: impl Read, taker: Taker) -> Result<Listed, SourceError> {
+pub(super) fn read(node: &str, bytes: impl Read, taker: Taker) -> Result<AnswerHead, SourceError> {
     let since_entry = Cell::new(0);
     let reader = Metered { node, bytes, since_entry: &since_entry };
-    let mut walk = Walk { listed: Listed::default(), taker, stopped: None, since_entry: &since_entry };
+    let mut walk = Walk { listed: AnswerHead::default(), taker, stopped: None, since_entry: &since_entry };
     let mut json = serde_json::Deserializer::from_reader(io::BufReader::with_capacity(32 * 1024, reader));
     let read = Member { walk: &mut walk, is_holder: false }.deserialize(&mut json).and_then(|()| json.end());
     let Walk { listed, stopped, .. } = walk;
@@ -74,7 +74,7 @@ impl<R: Read> Read for Metered<'_, R> {
 }
 
 struct Walk<'a> {
-    listed: Listed,
+    listed: AnswerHead,
     taker: Taker<'a>,
     stopped: Option<SourceError>,
     since_entry: &'a Cell<usize>,
@@ -171,7 +171,7 @@ mod tests {
     }
 
     /// What was read, and how many accounts were taken. More than `room` are refused.
-    fn read_bytes(bytes: impl Read, room: usize) -> (Result<Listed, SourceError>, usize) {
+    fn read_bytes(bytes: impl Read, room: usize) -> (Result<AnswerHead, SourceError>, usize) {
         let mut taken = 0_usize;
         let read = read("node", bytes, &mut |_, _, _| {
             taken = taken.saturating_add(1);
@@ -180,7 +180,7 @@ mod tests {
         (read, taken)
     }
 
-    fn read_text(text: &str, room: usize) -> (Result<Listed, SourceError>, usize) {
+    fn read_text(text: &str, room: usize) -> (Result<AnswerHead, SourceError>, usize) {
         read_bytes(text.as_bytes(), room)
     }
 

@@ -20,7 +20,7 @@ mod yellowstone;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use crtx_chain::{AtSlot, FetchedAccount, past::Listed};
+use crtx_chain::{AtSlot, FetchedAccount, past::SignatureInfo};
 use solana_pubkey::Pubkey;
 use tokio::sync::mpsc;
 
@@ -124,7 +124,11 @@ pub trait AccountSource: Send + Sync + 'static {
 
     /// The program's transactions after `after`, newest first, at most [`MAX_TRANSACTIONS`], from a node that has reached
     /// `min_slot`. `None`: the node does not offer them.
-    async fn transactions_after(&self, after: Option<&str>, min_slot: u64) -> Result<Option<Vec<Listed>>, SourceError>;
+    async fn transactions_after(
+        &self,
+        after: Option<&str>,
+        min_slot: u64,
+    ) -> Result<Option<Vec<SignatureInfo>>, SourceError>;
 
     /// The accounts, of the program or not, that a transaction may have written. `None`: the node does not tell.
     async fn written_by(&self, _signature: &str) -> Result<Option<Vec<Pubkey>>, SourceError> {

@@ -31,7 +31,7 @@ use super::{
     endpoint::Endpoint,
     error::SourceError,
     http::{self, HttpNode, METHOD_NOT_FOUND, Question},
-    listing::{self, Listed},
+    listing::{self, AnswerHead},
 };
 
 /// Accounts that one page of `getProgramAccountsV2` is asked for. Both providers that have the method allow so many.
@@ -68,11 +68,11 @@ impl Sink {
 pub(super) async fn read(endpoint: &Endpoint, at: At, min_slot: u64, sink: &Sink) -> Result<(), SourceError> {
     let (node, left) = (&endpoint.http, endpoint.http.deadlines.snapshot);
     let (lowest, accounts, unknown) = (u64::MAX, 0, None);
-    Reading { endpoint, node, at, min_slot, sink, left, lowest, accounts, unknown }.run().await
+    SnapshotReader { endpoint, node, at, min_slot, sink, left, lowest, accounts, unknown }.run().await
 }
 
 /// One snapshot of one node.
-struct Reading<'a> {
+struct SnapshotReader<'a> {
     endpoint: &'a Endpoint,
     node: &'a HttpNode,
     at: At,
@@ -87,7 +87,7 @@ struct Reading<'a> {
     unknown: Option<Vec<Pubkey>>,
 }
 
-impl Reading<'_> {
+impl SnapshotReader<'_> {
     async fn run(mut self) -> Result<(), SourceError> {
         if !self.in_pages().await? {
             if self.endpoint.by_kind.load(Ordering::Relaxed) {
@@ -177,7 +177,7 @@ impl Reading<'_> {
     }
 
     /// One answer, in pages to the reader.
-    async fn list(&mut self, question: Question) -> Result<Listed, SourceError> {
+    async fn list(&mut self, question: Question) -> Result<AnswerHead, SourceError> {
         let refused = |error| program_query(self.node, error);
         let started = Instant::now();
         let first_byte = self.node.deadlines.first_byte.min(self.left);

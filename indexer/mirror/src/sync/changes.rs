@@ -16,7 +16,7 @@ const MAX_STATES: usize = 64;
 
 /// A state of an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct State {
+pub struct AccountState {
     pub slot: u64,
     pub revision: u64,
     /// `None`: the account is gone.
@@ -29,7 +29,7 @@ pub struct State {
     pub since: u64,
 }
 
-impl State {
+impl AccountState {
     /// The account was not there at this slot.
     pub const fn gone(slot: u64) -> Self {
         Self { slot, revision: 0, data_hash: None, exact: false, confirmed: false, since: 0 }
@@ -53,7 +53,7 @@ pub struct Confirmed {
 
 #[derive(Debug, Default)]
 pub struct Changes {
-    states: HashMap<Pubkey, Vec<State>>,
+    states: HashMap<Pubkey, Vec<AccountState>>,
     /// Accounts whose row may be wrong. They are read again.
     suspects: BTreeSet<Pubkey>,
     /// The last one that was read again. The next round begins after it, so that none has to wait for others.
@@ -66,7 +66,7 @@ pub struct Changes {
 
 impl Changes {
     /// Adds a state that was delivered or read.
-    pub fn note(&mut self, address: Pubkey, state: State) {
+    pub fn note(&mut self, address: Pubkey, state: AccountState) {
         if self.overflowed {
             return;
         }
@@ -124,7 +124,7 @@ impl Changes {
     }
 
     /// The newest states of those accounts whose rows are not being written.
-    pub fn written(&self, addresses: &[Pubkey]) -> HashMap<Pubkey, Option<State>> {
+    pub fn written(&self, addresses: &[Pubkey]) -> HashMap<Pubkey, Option<AccountState>> {
         let written = addresses.iter().filter(|address| !self.writing.contains(address));
         written.map(|address| (*address, self.newest(address))).collect()
     }
@@ -156,11 +156,11 @@ impl Changes {
     /// Accounts with a change at that slot or before that no read of the finalized state has confirmed. What is confirmed
     /// stays here until the digest moves, and is not read again.
     pub fn due(&self, slot: u64) -> Vec<Pubkey> {
-        let is_due = |states: &[State]| states.iter().any(|state| state.slot <= slot && !state.confirmed);
+        let is_due = |states: &[AccountState]| states.iter().any(|state| state.slot <= slot && !state.confirmed);
         self.states.iter().filter(|(_, states)| is_due(states)).map(|(address, _)| *address).collect()
     }
 
-    pub fn newest(&self, address: &Pubkey) -> Option<State> {
+    pub fn newest(&self, address: &Pubkey) -> Option<AccountState> {
         self.states.get(address).and_then(|states| states.last().copied())
     }
 
@@ -179,8 +179,8 @@ impl Changes {
             return Confirmed::default();
         }
         let true_one = match last {
-            Some(state) => State { exact: false, confirmed: true, since: 0, ..state },
-            None => State { data_hash, confirmed: true, ..State::gone(slot) },
+            Some(state) => AccountState { exact: false, confirmed: true, since: 0, ..state },
+            None => AccountState { data_hash, confirmed: true, ..AccountState::gone(slot) },
         };
         states.drain(..past);
         states.insert(0, true_one);
@@ -264,24 +264,24 @@ mod tests {
 
     const ADDRESS: Pubkey = Pubkey::new_from_array([1; 32]);
 
-    fn told(states: &[State]) -> Changes {
+    fn told(states: &[AccountState]) -> Changes {
         let mut changes = Changes::default();
         states.iter().for_each(|state| changes.note(ADDRESS, *state));
         changes
     }
 
-    fn open(slot: u64, revision: u64) -> State {
-        State { revision, data_hash: Some([9; 32]), exact: true, ..State::gone(slot) }
+    fn open(slot: u64, revision: u64) -> AccountState {
+        AccountState { revision, data_hash: Some([9; 32]), exact: true, ..AccountState::gone(slot) }
     }
 
     #[test]
     fn a_slot_that_closes_and_opens_an_account_does_not_prove_which_came_last() {
-        let closed = State { exact: true, ..State::gone(5) };
+        let closed = AccountState { exact: true, ..AccountState::gone(5) };
         for states in [[open(5, 2), closed], [closed, open(5, 2)]] {
             let confirmed = told(&states).confirm(&ADDRESS, 8, Some([9; 32]));
             assert_eq!(confirmed, Confirmed::default());
             let mut changes = told(&states);
-            changes.note(ADDRESS, State::gone(7));
+            changes.note(ADDRESS, AccountState::gone(7));
             let confirmed = changes.confirm(&ADDRESS, 8, None);
             assert_eq!(confirmed, Confirmed { differs: false, not_before: 7 }, "no earlier slot is known");
         }
@@ -289,11 +289,11 @@ mod tests {
 
     #[test]
     fn a_row_that_a_read_wrote_is_compared_again_although_its_account_was_confirmed() {
-        let closed = State { exact: true, ..State::gone(3) };
-        let mut changes = told(&[closed, State { exact: false, ..open(6, 1) }]);
+        let closed = AccountState { exact: true, ..AccountState::gone(3) };
+        let mut changes = told(&[closed, AccountState { exact: false, ..open(6, 1) }]);
         changes.confirm(&ADDRESS, 8, Some([9; 32]));
         assert!(changes.due(8).is_empty());
-        changes.note(ADDRESS, State::gone(5));
+        changes.note(ADDRESS, AccountState::gone(5));
         assert_eq!(changes.due(8), [ADDRESS]);
     }
 }

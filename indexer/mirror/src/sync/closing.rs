@@ -6,7 +6,7 @@ use solana_pubkey::Pubkey;
 use tokio::time::sleep;
 
 use super::{
-    changes::State,
+    changes::AccountState,
     look::READ_AT_ONCE,
     syncer::{SyncError, Syncer},
 };
@@ -97,7 +97,7 @@ impl Syncer {
         let looked = self.look(addresses, At::Confirmed, slot).await?;
         let note = || {
             let mut known = self.known();
-            let state = State::gone(looked.slot).known_until(known.proved.newest());
+            let state = AccountState::gone(looked.slot).known_until(known.proved.newest());
             looked.gone.iter().for_each(|address| known.changes.note(*address, state));
         };
         // Before the rows change: if this ends between the two, the finalized state is compared all the same. And after

@@ -10,7 +10,7 @@ use solana_pubkey::Pubkey;
 use tokio::time::sleep;
 
 use super::{
-    changes::State,
+    changes::AccountState,
     closing::{count, needs_second_look},
     look::{Looked, READ_AT_ONCE},
     syncer::{SyncError, Syncer},
@@ -85,7 +85,7 @@ impl Syncer {
         }
         let mut known = self.known();
         let states = items.iter().map(|item| (item.address, item.state));
-        for (address, state) in states.chain(gone.into_iter().map(|address| (address, State::gone(slot)))) {
+        for (address, state) in states.chain(gone.into_iter().map(|address| (address, AccountState::gone(slot)))) {
             if is_written || known.changes.newest(&address).is_none_or(|newest| newest.data_hash != state.data_hash) {
                 known.changes.note(address, state);
             }

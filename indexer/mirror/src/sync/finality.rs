@@ -9,7 +9,7 @@ use solana_pubkey::Pubkey;
 use tokio::time::{Instant, timeout};
 
 use super::{
-    changes::State,
+    changes::AccountState,
     correct::shows,
     look::READ_AT_ONCE,
     probe::PATIENCE,
@@ -45,7 +45,7 @@ struct FinalRead {
     addresses: Vec<Pubkey>,
     read: Read,
     /// The newest states of accounts whose rows showed them before the rows were read.
-    written: HashMap<Pubkey, Option<State>>,
+    written: HashMap<Pubkey, Option<AccountState>>,
     shown: HashMap<Pubkey, Vec<mirror::Shown>>,
 }
 

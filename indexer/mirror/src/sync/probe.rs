@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use crtx_chain::past::Listed;
+use crtx_chain::past::SignatureInfo;
 use crtx_protocol::mirror_digest::data_hash;
 use crtx_store::mirror;
 use futures::{StreamExt, TryStreamExt};
@@ -15,7 +15,7 @@ use solana_pubkey::Pubkey;
 use tokio::time::{Instant, sleep};
 
 use super::{
-    changes::State,
+    changes::AccountState,
     closing::{count, needs_second_look},
     correct::shows,
     look::READ_AT_ONCE,
@@ -94,7 +94,8 @@ impl<'a> Probe<'a> {
         let Some(transactions) = mirror.source.transactions_after(self.newest.as_deref(), slot).await? else {
             return Ok(false);
         };
-        let new: Vec<&Listed> = transactions.iter().filter(|t| !t.failed && t.slot <= slot && t.slot > base).collect();
+        let new: Vec<&SignatureInfo> =
+            transactions.iter().filter(|t| !t.failed && t.slot <= slot && t.slot > base).collect();
         let cut_off = transactions.len() >= MAX_TRANSACTIONS && transactions.last().is_some_and(|t| t.slot > base);
         let found = if cut_off { Found::Unknown } else { self.follow(&new, slot).await? };
         if found == Found::Waiting {
@@ -126,7 +127,7 @@ impl<'a> Probe<'a> {
         Ok(true)
     }
 
-    async fn follow(&mut self, new: &[&Listed], slot: u64) -> Result<Found, SyncError> {
+    async fn follow(&mut self, new: &[&SignatureInfo], slot: u64) -> Result<Found, SyncError> {
         let mirror = self.mirror;
         if new.is_empty() {
             return Ok(Found::All);
@@ -178,7 +179,7 @@ impl<'a> Probe<'a> {
     }
 
     /// Asks for the accounts that these transactions may have written. False if the node does not tell.
-    async fn ask_what_was_written(&mut self, new: &[&Listed]) -> Result<bool, SyncError> {
+    async fn ask_what_was_written(&mut self, new: &[&SignatureInfo]) -> Result<bool, SyncError> {
         let source = &self.mirror.source;
         let unknown = new.iter().map(|t| &t.signature).filter(|signature| !self.written.contains_key(*signature));
         let asked = unknown.map(|signature| async move {
@@ -193,7 +194,7 @@ impl<'a> Probe<'a> {
     }
 
     /// `None`: a row of what was delivered is being written.
-    fn undelivered(&self, new: &[&Listed]) -> Option<Undelivered> {
+    fn undelivered(&self, new: &[&SignatureInfo]) -> Option<Undelivered> {
         let known = self.mirror.known();
         let mut undelivered = Undelivered::new();
         for transaction in new {
@@ -238,7 +239,7 @@ impl<'a> Probe<'a> {
         for (address, slots) in gone {
             let [slot] = slots.as_slice() else { return Ok(false) };
             let mut known = self.mirror.known();
-            known.changes.note(*address, State { exact: true, ..State::gone(*slot) });
+            known.changes.note(*address, AccountState { exact: true, ..AccountState::gone(*slot) });
             known.changes.suspect([*address]);
         }
         self.mirror.look_at_suspects().await?;

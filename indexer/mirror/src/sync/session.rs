@@ -6,7 +6,7 @@ use crtx_store::mirror;
 use tokio::time::sleep;
 
 use super::{
-    changes::State,
+    changes::AccountState,
     finality::Finality,
     probe::Probe,
     syncer::{SyncError, Syncer},
@@ -110,7 +110,7 @@ impl Syncer {
             Some(data) => group.items.push(Item::new(address, slot, data, true)),
             None => {
                 // A read decides whether it is gone, and since when.
-                known.changes.note(address, State { exact: true, ..State::gone(slot) });
+                known.changes.note(address, AccountState { exact: true, ..AccountState::gone(slot) });
                 known.changes.suspect([address]);
                 self.look_now.notify_one();
             }

@@ -10,7 +10,7 @@ use crtx_store::{
 };
 use solana_pubkey::Pubkey;
 
-use super::{changes::State, syncer::Syncer};
+use super::{changes::AccountState, syncer::Syncer};
 use crate::source::has_kind;
 
 /// Rows that are written in one transaction at most, so that another writer of one of them waits only for a moment.
@@ -21,7 +21,7 @@ const REFUSAL_IS_SHOWN: Duration = Duration::from_secs(600);
 /// An account as it was delivered or read. Its bytes are decoded and hashed once.
 pub struct Item {
     pub address: Pubkey,
-    pub state: State,
+    pub state: AccountState,
     hash: [u8; 32],
     data: Vec<u8>,
     account: Result<ProgramAccount, String>,
@@ -33,7 +33,7 @@ impl Item {
         let account = ProgramAccount::decode(&data).map_err(|error| error.to_string());
         let revision = account.as_ref().map_or(0, ProgramAccount::revision);
         let hash = data_hash(&data);
-        let state = State { revision, data_hash: Some(hash), exact, ..State::gone(slot) };
+        let state = AccountState { revision, data_hash: Some(hash), exact, ..AccountState::gone(slot) };
         Self { address, state, hash, data, account }
     }
 
@@ -47,7 +47,7 @@ impl Item {
 
     /// Adds it to a batch: as a row, or to the quarantine if its bytes cannot be decoded.
     fn push(&self, batch: &mut Batch) -> Result<(), StoreError> {
-        let Self { address, state: State { slot, .. }, hash, account, .. } = self;
+        let Self { address, state: AccountState { slot, .. }, hash, account, .. } = self;
         let pushed = match account {
             Ok(ProgramAccount::Config(account)) => batch.push_read(address, *slot, account.as_ref(), hash),
             Ok(ProgramAccount::CreatorProfile(account)) => batch.push_read(address, *slot, account.as_ref(), hash),
@@ -64,7 +64,7 @@ impl Item {
     }
 
     fn quarantine(&self, batch: &mut Batch, error: &str) -> Result<(), StoreError> {
-        let Self { address, state: State { slot, .. }, .. } = self;
+        let Self { address, state: AccountState { slot, .. }, .. } = self;
         tracing::error!(%address, slot, error, "an account of the program cannot be decoded");
         batch.quarantine(address, *slot, self.data.clone(), error)
     }

@@ -13,7 +13,7 @@ use anchor_lang::{AnchorSerialize, Discriminator, event::EVENT_IX_TAG_LE};
 use async_trait::async_trait;
 use crtx_chain::{
     ChainError, Execution, FetchedAccount,
-    past::{CalledInstruction, PastTransaction, Listed},
+    past::{CalledInstruction, PastTransaction, SignatureInfo},
     token::TokenAccount,
 };
 use crtx_mirror::{
@@ -204,7 +204,7 @@ impl AccountSource for Chain {
         Ok("one".to_owned())
     }
 
-    async fn transactions_after(&self, _: Option<&str>, _: u64) -> Result<Option<Vec<Listed>>, SourceError> {
+    async fn transactions_after(&self, _: Option<&str>, _: u64) -> Result<Option<Vec<SignatureInfo>>, SourceError> {
         Ok(None)
     }
 
@@ -220,12 +220,12 @@ impl History for Chain {
         address: &Pubkey,
         before: Option<&str>,
         limit: usize,
-    ) -> Result<Vec<Listed>, ChainError> {
+    ) -> Result<Vec<SignatureInfo>, ChainError> {
         let state = self.state();
         let start = before.and_then(|before| state.transactions.iter().position(|(name, ..)| name == before));
         let older = state.transactions.iter().skip(start.map_or(0, |at| at + 1));
         let naming = older.filter(|(_, named, _)| named.contains(address)).take(limit);
-        let listed = naming.map(|(signature, _, past)| Listed {
+        let listed = naming.map(|(signature, _, past)| SignatureInfo {
             signature: signature.clone(),
             slot: past.slot,
             block_time: past.block_time,

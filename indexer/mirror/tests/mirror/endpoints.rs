@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::node::{LONG, Node, OnConnect, Reply, SHORT, account, endpoints, listed, slot_notification};
-use crtx_chain::past::Listed;
+use crtx_chain::past::SignatureInfo;
 use crtx_mirror::source::{AccountSource, At, EndpointUrls, Endpoints, Event, Events, MAX_TRANSACTIONS, SourceError};
 use crtx_store::testing::fixtures::{program, wallet};
 use serde_json::{Value, json};
@@ -276,8 +276,8 @@ fn signature(number: u64) -> String {
     format!("transaction {number}")
 }
 
-fn transaction(number: u64, failed: bool) -> Listed {
-    Listed { signature: signature(number), slot: number, block_time: None, failed }
+fn transaction(number: u64, failed: bool) -> SignatureInfo {
+    SignatureInfo { signature: signature(number), slot: number, block_time: None, failed }
 }
 
 /// A node with the transactions 0 to `count`, the newest last, in pages of at most 1 000.

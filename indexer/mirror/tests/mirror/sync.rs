@@ -10,7 +10,7 @@ use std::{
 use agent_marketplace::state::{AgentListed, Config, ExecutionRecord};
 use anchor_lang::Discriminator;
 use async_trait::async_trait;
-use crtx_chain::{Execution, FetchedAccount, past::Listed, token::TokenAccount};
+use crtx_chain::{Execution, FetchedAccount, past::SignatureInfo, token::TokenAccount};
 use crtx_content::ContentSources;
 use crtx_http::outbound::OutboundPolicy;
 use crtx_mirror::{
@@ -132,7 +132,7 @@ impl AccountSource for Chain {
         Ok(self.state().genesis.clone())
     }
 
-    async fn transactions_after(&self, _: Option<&str>, _: u64) -> Result<Option<Vec<Listed>>, SourceError> {
+    async fn transactions_after(&self, _: Option<&str>, _: u64) -> Result<Option<Vec<SignatureInfo>>, SourceError> {
         Ok(None)
     }
 }

@@ -14,7 +14,7 @@ use crate::forking::{Node, running::*};
 use async_trait::async_trait;
 use crtx_chain::{
     ChainError, FetchedAccount,
-    past::{PastTransaction, Listed},
+    past::{PastTransaction, SignatureInfo},
 };
 use crtx_mirror::{
     history::History,
@@ -118,7 +118,7 @@ impl AccountSource for View {
         &self,
         after: Option<&str>,
         min_slot: u64,
-    ) -> Result<Option<Vec<Listed>>, SourceError> {
+    ) -> Result<Option<Vec<SignatureInfo>>, SourceError> {
         self.chain.transactions_after(after, min_slot).await
     }
 
@@ -245,9 +245,9 @@ mod chain_history {
 
 #[async_trait]
 impl History for Closings {
-    async fn about(&self, address: &Pubkey, _: Option<&str>, _: usize) -> Result<Vec<Listed>, ChainError> {
+    async fn about(&self, address: &Pubkey, _: Option<&str>, _: usize) -> Result<Vec<SignatureInfo>, ChainError> {
         let closed = self.0.lock().unwrap();
-        let listed = closed.get(address).map(|(slot, _)| Listed {
+        let listed = closed.get(address).map(|(slot, _)| SignatureInfo {
             signature: address.to_string(),
             slot: *slot,
             block_time: None,

@@ -35,8 +35,8 @@ fn block(number: u64, address: Pubkey) -> Block {
     Block { position: position(slot + 1), slot, header, transactions, accounts: vec![] }
 }
 
-fn state(slot: u64) -> State {
-    State { genesis_hash: "genesis".to_owned(), position: position(slot), clean: false }
+fn state(slot: u64) -> ChainState {
+    ChainState { genesis_hash: "genesis".to_owned(), position: position(slot), clean: false }
 }
 
 fn new(dir: &Path) -> ChainDatabase {
@@ -119,7 +119,7 @@ fn accounts_follow_the_blocks_and_a_clean_stop() {
     add(&database, [first, second]);
     assert_eq!(database.accounts().expect("reads"), [(Pubkey::new_from_array(kept), account(6))]);
 
-    let state = State { clean: true, ..database.state().expect("reads").expect("a state") };
+    let state = ChainState { clean: true, ..database.state().expect("reads").expect("a state") };
     let all = BTreeMap::from([(Pubkey::new_from_array(late), account(9))]);
     database.save_all(&state, &all).expect("saves");
     assert_eq!(database.accounts().expect("reads"), [(Pubkey::new_from_array(late), account(9))]);

@@ -8,7 +8,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use crtx_chain::{Execution, FetchedAccount, Layout, past::Listed};
+use crtx_chain::{Execution, FetchedAccount, Layout, past::SignatureInfo};
 use crtx_mirror::source::{AccountSource, At, Change, Event, Events, Read, Snapshot, SnapshotItem, SourceError};
 use crtx_protocol::mirror_digest::{MirrorDigest, data_hash};
 use crtx_store::{
@@ -449,14 +449,14 @@ impl AccountSource for Node {
         Ok("one".to_owned())
     }
 
-    async fn transactions_after(&self, after: Option<&str>, _: u64) -> Result<Option<Vec<Listed>>, SourceError> {
+    async fn transactions_after(&self, after: Option<&str>, _: u64) -> Result<Option<Vec<SignatureInfo>>, SourceError> {
         let state = self.state();
         if !state.offers_transactions {
             return Ok(None);
         }
         let newest = state.confirmed.transactions.iter().rev();
         let found = newest.take_while(|(_, signature)| Some(&**signature) != after);
-        let listed = |(slot, signature): &(u64, String)| Listed {
+        let listed = |(slot, signature): &(u64, String)| SignatureInfo {
             signature: signature.clone(),
             slot: *slot,
             block_time: None,

@@ -13,43 +13,43 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-/// The places of all holders.
-pub(crate) struct Places<K>(Arc<PlaceCounts<K>>);
+/// The permits of all holders.
+pub(crate) struct Permits<K>(Arc<PermitCounts<K>>);
 
-struct PlaceCounts<K> {
+struct PermitCounts<K> {
     /// Only of holders that have some.
     held: Mutex<HashMap<K, u32>>,
     freed: Notify,
 }
 
-/// One place of each of its holders. Dropping it frees them.
-pub(crate) struct Place<K: Eq + Hash> {
-    counts: Arc<PlaceCounts<K>>,
+/// One permit of each of its holders. Dropping it frees them.
+pub(crate) struct Permit<K: Eq + Hash> {
+    counts: Arc<PermitCounts<K>>,
     pub holders: Vec<K>,
 }
 
-impl<K> Default for Places<K> {
+impl<K> Default for Permits<K> {
     fn default() -> Self {
-        Self(Arc::new(PlaceCounts { held: Mutex::default(), freed: Notify::new() }))
+        Self(Arc::new(PermitCounts { held: Mutex::default(), freed: Notify::new() }))
     }
 }
 
-impl<K> PlaceCounts<K> {
+impl<K> PermitCounts<K> {
     /// A panic cannot leave the counts half changed, so poisoning is ignored.
     fn lock(&self) -> MutexGuard<'_, HashMap<K, u32>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<K: Clone + Eq + Hash> Places<K> {
+impl<K: Clone + Eq + Hash> Permits<K> {
     #[cfg(test)]
     pub fn count(&self, holder: &K) -> u32 {
         self.0.lock().get(holder).copied().unwrap_or_default()
     }
 
-    /// Takes a place of each holder, or none: then it returns a holder that has as many as it may have. `most` says how
+    /// Takes a permit of each holder, or none: then it returns a holder that has as many as it may have. `most` says how
     /// many, and may look at what all of them have.
-    pub fn take(&self, holders: Vec<K>, most: impl Fn(&K, &HashMap<K, u32>) -> u32) -> Result<Place<K>, K> {
+    pub fn take(&self, holders: Vec<K>, most: impl Fn(&K, &HashMap<K, u32>) -> u32) -> Result<Permit<K>, K> {
         let mut held = self.0.lock();
         let is_full = |holder: &&K| held.get(*holder).copied().unwrap_or_default() >= most(holder, &held);
         if let Some(full) = holders.iter().find(is_full) {
@@ -59,16 +59,16 @@ impl<K: Clone + Eq + Hash> Places<K> {
             let count = held.entry(holder.clone()).or_default();
             *count = count.saturating_add(1);
         }
-        Ok(Place { counts: Arc::clone(&self.0), holders })
+        Ok(Permit { counts: Arc::clone(&self.0), holders })
     }
 
-    /// The same, and waits for such places for at most so long.
+    /// The same, and waits for such permits for at most so long.
     pub async fn wait(
         &self,
         patience: Duration,
         holders: Vec<K>,
         most: impl Fn(&K, &HashMap<K, u32>) -> u32,
-    ) -> Result<Place<K>, K> {
+    ) -> Result<Permit<K>, K> {
         let deadline = Instant::now().checked_add(patience).unwrap_or_else(Instant::now);
         loop {
             let freed = self.0.freed.notified();
@@ -81,7 +81,7 @@ impl<K: Clone + Eq + Hash> Places<K> {
     }
 }
 
-impl<K: Eq + Hash> Drop for Place<K> {
+impl<K: Eq + Hash> Drop for Permit<K> {
     fn drop(&mut self) {
         let mut held = self.counts.lock();
         for holder in &self.holders {

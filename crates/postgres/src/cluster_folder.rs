@@ -21,14 +21,14 @@ pub const NAME: &str = "crtx";
 
 /// The cluster's folder: `data`, `socket`, `server.log`, and downloaded programs.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct ClusterFolder {
     pub folder: PathBuf,
     pub socket: PathBuf,
     /// Whom the folder is handed to; `None` where the current user runs the server.
     owner: Option<(u32, u32)>,
 }
 
-impl Place {
+impl ClusterFolder {
     /// Prepares the folders for the cluster of `data_dir`.
     pub fn below(data_dir: &Path) -> anyhow::Result<Self> {
         let owner = server_user()?;
@@ -163,10 +163,10 @@ mod tests {
     fn a_deep_data_directory_gets_a_short_socket_path() {
         let dir = tempfile::tempdir().expect("dir");
         let deep = dir.path().join("x".repeat(90));
-        let place = Place::below(&deep).expect("place");
-        assert!(place.socket.join(SOCKET_NAME).as_os_str().len() <= MAX_SOCKET_PATH, "{place:?}");
+        let cluster_folder = ClusterFolder::below(&deep).expect("a folder");
+        assert!(cluster_folder.socket.join(SOCKET_NAME).as_os_str().len() <= MAX_SOCKET_PATH, "{cluster_folder:?}");
         remove(&deep).expect("remove");
-        assert!(!place.socket.exists());
+        assert!(!cluster_folder.socket.exists());
     }
 
     #[test]
