@@ -20,7 +20,7 @@ use chrono::TimeDelta;
 use crtx_faults::{
     client::{Client, Execute},
     denial::{
-        Attack, Bystander, Entrance, Site, Trial, bombs,
+        Attack, Bystander, Entrance, Site, Trial, WARM_UP, bombs,
         bystander::{attack_period, idle_period},
     },
 };
@@ -39,7 +39,6 @@ use solana_pubkey::Pubkey;
 use solana_signer::Signer;
 use tokio::net::TcpListener;
 
-const WARM_UP: Duration = Duration::from_millis(700);
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Where the attacker, and somebody else, call from.
 const ATTACKER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);

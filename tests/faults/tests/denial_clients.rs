@@ -3,13 +3,11 @@
 
 use std::time::{Duration, Instant};
 
-use crtx_faults::denial::{Attack, Site, Trial, bombs, sockets};
+use crtx_faults::denial::{Attack, Site, Trial, WARM_UP, bombs, sockets};
 use crtx_store::testing::volume;
 use serde_json::{Value, json};
 use solana_signer::Signer;
 
-/// An attack runs this long before the service is stopped.
-const WARM_UP: Duration = Duration::from_millis(700);
 /// SIGTERM ends the process in this time, whatever its clients do. `crtx up` stops the chain and PostgreSQL
 /// as well.
 const STOP_LIMIT: Duration = Duration::from_secs(15);

@@ -25,7 +25,7 @@ use crate::client::Client;
 pub use bystander::{Bystander, Measured};
 pub use entrance::Entrance;
 pub use site::Site;
-pub use trial::Trial;
+pub use trial::{Trial, WARM_UP};
 
 /// Longest wait of an attacker for an answer.
 const PATIENCE: Duration = Duration::from_secs(30);

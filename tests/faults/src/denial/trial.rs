@@ -7,8 +7,8 @@ use super::{
     bystander::{attack_period, idle_period},
 };
 
-/// An attack runs this long before anything is measured.
-const WARM_UP: Duration = Duration::from_millis(500);
+/// An attack runs this long before anything is measured or stopped.
+pub const WARM_UP: Duration = Duration::from_millis(500);
 /// After an attack the service gets this long to be as before.
 const RECOVERY: Duration = Duration::from_millis(300);
 
