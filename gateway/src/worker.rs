@@ -151,7 +151,7 @@ impl Lane {
         let executions = &engine.executions;
         let claimed = executions.claim(self.states, free).await?;
         for Claimed { lease, agent } in claimed {
-            let Ok(place) = busy.take(vec![agent], |_, _| self.slots_per_agent) else {
+            let Ok(permit) = busy.take(vec![agent], |_, _| self.slots_per_agent) else {
                 if let Err(error) = executions.postpone(lease, AGENT_PAUSE).await {
                     tracing::warn!(record = %lease.record, %error, "the lease could not be released; it expires later");
                 }
@@ -161,7 +161,7 @@ impl Lane {
             let worker = Arc::clone(engine);
             engine.tasks.spawn(async move {
                 worker.resume(lease).await;
-                drop((slot, place));
+                drop((slot, permit));
             });
         }
         Ok(())

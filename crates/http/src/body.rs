@@ -145,10 +145,10 @@ mod tests {
     #[tokio::test]
     async fn a_body_is_read_no_further_than_it_takes_to_know_whether_it_is_long() {
         let endless = || Body::from_stream(futures::stream::repeat_with(|| Ok::<_, std::io::Error>("123")));
-        let mut reading = BodyReader::new(endless(), 10).expect("nothing is announced");
-        assert_eq!(reading.is_longer_than(4).await, Ok(true));
-        assert_eq!(reading.bytes, "123123");
-        assert_eq!(reading.rest().await.expect_err("endless").code, ErrorCode::PayloadTooLarge);
+        let mut reader = BodyReader::new(endless(), 10).expect("nothing is announced");
+        assert_eq!(reader.is_longer_than(4).await, Ok(true));
+        assert_eq!(reader.bytes, "123123");
+        assert_eq!(reader.rest().await.expect_err("endless").code, ErrorCode::PayloadTooLarge);
         let mut announced = BodyReader::new(Body::from("12345"), 10).expect("fits");
         assert_eq!(announced.is_longer_than(4).await, Ok(true));
         assert!(announced.bytes.is_empty(), "it is known before");

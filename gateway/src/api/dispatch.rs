@@ -110,14 +110,14 @@ async fn answer_dispatch(
         Ok(opening)
     });
     let opening = refused.slow(&wallet, 1, opening).await?;
-    let place = Arc::new(engine.gate.enter(&wallet, &opening.record.agent).await?);
+    let permit = Arc::new(engine.gate.enter(&wallet, &opening.record.agent).await?);
     let mut call = received.into_call(record, execution_id, wallet, opening.record.agent);
     (call.amount, call.timeout_seconds) = (UsdcBase(opening.record.amount), opening.terms.timeout_seconds);
     let checked = execute::check_by_document(gateway, &mut call, &opening.listing).await;
     drop(large_place);
     refused.slow(&wallet, dear, checked).await?;
     let opened_at = DateTime::from_timestamp(opening.record.opened_at_unix_s, 0).unwrap_or_default();
-    take_over(gateway, call.clone(), opened_at, place).await?.answer(gateway, &call, spent).await
+    take_over(gateway, call.clone(), opened_at, permit).await?.answer(gateway, &call, spent).await
 }
 
 /// The answer for an execution that this service knows already.
@@ -145,14 +145,14 @@ async fn take_over(
     gateway: &Gateway,
     call: Call,
     opened_at: DateTime<Utc>,
-    place: Arc<CallPermit>,
+    permit: Arc<CallPermit>,
 ) -> Result<Attempt, ApiError> {
     let gateway = gateway.clone();
     let tasks = gateway.engine.tasks.clone();
     let task = tasks.spawn(async move {
         let engine = &gateway.engine;
         Ok(match engine.executions.take_over(&call, opened_at, engine.config.limits.calls).await? {
-            Reservation::New(lease) => Attempt::Running(engine.start(lease, call, None, place)),
+            Reservation::New(lease) => Attempt::Running(engine.start(lease, call, None, permit)),
             Reservation::Existing(execution) => {
                 Attempt::Answered(recall(&gateway, &execution, &call.request_hash, call.is_async).await)
             }

@@ -157,13 +157,13 @@ async fn answer_call(
     {
         return answer;
     }
-    let place = Arc::new(gate.enter(wallet, &agent).await?);
+    let permit = Arc::new(gate.enter(wallet, &agent).await?);
     let call = received.into_call(record, execution_id, *wallet, agent);
     let mut call = Call { session_key: Some(*key), idempotency_key, ..call };
     let prepared = prepare(gateway, &caller, &mut call, terms_before, spent).await;
     drop(large_place);
     let terms = refused.slow(key, dear, prepared).await?;
-    let attempt = accept(gateway, &caller, &mut call, terms, &place, spent).await?;
+    let attempt = accept(gateway, &caller, &mut call, terms, &permit, spent).await?;
     attempt.answer(gateway, &call, spent).await
 }
 
@@ -173,7 +173,7 @@ type Ahead = AbortOnDropHandle<Result<Terms, ApiError>>;
 fn read_ahead(gateway: &Gateway, wallet: Pubkey, key: Pubkey, agent: Pubkey) -> Ahead {
     let gateway = gateway.clone();
     AbortOnDropHandle::new(tokio::spawn(async move {
-        // Reads of the chain are limited by places, but nobody keeps a place while the body arrives.
+        // Reads of the chain are limited by permits, but nobody keeps a permit while the body arrives.
         let _place = gateway.engine.gate.enter(&wallet, &agent).await?;
         allow(&gateway, &wallet, &key, &agent).await
     }))
@@ -239,16 +239,16 @@ pub(super) async fn receive(
     head: &Parts,
     body: Body,
 ) -> Result<(ReceivedCall, Option<Turn>), ApiError> {
-    let mut reading = BodyReader::new(body, MAX_BODY_BYTES)?;
-    let place = if reading.is_longer_than(SMALL_BODY_BYTES).await? {
+    let mut reader = BodyReader::new(body, MAX_BODY_BYTES)?;
+    let permit = if reader.is_longer_than(SMALL_BODY_BYTES).await? {
         let address = head.extensions.get::<Peer>().map(|Peer(address)| *address);
         Some(gateway.engine.large.take(vec![Subject::Wallet(*wallet), Subject::Address(address)]).await?)
     } else {
         None
     };
-    let (bytes, agent) = (reading.rest().await?, *agent);
+    let (bytes, agent) = (reader.rest().await?, *agent);
     let received = crtx_http::body::parsed(bytes, move |bytes| ReceivedCall::parse(&agent, bytes)).await?;
-    Ok((received, place))
+    Ok((received, permit))
 }
 
 /// As how many short calls a request counts if it is refused after its body. One without a length counts as a long one.
@@ -332,7 +332,7 @@ async fn accept(
     caller: &Caller,
     call: &mut Call,
     mut terms: Terms,
-    place: &Arc<CallPermit>,
+    permit: &Arc<CallPermit>,
     spent: &mut TimeSpent,
 ) -> Result<Attempt, ApiError> {
     let engine = &gateway.engine;
@@ -342,7 +342,7 @@ async fn accept(
     // Most calls are admitted at the first attempt, so the opening is prepared at the same time.
     let mut opening = ToOpen::prepare(engine, call, caller, terms.listing.hash_of_terms());
     loop {
-        let shortage = match attempt(gateway, call, bounds, place, opening).await? {
+        let shortage = match attempt(gateway, call, bounds, permit, opening).await? {
             Attempt::Refused(Refusal::Short(shortage)) => shortage,
             decided => return Ok(decided),
         };
@@ -366,10 +366,10 @@ async fn attempt(
     gateway: &Gateway,
     call: &Call,
     bounds: Bounds,
-    place: &Arc<CallPermit>,
+    permit: &Arc<CallPermit>,
     opening: ToOpen,
 ) -> Result<Attempt, ApiError> {
-    let (gateway, call, place) = (gateway.clone(), call.clone(), Arc::clone(place));
+    let (gateway, call, permit) = (gateway.clone(), call.clone(), Arc::clone(permit));
     let tasks = gateway.engine.tasks.clone();
     let task = tasks.spawn(async move {
         let executions = &gateway.engine.executions;
@@ -385,7 +385,7 @@ async fn attempt(
                 },
             },
         };
-        Ok(Attempt::Running(gateway.engine.start(lease, call, Some(opening), place)))
+        Ok(Attempt::Running(gateway.engine.start(lease, call, Some(opening), permit)))
     });
     task.await.map_err(ApiError::internal)?
 }

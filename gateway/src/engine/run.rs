@@ -30,13 +30,13 @@ pub(crate) fn payer_of(call: &Call) -> &Pubkey {
 
 impl Engine {
     /// Starts a call in a task of its own, so that it continues if the caller disconnects. Without `opening`, its wallet
-    /// has opened the escrow. The call keeps its place until it ends.
+    /// has opened the escrow. The call keeps its permit until it ends.
     pub fn start(
         self: &Arc<Self>,
         lease: Lease,
         call: Call,
         opening: Option<ToOpen>,
-        place: Arc<CallPermit>,
+        permit: Arc<CallPermit>,
     ) -> watch::Receiver<Stage> {
         let (stage, watched) = watch::channel(Stage::default());
         let engine = Arc::clone(self);
@@ -53,7 +53,7 @@ impl Engine {
                 }
                 stage.send_replace(Stage::Ended(Arc::new(ended), spent));
             }
-            drop(place);
+            drop(permit);
         };
         self.tasks.spawn(task.instrument(span));
         watched

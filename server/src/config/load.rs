@@ -76,11 +76,11 @@ pub fn load(
     environment: &dyn Fn(&str) -> Option<String>,
     flags: &[(String, String)],
 ) -> Result<Loaded, Problems> {
-    let mut reading = ConfigReader { settings: catalogue::settings(), given: BTreeMap::new(), problems: Vec::new() };
-    reading.file(file);
-    reading.environment(environment);
-    reading.flags(flags);
-    reading.finish()
+    let mut reader = ConfigReader { settings: catalogue::settings(), given: BTreeMap::new(), problems: Vec::new() };
+    reader.file(file);
+    reader.environment(environment);
+    reader.flags(flags);
+    reader.finish()
 }
 
 struct ConfigReader {

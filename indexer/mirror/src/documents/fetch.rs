@@ -141,8 +141,8 @@ impl Ways {
     }
 
     /// The document's bytes, if their SHA-256 is `expected`.
-    pub async fn fetch(&self, place: &DocumentSource, expected: [u8; 32]) -> Result<Fetched, FetchError> {
-        let whole = tokio::time::timeout(PACE.whole, self.read(place));
+    pub async fn fetch(&self, source: &DocumentSource, expected: [u8; 32]) -> Result<Fetched, FetchError> {
+        let whole = tokio::time::timeout(PACE.whole, self.read(source));
         let bytes = match whole.await.map_err(|_| FetchError::Timeout)?? {
             Fetched::Document(bytes) => bytes,
             elsewhere @ Fetched::Elsewhere(_) => return Ok(elsewhere),
@@ -151,8 +151,8 @@ impl Ways {
         if expected == actual { Ok(Fetched::Document(bytes)) } else { Err(FetchError::Mismatch { expected, actual }) }
     }
 
-    async fn read(&self, place: &DocumentSource) -> Result<Fetched, FetchError> {
-        let (client, url) = match place {
+    async fn read(&self, source: &DocumentSource) -> Result<Fetched, FetchError> {
+        let (client, url) = match source {
             DocumentSource::Store(hash) => return self.stored(hash).await,
             DocumentSource::Base(hash) => (&self.base, self.content.url_of(hash).ok_or(FetchError::NotFound)?),
             DocumentSource::Url(url) => (&self.guarded, url.to_string()),

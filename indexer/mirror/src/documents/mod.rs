@@ -177,8 +177,8 @@ impl Fetcher {
         let full = u32::try_from(claims.len()).unwrap_or(u32::MAX) >= room;
         for claimed in claims {
             match DocumentSource::of(&claimed.wanted.uri, self.policy) {
-                Ok(place) => {
-                    queue.add(Job { claimed, place, start_before: later(now, LEASE.saturating_sub(PACE.whole)) })
+                Ok(source) => {
+                    queue.add(Job { claimed, source, start_before: later(now, LEASE.saturating_sub(PACE.whole)) })
                 }
                 Err(error) => self.note(&claimed.wanted, &error.into()).await?,
             }
@@ -189,12 +189,12 @@ impl Fetcher {
     /// Fetches and stores one document.
     async fn fetch_and_store(&self, job: Job) -> Ended {
         let started = Instant::now();
-        let fetched = self.ways.fetch(&job.place, job.claimed.wanted.sha256).await;
+        let fetched = self.ways.fetch(&job.source, job.claimed.wanted.sha256).await;
         let took = started.elapsed();
         let Job { claimed, start_before, .. } = job;
         let agent = claimed.wanted.agent;
         let (stored, next) = match fetched {
-            Ok(Fetched::Elsewhere(place)) => (Ok(false), Some(Job { claimed, place, start_before })),
+            Ok(Fetched::Elsewhere(source)) => (Ok(false), Some(Job { claimed, source, start_before })),
             Ok(Fetched::Document(bytes)) => (self.keep(&claimed.wanted, bytes).await, None),
             Err(error) => (self.note(&claimed.wanted, &error).await.map(|()| false), None),
         };

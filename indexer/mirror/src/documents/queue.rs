@@ -26,7 +26,7 @@ const MAX_NAMES: usize = 4_096;
 #[derive(Clone, Debug)]
 pub struct Job {
     pub claimed: Claimed,
-    pub place: DocumentSource,
+    pub source: DocumentSource,
     /// A fetch that begins later could outlive the lease.
     pub start_before: Instant,
 }
@@ -72,7 +72,7 @@ impl Queue {
         });
         let (_, _, index, slow) = best.min()?;
         let job = self.waiting.remove(index);
-        let running = Running { host: job.place.host(), creator: job.claimed.creator, slow };
+        let running = Running { host: job.source.host(), creator: job.claimed.creator, slow };
         self.running.insert(job.claimed.wanted.agent, running);
         Some(job)
     }
@@ -87,16 +87,16 @@ impl Queue {
 
     /// The sum orders the documents of one host by their creators, and those of one creator by their hosts.
     fn cost(&self, job: &Job, now: Instant) -> (Duration, bool) {
-        let host = spent(&self.hosts, &job.place.host(), now);
+        let host = spent(&self.hosts, &job.source.host(), now);
         let creator = spent(&self.creators, &job.claimed.creator, now);
         (host.saturating_add(creator), host.max(creator) >= SLOW_AFTER)
     }
 
     fn has_place(&self, job: &Job) -> bool {
-        let host = job.place.host();
+        let host = job.source.host();
         let on_host = self.running.values().filter(|running| running.host == host).count();
         let of_creator = self.running.values().filter(|running| running.creator == job.claimed.creator).count();
-        on_host < job.place.fetches_at_once() && of_creator < FETCHES_PER_CREATOR
+        on_host < job.source.fetches_at_once() && of_creator < FETCHES_PER_CREATOR
     }
 }
 
@@ -140,10 +140,10 @@ mod tests {
             Pubkey::new_from_array(bytes)
         };
         let uri = format!("https://{host}/{agent}");
-        let place = DocumentSource::of(&uri, OutboundPolicy::LOCAL).expect("a URL");
+        let source = DocumentSource::of(&uri, OutboundPolicy::LOCAL).expect("a URL");
         let wanted = Wanted { agent: key(agent), sha256: [0; 32], uri, attempts: 0 };
         let start_before = Instant::now().checked_add(Duration::from_secs(3_600)).expect("a time");
-        Job { claimed: Claimed { wanted, creator: key(creator) }, place, start_before }
+        Job { claimed: Claimed { wanted, creator: key(creator) }, source, start_before }
     }
 
     fn started(queue: &mut Queue, now: Instant) -> Vec<Job> {

@@ -43,15 +43,15 @@ type Taker<'a> = &'a mut dyn FnMut(Option<u64>, Pubkey, FetchedAccount) -> Resul
 pub(super) fn read(node: &str, bytes: impl Read, taker: Taker) -> Result<AnswerHead, SourceError> {
     let since_entry = Cell::new(0);
     let reader = Metered { node, bytes, since_entry: &since_entry };
-    let mut walk = Walk { listed: AnswerHead::default(), taker, stopped: None, since_entry: &since_entry };
+    let mut walk = Walk { head: AnswerHead::default(), taker, stopped: None, since_entry: &since_entry };
     let mut json = serde_json::Deserializer::from_reader(io::BufReader::with_capacity(32 * 1024, reader));
     let read = Member { walk: &mut walk, is_holder: false }.deserialize(&mut json).and_then(|()| json.end());
-    let Walk { listed, stopped, .. } = walk;
+    let Walk { head, stopped, .. } = walk;
     let broken = |error: serde_json::Error| {
         let reason = error.to_string();
         io::Error::from(error).downcast().unwrap_or_else(|_| SourceError::incomplete(node, reason))
     };
-    stopped.map_or_else(|| read.map(|()| listed).map_err(broken), Err)
+    stopped.map_or_else(|| read.map(|()| head).map_err(broken), Err)
 }
 
 /// Counts the bytes since the last entry and refuses more than an entry can have.
@@ -74,7 +74,7 @@ impl<R: Read> Read for Metered<'_, R> {
 }
 
 struct Walk<'a> {
-    listed: AnswerHead,
+    head: AnswerHead,
     taker: Taker<'a>,
     stopped: Option<SourceError>,
     since_entry: &'a Cell<usize>,
@@ -106,18 +106,18 @@ impl<'de> Visitor<'de> for Member<'_, '_> {
         let walk = self.walk;
         while let Some(key) = members.next_key::<Key>()? {
             match (self.is_holder, key) {
-                (false, Key::Error) => walk.listed.refusal = members.next_value()?,
+                (false, Key::Error) => walk.head.refusal = members.next_value()?,
                 (false, Key::Result) | (true, Key::Value | Key::Accounts) => {
                     members.next_value_seed(Member { walk, is_holder: true })?;
                 }
-                (true, Key::Context) => walk.listed.slot = members.next_value::<Option<Context>>()?.map(|at| at.slot),
-                (true, Key::NextPage) => walk.listed.next_page = members.next_value()?,
+                (true, Key::Context) => walk.head.slot = members.next_value::<Option<Context>>()?.map(|at| at.slot),
+                (true, Key::NextPage) => walk.head.next_page = members.next_value()?,
                 _ => {
                     members.next_value::<IgnoredAny>()?;
                 }
             }
         }
-        let too_long = walk.listed.next_page.as_ref().is_some_and(|key| key.len() > MAX_KEY_CHARS);
+        let too_long = walk.head.next_page.as_ref().is_some_and(|key| key.len() > MAX_KEY_CHARS);
         if too_long { Err(M::Error::custom("the pagination key is too long")) } else { Ok(()) }
     }
 
@@ -128,13 +128,13 @@ impl<'de> Visitor<'de> for Member<'_, '_> {
         let walk = self.walk;
         while let Some(WireKeyedAccount { pubkey, account }) = entries.next_element()? {
             walk.since_entry.set(0);
-            walk.listed.entries = walk.listed.entries.saturating_add(1);
-            if let Err(stopped) = (walk.taker)(walk.listed.slot, pubkey, account) {
+            walk.head.entries = walk.head.entries.saturating_add(1);
+            if let Err(stopped) = (walk.taker)(walk.head.slot, pubkey, account) {
                 walk.stopped = Some(stopped);
                 return Err(S::Error::custom("stopped"));
             }
         }
-        walk.listed.complete = true;
+        walk.head.complete = true;
         Ok(())
     }
 
@@ -219,9 +219,9 @@ mod tests {
             (format!(r#"{{"result":[{one},{two}],"error":null}}"#), None, None),
         ] {
             let (read, taken) = read_text(&text, 10);
-            let listed = read.expect("read");
-            assert_eq!((listed.slot, listed.next_page.as_deref(), listed.entries), (slot, next, 2), "{text}");
-            assert!(listed.complete && listed.refusal.is_none());
+            let head = read.expect("read");
+            assert_eq!((head.slot, head.next_page.as_deref(), head.entries), (slot, next, 2), "{text}");
+            assert!(head.complete && head.refusal.is_none());
             assert_eq!(taken, 2);
         }
     }

@@ -109,16 +109,16 @@ impl SnapshotReader<'_> {
         let (mut key, mut seen) = (None::<String>, HashSet::new());
         for _ in 0..MAX_REQUESTS {
             let more = json!({"limit": ACCOUNTS_PER_REQUEST, "paginationKey": key});
-            let listed = match self.list(self.question("getProgramAccountsV2", more)).await {
+            let head = match self.list(self.question("getProgramAccountsV2", more)).await {
                 // A node that refuses the method for another reason than its absence is asked again next time.
                 Err(SourceError::Refused { code, .. }) if key.is_none() => {
                     self.endpoint.no_pages.fetch_or(code == METHOD_NOT_FOUND, Ordering::Relaxed);
                     return Ok(false);
                 }
-                listed => listed?,
+                head => head?,
             };
             // Without filters only the end of the list has no accounts.
-            key = listed.next_page.filter(|_| listed.entries > 0);
+            key = head.next_page.filter(|_| head.entries > 0);
             match &key {
                 None => return Ok(true),
                 Some(key) if !seen.insert(key.clone()) => return Err(self.incomplete("a page came twice")),
@@ -190,8 +190,8 @@ impl SnapshotReader<'_> {
             let mut collected = Collected { slot, accounts: Vec::new(), bytes: 0, pages };
             let bytes = SyncIoBridge::new(StreamReader::new(Box::pin(body)));
             let mut take = |slot, address, account| collected.take(&node, &program, slot, address, account);
-            let listed = listing::read(&node, bytes, &mut take)?;
-            Ok::<_, SourceError>((listed, collected.accounts))
+            let head = listing::read(&node, bytes, &mut take)?;
+            Ok::<_, SourceError>((head, collected.accounts))
         });
         loop {
             let started = Instant::now();
@@ -200,18 +200,18 @@ impl SnapshotReader<'_> {
             let Some((slot, page)) = page else { break };
             self.take(slot, page).await?;
         }
-        let (listed, last) = reading.await.map_err(|panic| self.incomplete(&panic.to_string()))??;
-        if let Some(refusal) = listed.refusal {
+        let (head, last) = reading.await.map_err(|panic| self.incomplete(&panic.to_string()))??;
+        if let Some(refusal) = head.refusal {
             return Err(program_query(self.node, self.node.refused(&question, refusal)));
         }
-        if !listed.complete {
+        if !head.complete {
             return Err(self.incomplete("the answer has no list of accounts"));
         }
-        let slot = listed.slot.ok_or_else(|| self.incomplete("it does not say its slot"))?;
+        let slot = head.slot.ok_or_else(|| self.incomplete("it does not say its slot"))?;
         self.node.check_slot(slot, self.min_slot)?;
         self.lowest = self.lowest.min(slot);
         self.take(slot, last).await?;
-        Ok(listed)
+        Ok(head)
     }
 
     async fn take(&mut self, slot: u64, mut page: Page) -> Result<(), SourceError> {

@@ -264,7 +264,7 @@ mod tests {
 
     const ADDRESS: Pubkey = Pubkey::new_from_array([1; 32]);
 
-    fn told(states: &[AccountState]) -> Changes {
+    fn changes_of(states: &[AccountState]) -> Changes {
         let mut changes = Changes::default();
         states.iter().for_each(|state| changes.note(ADDRESS, *state));
         changes
@@ -278,9 +278,9 @@ mod tests {
     fn a_slot_that_closes_and_opens_an_account_does_not_prove_which_came_last() {
         let closed = AccountState { exact: true, ..AccountState::gone(5) };
         for states in [[open(5, 2), closed], [closed, open(5, 2)]] {
-            let confirmed = told(&states).confirm(&ADDRESS, 8, Some([9; 32]));
+            let confirmed = changes_of(&states).confirm(&ADDRESS, 8, Some([9; 32]));
             assert_eq!(confirmed, Confirmed::default());
-            let mut changes = told(&states);
+            let mut changes = changes_of(&states);
             changes.note(ADDRESS, AccountState::gone(7));
             let confirmed = changes.confirm(&ADDRESS, 8, None);
             assert_eq!(confirmed, Confirmed { differs: false, not_before: 7 }, "no earlier slot is known");
@@ -290,7 +290,7 @@ mod tests {
     #[test]
     fn a_row_that_a_read_wrote_is_compared_again_although_its_account_was_confirmed() {
         let closed = AccountState { exact: true, ..AccountState::gone(3) };
-        let mut changes = told(&[closed, AccountState { exact: false, ..open(6, 1) }]);
+        let mut changes = changes_of(&[closed, AccountState { exact: false, ..open(6, 1) }]);
         changes.confirm(&ADDRESS, 8, Some([9; 32]));
         assert!(changes.due(8).is_empty());
         changes.note(ADDRESS, AccountState::gone(5));
