@@ -37,6 +37,11 @@ impl TestDatabase {
         })
     }
 
+    /// Runs a future that talks to the server.
+    pub fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
+        self.runtime.block_on(future)
+    }
+
     pub fn url(&self) -> &str {
         &self.url
     }
