@@ -32,10 +32,11 @@ if [ ! -e "$home/prefix/.done-$pins" ]; then
   touch "$home/prefix/.done-$pins"
 fi
 
-# 2. sbpf-linker from the Rust registry; it loads libLLVM at run time, so it is started with the prefix's loader.
+# 2. sbpf-linker from the Rust registry; it loads libLLVM at run time, so it is started with the prefix's loader. LLVM
+#    does the work, so a debug build of the rest links as fast and compiles in a fraction of the time.
 if [ ! -x "$home/linker/bin/sbpf-linker" ]; then
   env -u RUSTFLAGS -u CARGO_BUILD_TARGET -u CARGO_TARGET_DIR \
-    cargo install sbpf-linker --version "$linker_version" --locked --root "$home/linker"
+    cargo install --debug sbpf-linker --version "$linker_version" --locked --root "$home/linker"
 fi
 cat > "$home/bin/sbpf-linker" <<LINK
 #!/bin/sh

@@ -172,7 +172,7 @@ describe('open terms', () => {
 type ProofVector = {
     result_key: Address;
     result_hash: string;
-    record: Address | null;
+    opening: { record: Address; opened_at_unix_s: string } | null;
     signature: string;
     message: string;
     instruction: { program: string; data: string };
@@ -182,10 +182,15 @@ describe('proofs of results', () => {
     const bytes = (text: string) => new Uint8Array(Buffer.from(text, 'hex'));
     const proofs = vectors<ProofVector[]>('proofs.json').map((vector) => ({
         ...vector,
-        signed: { resultHash: bytes(vector.result_hash), record: vector.record ?? undefined } satisfies SignedResult,
+        signed: {
+            resultHash: bytes(vector.result_hash),
+            opening: vector.opening
+                ? { record: vector.opening.record, openedAtUnixS: BigInt(vector.opening.opened_at_unix_s) }
+                : undefined,
+        } satisfies SignedResult,
     }));
 
-    it.each(proofs)('builds the message and the instruction of the program (record: $record)', (vector) => {
+    it.each(proofs)('builds the message and the instruction of the program (opening: $opening)', (vector) => {
         const { signed, message, instruction } = vector;
         expect(signedMessage(signed)).toEqual(base64(message));
         const proof = { ...signed, resultKey: vector.result_key, signature: bytes(vector.signature) };
@@ -194,7 +199,7 @@ describe('proofs of results', () => {
         expect(built.data).toEqual(base64(instruction.data));
     });
 
-    it('verifies a signature for its own shape, record and result alone', async () => {
+    it('verifies a signature for its own shape, opening and result alone', async () => {
         const [unbound, bound] = proofs;
         if (unbound === undefined || bound === undefined) throw new Error('both shapes have a vector');
         for (const { signed, result_key: resultKey, signature } of proofs) {
@@ -204,7 +209,13 @@ describe('proofs of results', () => {
         }
         const swapped = { resultKey: bound.result_key, signature: bytes(bound.signature) };
         expect(await verifyResult({ ...unbound.signed, ...swapped })).toBe(false);
-        expect(await verifyResult({ ...bound.signed, record: unbound.result_key, ...swapped })).toBe(false);
+        const { opening } = bound.signed;
+        if (opening === undefined) throw new Error('the second vector is bound');
+        for (const other of [
+            { ...opening, record: unbound.result_key },
+            { ...opening, openedAtUnixS: opening.openedAtUnixS + 1n },
+        ])
+            expect(await verifyResult({ ...bound.signed, opening: other, ...swapped })).toBe(false);
         const unboundSignature = { resultKey: unbound.result_key, signature: bytes(unbound.signature) };
         expect(await verifyResult({ ...bound.signed, ...unboundSignature })).toBe(false);
     });

@@ -6,6 +6,7 @@ use agent_marketplace::state::{AgentListed, ExecutionStatus};
 use anyhow::{Context, bail};
 use crtx_chain::{Execution, instructions::Settlement};
 use crtx_protocol::{
+    call_text::OpeningId,
     result_hash::{CallProof, ResultHash, parse_signature},
     usdc::UsdcBase,
 };
@@ -176,8 +177,9 @@ async fn plan(
         bail!("the deadline passed at {}; the execution can only be refunded", time(terms.deadline_unix_s));
     }
     let binding = execution.binding == 1;
-    let bound_to = binding.then_some(record.as_array());
-    proven.proof.verify(terms.result_key.as_array(), &proven.hash, bound_to).context("nothing was sent")?;
+    let opening = OpeningId { record: record.to_bytes(), opened_at_unix_s: execution.opened_at_unix_s };
+    let bound_to = binding.then_some(opening);
+    proven.proof.verify(terms.result_key.as_array(), &proven.hash, bound_to.as_ref()).context("nothing was sent")?;
     let signature = if binding { proven.proof.call_signature } else { Some(proven.proof.signature) };
     let since_opening = u64::try_from(now.saturating_sub(execution.opened_at_unix_s)).unwrap_or(0);
     let settlement = Settlement {
@@ -188,6 +190,7 @@ async fn plan(
         treasury_owner: market.config.treasury_owner,
         result_key: terms.result_key,
         result_hash: proven.hash,
+        opened_at_unix_s: execution.opened_at_unix_s,
         binding,
         signature: signature.context("no signature for the call")?,
         execution_time_ms: arguments.execution_time_ms.unwrap_or(since_opening.saturating_mul(MS_PER_S)),
@@ -232,7 +235,11 @@ mod tests {
 
     fn answer() -> Answer {
         let hash = ResultHash::of(b"result");
-        let proof = CallProof::sign(&SigningKey::from_bytes(&[7; 32]), &[1; 32], &hash);
+        let proof = CallProof::sign(
+            &SigningKey::from_bytes(&[7; 32]),
+            &OpeningId { record: [1; 32], opened_at_unix_s: 1 },
+            &hash,
+        );
         Answer {
             execution_id: None,
             status: Some("completed".to_owned()),

@@ -6,6 +6,7 @@ import {
     type Instruction,
     type ReadonlyUint8Array,
     getAddressEncoder,
+    getI64Encoder,
     getPublicKeyFromAddress,
     getUtf8Encoder,
     signatureBytes,
@@ -18,8 +19,11 @@ export const ED25519_PROGRAM_ADDRESS = 'Ed25519SigVerify111111111111111111111111
 const HASH_BYTES = 32;
 const SIGNATURE_BYTES = 64;
 
-/** What a result is signed for. `record`: the address of the execution's record if the call is binding. */
-export type SignedResult = { resultHash: ReadonlyUint8Array; record?: Address | undefined };
+/** One opening of an execution's record. An address can be opened again once its record is closed. */
+export type OpeningId = { record: Address; openedAtUnixS: bigint };
+
+/** What a result is signed for. `opening`: of the execution, if the call is binding. */
+export type SignedResult = { resultHash: ReadonlyUint8Array; opening?: OpeningId | undefined };
 
 function checkLength(name: string, bytes: ReadonlyUint8Array, length: number): void {
     if (bytes.length !== length) throw new RangeError(`${name} must have ${length} bytes, not ${bytes.length}`);
@@ -31,12 +35,13 @@ export function resultText(resultHash: ReadonlyUint8Array): string {
     return `sha256:${Array.from(resultHash, (byte) => byte.toString(16).padStart(2, '0')).join('')}`;
 }
 
-/** The bytes that the result key signs: 71 for an unbound result, 117 for one that is bound to its call. */
-export function signedMessage({ resultHash, record }: SignedResult): Uint8Array {
+/** The bytes that the result key signs: 71 for an unbound result, 126 for one that is bound to its call. */
+export function signedMessage({ resultHash, opening }: SignedResult): Uint8Array {
     const utf8 = getUtf8Encoder();
     const text = utf8.encode(resultText(resultHash));
-    if (record === undefined) return new Uint8Array(text);
-    const parts = [utf8.encode('crtx-call-v1:'), getAddressEncoder().encode(record), utf8.encode(':'), text];
+    if (opening === undefined) return new Uint8Array(text);
+    const [record, second] = [getAddressEncoder().encode(opening.record), getI64Encoder().encode(opening.openedAtUnixS)];
+    const parts = [utf8.encode('crtx-call-v2:'), record, utf8.encode(':'), second, utf8.encode(':'), text];
     const message = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
     let at = 0;
     for (const part of parts) {
@@ -46,7 +51,7 @@ export function signedMessage({ resultHash, record }: SignedResult): Uint8Array 
     return message;
 }
 
-/** Whether `signature` is one of `resultKey` over the result, and over its call if `record` is given. */
+/** Whether `signature` is one of `resultKey` over the result, and over its call if `opening` is given. */
 export async function verifyResult(
     result: SignedResult & { resultKey: Address; signature: ReadonlyUint8Array },
 ): Promise<boolean> {

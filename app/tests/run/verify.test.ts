@@ -23,6 +23,7 @@ import { isRefund, runChecks } from '../../src/features/execution/verify/checks'
 import { type Evidence, sha256Text } from '../../src/features/execution/verify/evidence';
 
 const TEXT = '{"words": 3}';
+const OPENED_AT_UNIX_S = 1_000n;
 const ID = '806e1eba-133b-4100-9a5e-ddbe7c578906';
 const key = (byte: number): Address => getAddressDecoder().decode(new Uint8Array(32).fill(byte));
 const sha256 = async (text: string): Promise<Uint8Array> =>
@@ -37,7 +38,7 @@ beforeAll(async () => {
 });
 
 async function proofOf(pair: CryptoKeyPair, resultHash: Uint8Array, record?: Address): Promise<PlainInstruction> {
-    const signed = { resultHash, record };
+    const signed = { resultHash, opening: record && { record, openedAtUnixS: OPENED_AT_UNIX_S } };
     const signature = await signBytes(pair.privateKey, signedMessage(signed));
     const built = getResultProofInstruction({
         ...signed,
@@ -108,7 +109,7 @@ async function good(binding = 1): Promise<Evidence> {
                 tokensReported: 0,
                 tokensUsed: 0,
                 disputeCount: 0,
-                openedAtUnixS: 1_000n,
+                openedAtUnixS: OPENED_AT_UNIX_S,
             },
         },
         closedBy: null,

@@ -134,6 +134,7 @@ async fn opened(sender: &Sender, call: &Call, id: &Uuid, record: &Pubkey) -> any
             "user_pubkey": sender.wallet().to_string(),
             "timeout_seconds": terms.timeout_seconds,
             "execution_record": record.to_string(),
+            "opened_at_unix_s": execution.opened_at_unix_s,
         },
     }))
 }

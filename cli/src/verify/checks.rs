@@ -7,7 +7,7 @@ use agent_marketplace::{
 use crtx_chain::past::TokenChange;
 use crtx_protocol::{
     address::Addresses,
-    call_text,
+    call_text::{self, OpeningId},
     fee::Split,
     result_hash::{ResultHash, verify_call_signature, verify_signature},
     terms::Terms,
@@ -210,8 +210,13 @@ fn demanded_message(evidence: &Evidence) -> Result<Vec<u8>, String> {
     let hash = stated_hash(evidence)?;
     Ok(match is_bound(evidence)? {
         false => hash.signed_text().to_vec(),
-        true => call_text::of(evidence.record_address.as_array(), &hash.0).to_vec(),
+        true => call_text::of(&opening_id(evidence)?, &hash.0).to_vec(),
     })
+}
+
+fn opening_id(evidence: &Evidence) -> Result<OpeningId, String> {
+    let opened_at_unix_s = known(&evidence.record)?.opened_at_unix_s;
+    Ok(OpeningId { record: evidence.record_address.to_bytes(), opened_at_unix_s })
 }
 
 fn is_bound(evidence: &Evidence) -> Result<bool, String> {
@@ -258,7 +263,10 @@ fn proof_is_about_the_hash(evidence: &Evidence) -> Finding {
         return Err(format!("what was signed is {:?}", String::from_utf8_lossy(message)));
     }
     Ok(match is_bound(evidence)? {
-        true => format!("what was signed is the result hash, for the record {} alone", evidence.record_address),
+        true => format!(
+            "what was signed is the result hash, for this opening of the record {} alone",
+            evidence.record_address
+        ),
         false => "what was signed is the result hash".to_owned(),
     })
 }
@@ -289,9 +297,9 @@ fn proof_is_of_the_agreed_key(evidence: &Evidence) -> Finding {
 
 fn signature_verifies(evidence: &Evidence) -> Finding {
     let Ed25519Proof { signature, key, .. } = proof(evidence)?;
-    let (key, hash, record) = (key.to_bytes(), stated_hash(evidence)?, evidence.record_address.to_bytes());
+    let (key, hash) = (key.to_bytes(), stated_hash(evidence)?);
     let verified = match is_bound(evidence)? {
-        true => verify_call_signature(&key, &record, &hash, &signature),
+        true => verify_call_signature(&key, &opening_id(evidence)?, &hash, &signature),
         false => verify_signature(&key, &hash, &signature),
     };
     verified.map_err(|error| error.to_string())?;

@@ -12,7 +12,11 @@ use agent_marketplace::{
     state::{AgentStatus, FailureReason, MarketParameters},
 };
 use anchor_lang::{InstructionData, ToAccountMetas};
-use crtx_protocol::{address::Addresses, call_text, result_hash::ResultHash};
+use crtx_protocol::{
+    address::Addresses,
+    call_text::{self, OpeningId},
+    result_hash::ResultHash,
+};
 use solana_compute_budget_interface::ComputeBudgetInstruction;
 use solana_instruction::Instruction;
 use solana_pubkey::Pubkey;
@@ -51,6 +55,8 @@ pub struct Settlement {
     pub treasury_owner: Pubkey,
     pub result_key: Pubkey,
     pub result_hash: ResultHash,
+    /// When the record was opened.
+    pub opened_at_unix_s: i64,
     /// The record's `binding`: what `signature` is over.
     pub binding: bool,
     /// Over the text of the result hash, or over the text of the call if it is binding.
@@ -76,7 +82,8 @@ impl Settlement {
     /// The message that the result key signed.
     pub fn signed_message(&self) -> Vec<u8> {
         if self.binding {
-            call_text::of(self.record.as_array(), &self.result_hash.0).to_vec()
+            let record = self.record.to_bytes();
+            call_text::of(&OpeningId { record, opened_at_unix_s: self.opened_at_unix_s }, &self.result_hash.0).to_vec()
         } else {
             self.result_hash.signed_text().to_vec()
         }
@@ -532,6 +539,7 @@ mod tests {
             treasury_owner: Pubkey::new_unique(),
             result_key: Pubkey::new_unique(),
             result_hash: ResultHash::of(b"result"),
+            opened_at_unix_s: 0x0102,
             binding: true,
             signature: [7; 64],
             execution_time_ms: 5,
@@ -558,7 +566,7 @@ mod tests {
 
     #[test]
     fn the_proof_stands_directly_before_the_settlement_and_has_the_one_accepted_shape() {
-        for (binding, length) in [(false, 71), (true, 117)] {
+        for (binding, length) in [(false, 71), (true, 126)] {
             let settlement = Settlement { binding, ..settlement() };
             let [proof, complete] = instructions().complete_execution(&Pubkey::new_unique(), &settlement);
             assert_eq!(complete.program_id, agent_marketplace::ID);
@@ -571,7 +579,8 @@ mod tests {
             assert_eq!(&proof.data[48..112], &settlement.signature);
             assert_eq!(proof.data[112..], settlement.signed_message());
             let text = settlement.result_hash.signed_text();
-            let bound = [b"crtx-call-v1:".as_slice(), settlement.record.as_ref(), b":", &text].concat();
+            let bound =
+                [b"crtx-call-v2:".as_slice(), settlement.record.as_ref(), b":\x02\x01\0\0\0\0\0\0:", &text].concat();
             assert_eq!(settlement.signed_message(), if binding { bound } else { text.to_vec() });
         }
     }

@@ -400,6 +400,7 @@ fn instructions() -> Value {
         treasury_owner: key(5),
         result_key: key(6),
         result_hash: ResultHash(bytes(14)),
+        opened_at_unix_s: time(38),
         binding: false,
         signature: bytes(15),
         execution_time_ms: number(16),
@@ -521,6 +522,7 @@ fn proofs() -> Value {
             treasury_owner: key(35),
             result_key: Pubkey::new_from_array(result_key.verifying_key().to_bytes()),
             result_hash: ResultHash(bytes(36)),
+            opened_at_unix_s: time(38),
             binding,
             signature: [0; 64],
             execution_time_ms: 1,
@@ -530,7 +532,10 @@ fn proofs() -> Value {
         let [instruction, _] = build.complete_execution(&key(37), &settlement);
         json!({
             "result_key": settlement.result_key.spelled(), "result_hash": settlement.result_hash.0.spelled(),
-            "record": binding.then(|| settlement.record.spelled()), "signature": settlement.signature.spelled(),
+            "opening": binding.then(|| json!({
+                "record": settlement.record.spelled(), "opened_at_unix_s": settlement.opened_at_unix_s.to_string()
+            })),
+            "signature": settlement.signature.spelled(),
             "message": BASE64_STANDARD.encode(settlement.signed_message()),
             "instruction": {"program": instruction.program_id.spelled(), "data": BASE64_STANDARD.encode(&instruction.data)},
         })

@@ -274,8 +274,8 @@ impl Judge<'_> {
         self.pass(CheckName::ResultHashForm, claimed.to_string());
         self.hash(&claimed, result, raw);
         let Some(signature) = self.signature_form(CheckName::SignatureForm, fields.signature) else { return };
-        let record = self.request.record.to_bytes();
-        let signed = Signed { result, hash: &claimed, execution_id: self.request.execution_id, record: &record };
+        let opening = self.request.opening;
+        let signed = Signed { result, hash: &claimed, execution_id: self.request.execution_id, opening: &opening };
         let key_is_right = self.signature(signed, &signature);
         if !self.subject.binding {
             for name in [CheckName::CallSignatureForm, CheckName::CallSignature] {
@@ -366,10 +366,10 @@ impl Judge<'_> {
         const NAME: CheckName = CheckName::CallSignature;
         let listed = self.subject.result_key.to_bytes();
         let Some(key) = signature_mistakes::usable(&listed) else { return };
-        let fix = "Sign `crtx-call-v1:`, the 32 bytes that `execution_record` is the base58 form of, `:`, and the text \
-                   `result_hash`: 117 bytes.";
+        let fix = "Sign `crtx-call-v2:`, the 32 bytes that `execution_record` is the base58 form of, `:`, the 8 bytes \
+                   of `opened_at_unix_s`, lowest first, `:`, and the text `result_hash`: 126 bytes.";
         match signature_mistakes::of_call(&key, signed, signature) {
-            Verdict::Good => self.pass(NAME, format!("for the record {}", self.request.record)),
+            Verdict::Good => self.pass(NAME, format!("for the record {}", self.request.record())),
             Verdict::Other(over) => self.fail(NAME, format!("a signature over {over}"), fix),
             Verdict::Unknown => self.fail(NAME, "a signature over another message or by another key", fix),
         }
@@ -400,7 +400,7 @@ impl Judge<'_> {
     /// The gateway's own check decides whether a caller gets the result. If it refuses what passed here, the report
     /// says so.
     fn agree_with_the_gateway(&mut self, body: &[u8]) {
-        let bound_to = self.subject.binding.then_some(self.request.record);
+        let bound_to = self.subject.binding.then_some(self.request.opening);
         let signatory = Signatory { result_key: self.subject.result_key, bound_to };
         let accepted = Answer::read(body).and_then(|answer| answer.check(self.request.execution_id, &signatory));
         let Err(refusal) = accepted else { return };

@@ -63,7 +63,8 @@ pub enum CheckName {
     #[strum(message = "`call_signature` is `ed25519:` and the base58 form of 64 bytes")]
     CallSignatureForm,
     #[strum(
-        message = "`call_signature` is over `crtx-call-v1:`, the 32 bytes of `execution_record`, `:`, and `result_hash`"
+        message = "`call_signature` is over `crtx-call-v2:`, the 32 bytes of `execution_record`, `:`, the 8 bytes of \
+                   `opened_at_unix_s`, `:`, and `result_hash`"
     )]
     CallSignature,
     #[strum(message = "`tokens_used`, if present, is a whole number from 0 to 1000000000")]

@@ -6,8 +6,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use chrono::Utc;
 use crtx_http::outbound::{Outbound, OutboundError};
 use crtx_protocol::{
+    call_text::OpeningId,
     creator_answer::MAX_ANSWER_BYTES,
     creator_request::{ACCEPT, ACCEPT_ENCODING, CreatorRequest},
     execution_id,
@@ -41,7 +43,7 @@ pub struct Sender {
 #[derive(Clone, Debug)]
 pub struct Request {
     pub execution_id: Uuid,
-    pub record: Pubkey,
+    pub opening: OpeningId,
     pub example: Example,
     pub unknown_fields: bool,
 }
@@ -49,7 +51,13 @@ pub struct Request {
 impl Request {
     /// A request of a new execution. There is no record at its address.
     pub fn of(example: Example) -> Self {
-        Self { execution_id: execution_id::random(), record: random_address(), example, unknown_fields: false }
+        let opening = OpeningId { record: rand::random(), opened_at_unix_s: Utc::now().timestamp() };
+        Self { execution_id: execution_id::random(), opening, example, unknown_fields: false }
+    }
+
+    /// Address of the record.
+    pub fn record(&self) -> Pubkey {
+        Pubkey::new_from_array(self.opening.record)
     }
 }
 
@@ -139,7 +147,8 @@ impl Sender {
             parameters: &request.example.parameters,
             user_pubkey: self.wallet.to_string(),
             timeout_seconds: self.timeout_seconds,
-            execution_record: request.record.to_string(),
+            execution_record: request.record().to_string(),
+            opened_at_unix_s: request.opening.opened_at_unix_s,
         };
         let added = || serde_json::json!({"added": "later", "levels": [1, 2, 3]});
         Body { known, x_conformance: request.unknown_fields.then(added) }

@@ -1,6 +1,9 @@
 //! Finds out what a wrong signature was made over, and whether it was made with the listed key.
 
-use crtx_protocol::{call_text, result_hash::ResultHash};
+use crtx_protocol::{
+    call_text::{self, OpeningId},
+    result_hash::ResultHash,
+};
 use ed25519_dalek::{Signature, SigningKey, Verifier, VerifyingKey};
 use uuid::Uuid;
 
@@ -13,7 +16,7 @@ pub struct Signed<'a> {
     pub result: &'a str,
     pub hash: &'a ResultHash,
     pub execution_id: Uuid,
-    pub record: &'a [u8; 32],
+    pub opening: &'a OpeningId,
 }
 
 /// Whether a signature holds, as the chain checks it.
@@ -40,27 +43,45 @@ pub fn made_with_private_key(bytes: &[u8; 32], signed: Signed<'_>, signature: &[
 /// What the signature of a result was made over.
 pub fn of_result(key: &VerifyingKey, signed: Signed<'_>, signature: &[u8; 64]) -> Verdict {
     let text = signed.hash.signed_text();
-    let call = call_text::of(signed.record, &signed.hash.0);
+    let call = call_text::of(signed.opening, &signed.hash.0);
     look(key, &text, signature, &[(&call, "the message of `call_signature`")], signed)
 }
 
 /// What the call-bound signature of a result was made over.
 pub fn of_call(key: &VerifyingKey, signed: Signed<'_>, signature: &[u8; 64]) -> Verdict {
-    let message = call_text::of(signed.record, &signed.hash.0);
+    let message = call_text::of(signed.opening, &signed.hash.0);
     let text = signed.hash.to_string();
-    let record = bs58::encode(signed.record).into_string();
-    let parts = |record: &[u8], hash: &[u8]| [b"crtx-call-v1:".as_slice(), record, b":", hash].concat();
-    let others: [(&[u8], Mistake); 7] = [
+    let OpeningId { record, opened_at_unix_s } = *signed.opening;
+    let address = bs58::encode(record).into_string();
+    let second = opened_at_unix_s.to_le_bytes();
+    let timed = |record: &[u8], second: &[u8], hash: &[u8]| {
+        [b"crtx-call-v2:".as_slice(), record, b":", second, b":", hash].concat()
+    };
+    let parts = |record: &[u8], hash: &[u8]| timed(record, &second, hash);
+    let decimal = opened_at_unix_s.to_string();
+    let others: [(&[u8], Mistake); 10] = [
         (&signed.hash.signed_text(), "the message of `signature`, without the call"),
-        (&parts(record.as_bytes(), text.as_bytes()), "the base58 text of `execution_record` in place of its 32 bytes"),
-        (&parts(hex::encode(signed.record).as_bytes(), text.as_bytes()), "the hexadecimal form of `execution_record`"),
+        (&parts(address.as_bytes(), text.as_bytes()), "the base58 text of `execution_record` in place of its 32 bytes"),
+        (&parts(hex::encode(record).as_bytes(), text.as_bytes()), "the hexadecimal form of `execution_record`"),
         (&parts(signed.execution_id.as_bytes(), text.as_bytes()), "`execution_id` in place of `execution_record`"),
         (
             &parts(signed.execution_id.to_string().as_bytes(), text.as_bytes()),
             "`execution_id` in place of `execution_record`",
         ),
-        (&parts(signed.record, &signed.hash.0), "the 32 bytes of the hash in place of the text `result_hash`"),
-        (&[signed.record.as_slice(), b":", text.as_bytes()].concat(), "the message without `crtx-call-v1:`"),
+        (&parts(&record, &signed.hash.0), "the 32 bytes of the hash in place of the text `result_hash`"),
+        (
+            &timed(&record, decimal.as_bytes(), text.as_bytes()),
+            "the decimal digits of `opened_at_unix_s` in place of its 8 bytes",
+        ),
+        (
+            &timed(&record, &opened_at_unix_s.to_be_bytes(), text.as_bytes()),
+            "`opened_at_unix_s` with its highest byte first",
+        ),
+        (
+            &[b"crtx-call-v1:".as_slice(), &record, b":", text.as_bytes()].concat(),
+            "the message of an earlier version, without `opened_at_unix_s`",
+        ),
+        (&[record.as_slice(), b":", &second, b":", text.as_bytes()].concat(), "the message without `crtx-call-v2:`"),
     ];
     look(key, &message, signature, &others, signed)
 }
@@ -109,8 +130,9 @@ mod tests {
     #[test]
     fn what_was_signed_is_named_and_a_foreign_key_is_not_guessed() {
         let key = SigningKey::from_bytes(&[7; 32]);
-        let (hash, record) = (ResultHash::of(b"result"), [3; 32]);
-        let signed = Signed { result: "result", hash: &hash, execution_id: Uuid::from_u128(1), record: &record };
+        let hash = ResultHash::of(b"result");
+        let opening = OpeningId { record: [3; 32], opened_at_unix_s: 1_700_000_000 };
+        let signed = Signed { result: "result", hash: &hash, execution_id: Uuid::from_u128(1), opening: &opening };
         let verdict = |message: &[u8]| of_result(&key.verifying_key(), signed, &key.sign(message).to_bytes());
         assert_eq!(verdict(hash.to_string().as_bytes()), Verdict::Good);
         for (message, named) in [
@@ -118,14 +140,17 @@ mod tests {
             (hex::encode(hash.0).into_bytes(), "without `sha256:`"),
             (b"result".to_vec(), "the result"),
             (format!("{hash}\n").into_bytes(), "line end"),
-            (call_text::of(&record, &hash.0).to_vec(), "call_signature"),
+            (call_text::of(&opening, &hash.0).to_vec(), "call_signature"),
         ] {
             assert!(matches!(verdict(&message), Verdict::Other(mistake) if mistake.contains(named)), "{named}");
         }
         assert_eq!(verdict(b"something"), Verdict::Unknown);
         let call = |message: &[u8]| of_call(&key.verifying_key(), signed, &key.sign(message).to_bytes());
-        assert_eq!(call(&call_text::of(&record, &hash.0)), Verdict::Good);
-        assert!(matches!(call(&hash.signed_text()), Verdict::Other(mistake) if mistake.contains("without the call")));
+        assert_eq!(call(&call_text::of(&opening, &hash.0)), Verdict::Good);
+        let decimal = [b"crtx-call-v2:", [3; 32].as_slice(), b":1700000000:", hash.to_string().as_bytes()].concat();
+        for (message, named) in [(hash.signed_text().to_vec(), "without the call"), (decimal, "decimal digits")] {
+            assert!(matches!(call(&message), Verdict::Other(mistake) if mistake.contains(named)), "{named}");
+        }
         let foreign = SigningKey::from_bytes(&[8; 32]).sign(&hash.signed_text()).to_bytes();
         assert_eq!(of_result(&key.verifying_key(), signed, &foreign), Verdict::Unknown);
         let own = key.sign(&hash.signed_text()).to_bytes();

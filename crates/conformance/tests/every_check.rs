@@ -206,8 +206,15 @@ fn signature_cases() -> Vec<Case> {
         replies(CallSignature, "base58 text", |call, reply| {
             let record = call.body["execution_record"].as_str().unwrap_or_default();
             let hash = reply.json["result_hash"].as_str().unwrap_or_default();
-            let message = format!("crtx-call-v1:{record}:{hash}");
-            reply.json["call_signature"] = json!(format_signature(&key().sign(message.as_bytes()).to_bytes()));
+            let message = [
+                b"crtx-call-v2:".as_slice(),
+                record.as_bytes(),
+                b":",
+                &call.second().to_le_bytes(),
+                b":",
+                hash.as_bytes(),
+            ];
+            reply.json["call_signature"] = json!(format_signature(&key().sign(&message.concat()).to_bytes()));
         }),
     ]
 }
@@ -237,7 +244,7 @@ fn later_cases() -> Vec<Case> {
             }
         }),
         replies(UnknownFields, "Ignore members", |call, reply| {
-            if call.body.as_object().is_some_and(|members| members.len() > 6) {
+            if call.body.as_object().is_some_and(|members| members.len() > 7) {
                 reply.status = 400;
             }
         }),

@@ -13,6 +13,7 @@ use solana_pubkey::Pubkey;
 use uuid::Uuid;
 
 use crate::{
+    call_text::OpeningId,
     result_hash::{CallProof, ResultHash, ResultProofError, parse_signature},
     text::{shortened, without_nul},
 };
@@ -76,8 +77,8 @@ struct Completed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signatory {
     pub result_key: Pubkey,
-    /// The address of the record, if the result has to be signed for the call.
-    pub bound_to: Option<Pubkey>,
+    /// The opening, if the result has to be signed for the call.
+    pub bound_to: Option<OpeningId>,
 }
 
 /// The fields as raw text, without those that are null. Other fields are skipped.
@@ -143,8 +144,8 @@ impl Answer {
             signed.call_signature = call_signature.transpose().map_err(proof_error)?;
         }
         let proof = CallProof { signature: signed.signature, call_signature: signed.call_signature };
-        let bound_to = signatory.bound_to.map(|record| record.to_bytes());
-        proof.verify(&signatory.result_key.to_bytes(), &signed.hash, bound_to.as_ref()).map_err(proof_error)?;
+        let key = signatory.result_key.to_bytes();
+        proof.verify(&key, &signed.hash, signatory.bound_to.as_ref()).map_err(proof_error)?;
         Ok(signed)
     }
 }
@@ -315,7 +316,10 @@ fn storable(value: Value) -> Value {
 
 #[cfg(test)]
 mod testing {
-    use crate::result_hash::{CallProof, ResultHash, format_signature};
+    use crate::{
+        call_text::OpeningId,
+        result_hash::{CallProof, ResultHash, format_signature},
+    };
     use ed25519_dalek::SigningKey;
     use serde_json::{Value, json};
     use solana_pubkey::Pubkey;
@@ -335,14 +339,16 @@ mod testing {
         Signatory { result_key, bound_to: None }
     }
 
-    pub fn call_signature(record: &Pubkey, result: &str) -> String {
-        let proof = CallProof::sign(&signing_key(), record.as_array(), &ResultHash::of(result.as_bytes()));
+    pub const OPENING: OpeningId = OpeningId { record: [3; 32], opened_at_unix_s: 1_700_000_000 };
+
+    pub fn call_signature(opening: &OpeningId, result: &str) -> String {
+        let proof = CallProof::sign(&signing_key(), opening, &ResultHash::of(result.as_bytes()));
         format_signature(&proof.call_signature.expect("signed"))
     }
 
     pub fn good(result: &str) -> Value {
         let hash = ResultHash::of(result.as_bytes());
-        let signature = CallProof::sign(&signing_key(), &[0; 32], &hash).signature;
+        let signature = CallProof::sign(&signing_key(), &OPENING, &hash).signature;
         json!({
             "execution_id": ID, "status": "completed", "result": result, "result_hash": hash.to_string(),
             "signature": format_signature(&signature), "tokens_used": 12, "steps": [{"thought": "hm"}],
@@ -358,7 +364,7 @@ mod tests {
     use serde_json::json;
 
     use super::{
-        testing::{ID, call_signature, good, signatory},
+        testing::{ID, OPENING, call_signature, good, signatory},
         *,
     };
 
@@ -370,23 +376,21 @@ mod tests {
         Answer::read(body)?.check(ID, &signatory())
     }
 
-    const RECORD: Pubkey = Pubkey::new_from_array([3; 32]);
-
     /// Checks the answer of a call whose result has to be signed for the call.
     fn checked_bound(answer: &Value) -> Result<SignedResult, AnswerError> {
         let answer = Answer::read(answer.to_string().as_bytes())?;
-        answer.check(ID, &Signatory { bound_to: Some(RECORD), ..signatory() })
+        answer.check(ID, &Signatory { bound_to: Some(OPENING), ..signatory() })
     }
 
     #[test]
     fn a_bound_call_is_delivered_with_the_signature_that_settles_it() {
         let mut answer = good("x");
-        answer["call_signature"] = json!(call_signature(&RECORD, "x"));
+        answer["call_signature"] = json!(call_signature(&OPENING, "x"));
         let delivered = checked_bound(&answer).expect("good");
         let signature = delivered.call_signature.expect("kept");
         let hash = ResultHash::of(b"x");
         let key = signatory().result_key.to_bytes();
-        assert_eq!(verify_call_signature(&key, RECORD.as_array(), &hash, &signature), Ok(()));
+        assert_eq!(verify_call_signature(&key, &OPENING, &hash, &signature), Ok(()));
     }
 
     #[test]
@@ -395,8 +399,9 @@ mod tests {
         for (call_signature, named) in [
             (Value::Null, "call_signature is missing"),
             (plain, "call_signature is not one"),
-            (json!(call_signature(&Pubkey::new_from_array([4; 32]), "x")), "call_signature is not one"),
-            (json!(call_signature(&RECORD, "y")), "call_signature is not one"),
+            (json!(call_signature(&OpeningId { record: [4; 32], ..OPENING }, "x")), "call_signature is not one"),
+            (json!(call_signature(&OpeningId { opened_at_unix_s: 9, ..OPENING }, "x")), "call_signature is not one"),
+            (json!(call_signature(&OPENING, "y")), "call_signature is not one"),
             (json!("ed25519:111"), "call_signature must be"),
             (json!(7), "call_signature must be"),
             (json!("x".repeat(100_000)), "call_signature must be"),
@@ -407,14 +412,14 @@ mod tests {
             assert!(error.to_string().contains(named), "{error}");
         }
         let mut swapped = good("x");
-        swapped["call_signature"] = json!(call_signature(&RECORD, "x"));
+        swapped["call_signature"] = json!(call_signature(&OPENING, "x"));
         swapped["signature"] = swapped["call_signature"].clone();
         assert!(checked_bound(&swapped).is_err(), "a call signature does not replace the other one");
     }
 
     #[test]
     fn an_unbound_call_does_not_look_at_the_call_signature() {
-        for anything in [json!("junk"), json!([1, 2]), json!(call_signature(&RECORD, "y")), Value::Null] {
+        for anything in [json!("junk"), json!([1, 2]), json!(call_signature(&OPENING, "y")), Value::Null] {
             let mut answer = good("x");
             answer["call_signature"] = anything;
             assert_eq!(checked(&answer).expect("good").call_signature, None);

@@ -20,4 +20,6 @@ pub struct CreatorRequest<'a> {
     pub timeout_seconds: u32,
     /// Base58 address of the on-chain record: what a call-bound signature names.
     pub execution_record: String,
+    /// The second in which the record was opened, by the chain's clock. A call-bound signature names it, too.
+    pub opened_at_unix_s: i64,
 }

@@ -7,7 +7,10 @@ use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use sha2::{Digest, Sha256};
 
-use crate::{call_text, result_text};
+use crate::{
+    call_text::{self, OpeningId},
+    result_text,
+};
 
 /// SHA-256 of a result's UTF-8 bytes. Written `sha256:<64 lower-case hex>`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -29,7 +32,9 @@ pub enum ResultProofError {
     CallSignatureMissing,
     #[error("call_signature must be `ed25519:` followed by the base58 form of 64 bytes")]
     CallSignatureForm,
-    #[error("call_signature is not one of the listing's result key over this execution_record and result_hash")]
+    #[error(
+        "call_signature is not one of the listing's result key over this execution_record, opened_at_unix_s and result_hash"
+    )]
     CallSignatureInvalid,
 }
 
@@ -118,15 +123,14 @@ pub fn verify_signature(
     verify_strict(result_key, &hash.signed_text(), signature, ResultProofError::SignatureInvalid)
 }
 
-/// Checks a signature of `result_key` over the text of the call whose record has the address `record`, with the
-/// strictness of [`verify_signature`].
+/// Checks a signature of `result_key` over the text of the call, with the strictness of [`verify_signature`].
 pub fn verify_call_signature(
     result_key: &[u8; 32],
-    record: &[u8; 32],
+    opening: &OpeningId,
     hash: &ResultHash,
     signature: &[u8; 64],
 ) -> Result<(), ResultProofError> {
-    let message = call_text::of(record, &hash.0);
+    let message = call_text::of(opening, &hash.0);
     verify_strict(result_key, &message, signature, ResultProofError::CallSignatureInvalid)
 }
 
@@ -141,26 +145,26 @@ fn verify_strict(
 }
 
 impl CallProof {
-    /// Both signatures of `key`, for the execution whose record has the address `record`.
-    pub fn sign(key: &SigningKey, record: &[u8; 32], hash: &ResultHash) -> Self {
+    /// Both signatures of `key`, for one opening of an execution.
+    pub fn sign(key: &SigningKey, opening: &OpeningId, hash: &ResultHash) -> Self {
         Self {
             signature: key.sign(&hash.signed_text()).to_bytes(),
-            call_signature: Some(key.sign(&call_text::of(record, &hash.0)).to_bytes()),
+            call_signature: Some(key.sign(&call_text::of(opening, &hash.0)).to_bytes()),
         }
     }
 
-    /// Checks the signatures that the execution demands. `bound_to`: the address of the record, if results are signed
-    /// for the call; otherwise `call_signature` is not looked at.
+    /// Checks the signatures that the execution demands. `bound_to`: the opening, if results are signed for the call;
+    /// otherwise `call_signature` is not looked at.
     pub fn verify(
         &self,
         result_key: &[u8; 32],
         hash: &ResultHash,
-        bound_to: Option<&[u8; 32]>,
+        bound_to: Option<&OpeningId>,
     ) -> Result<(), ResultProofError> {
         verify_signature(result_key, hash, &self.signature)?;
-        let Some(record) = bound_to else { return Ok(()) };
+        let Some(opening) = bound_to else { return Ok(()) };
         let signature = self.call_signature.ok_or(ResultProofError::CallSignatureMissing)?;
-        verify_call_signature(result_key, record, hash, &signature)
+        verify_call_signature(result_key, opening, hash, &signature)
     }
 }
 
@@ -216,24 +220,30 @@ mod tests {
     #[test]
     fn a_bound_call_needs_both_signatures_and_one_of_another_call_does_not_count() {
         let key = SigningKey::from_bytes(&[7; 32]);
-        let (hash, record, other) = (ResultHash::of(b"result"), [1; 32], [2; 32]);
+        let hash = ResultHash::of(b"result");
+        let opening = OpeningId { record: [1; 32], opened_at_unix_s: 1_700_000_000 };
         let verify = |proof: &CallProof, bound_to| proof.verify(key.verifying_key().as_bytes(), &hash, bound_to);
-        let good = CallProof::sign(&key, &record, &hash);
-        assert_eq!(verify(&good, Some(&record)), Ok(()));
-        assert_eq!(verify(&good, Some(&other)), Err(ResultProofError::CallSignatureInvalid));
+        let good = CallProof::sign(&key, &opening, &hash);
+        assert_eq!(verify(&good, Some(&opening)), Ok(()));
+        let another_record = OpeningId { record: [2; 32], ..opening };
+        let opened_again = OpeningId { opened_at_unix_s: 1_700_000_001, ..opening };
+        for other in [&another_record, &opened_again] {
+            assert_eq!(verify(&good, Some(other)), Err(ResultProofError::CallSignatureInvalid));
+        }
         let old = CallProof { call_signature: None, ..good };
-        assert_eq!(verify(&old, Some(&record)), Err(ResultProofError::CallSignatureMissing));
+        assert_eq!(verify(&old, Some(&opening)), Err(ResultProofError::CallSignatureMissing));
         let in_place_of_the_other = CallProof { call_signature: Some(good.signature), ..good };
-        assert_eq!(verify(&in_place_of_the_other, Some(&record)), Err(ResultProofError::CallSignatureInvalid));
+        assert_eq!(verify(&in_place_of_the_other, Some(&opening)), Err(ResultProofError::CallSignatureInvalid));
         let swapped = CallProof { signature: good.call_signature.expect("signed"), ..good };
-        assert_eq!(verify(&swapped, Some(&record)), Err(ResultProofError::SignatureInvalid));
+        assert_eq!(verify(&swapped, Some(&opening)), Err(ResultProofError::SignatureInvalid));
     }
 
     #[test]
     fn an_unbound_call_ignores_the_call_signature() {
         let key = SigningKey::from_bytes(&[7; 32]);
         let hash = ResultHash::of(b"result");
-        let proof = CallProof { call_signature: Some([0; 64]), ..CallProof::sign(&key, &[1; 32], &hash) };
+        let opening = OpeningId { record: [1; 32], opened_at_unix_s: 1_700_000_000 };
+        let proof = CallProof { call_signature: Some([0; 64]), ..CallProof::sign(&key, &opening, &hash) };
         assert_eq!(proof.verify(key.verifying_key().as_bytes(), &hash, None), Ok(()));
     }
 }

@@ -68,10 +68,10 @@ impl Creators {
 
     /// Sends the call and waits for at most `patience` for the whole answer, which is parsed but not verified. Time
     /// in which this process is stopped does not count: an answer that arrived in that time is accepted.
-    pub async fn ask(&self, call: &Call, patience: Duration) -> Result<Answered, CreatorError> {
+    pub async fn ask(&self, call: &Call, opened_at_unix_s: i64, patience: Duration) -> Result<Answered, CreatorError> {
         let started = Instant::now();
         let whole = async {
-            let response = self.post(call).await?;
+            let response = self.post(call, opened_at_unix_s).await?;
             let status = response.status();
             refuse_encoded(&response)?;
             let body = self.intake.read(response).await?.map_err(|error| unanswered(&error))?;
@@ -91,7 +91,7 @@ impl Creators {
         Err(CreatorError::Invalid(format!("it has HTTP status {}{hint}", status.as_u16())))
     }
 
-    async fn post(&self, call: &Call) -> Result<Response, CreatorError> {
+    async fn post(&self, call: &Call, opened_at_unix_s: i64) -> Result<Response, CreatorError> {
         let url = self.outbound.policy().check_url(&call.endpoint)?;
         let request = CreatorRequest {
             execution_id: call.execution_id,
@@ -100,6 +100,7 @@ impl Creators {
             user_pubkey: call.caller.to_string(),
             timeout_seconds: call.timeout_seconds,
             execution_record: call.record.to_string(),
+            opened_at_unix_s,
         };
         let sent = self
             .http
@@ -131,6 +132,7 @@ mod tests {
     use agent_marketplace::state::FailureReason;
     use crtx_http::outbound::OutboundPolicy;
     use crtx_protocol::{
+        call_text::OpeningId,
         creator_answer::MAX_ANSWER_BYTES,
         result_hash::{CallProof, ResultHash, format_signature},
         usdc::UsdcBase,
@@ -158,7 +160,9 @@ mod tests {
 
     fn good(result: &str) -> Value {
         let hash = ResultHash::of(result.as_bytes());
-        let signature = format_signature(&CallProof::sign(&key(), &[0; 32], &hash).signature);
+        let signature = format_signature(
+            &CallProof::sign(&key(), &OpeningId { record: [0; 32], opened_at_unix_s: 0 }, &hash).signature,
+        );
         let hash = hash.to_string();
         json!({"execution_id": ID, "status": "completed", "result": result, "result_hash": hash, "signature": signature})
     }
@@ -210,7 +214,7 @@ mod tests {
     }
 
     async fn ask(answer: Option<Vec<u8>>) -> Result<Delivered, CreatorError> {
-        let answer = creators(OutboundPolicy::LOCAL).ask(&call(service(answer).await), PATIENCE).await?;
+        let answer = creators(OutboundPolicy::LOCAL).ask(&call(service(answer).await), 0, PATIENCE).await?;
         answer.check(ID, &signatory())
     }
 
@@ -243,7 +247,7 @@ mod tests {
         let url = format!("http://{}/", listener.local_addr().expect("bound"));
         drop(listener);
         let creators = creators(OutboundPolicy::LOCAL);
-        let result = creators.ask(&call(url), PATIENCE).await;
+        let result = creators.ask(&call(url), 0, PATIENCE).await;
         assert!(matches!(result, Err(CreatorError::Unreachable)));
     }
 
@@ -270,7 +274,7 @@ mod tests {
     #[tokio::test]
     async fn an_address_that_the_policy_forbids_is_not_called() {
         let creators = creators(OutboundPolicy::STRICT);
-        let result = creators.ask(&call("https://127.0.0.1/".to_owned()), Duration::from_secs(1)).await;
+        let result = creators.ask(&call("https://127.0.0.1/".to_owned()), 0, Duration::from_secs(1)).await;
         assert!(matches!(result, Err(CreatorError::NotCallable(_))));
     }
 
@@ -301,7 +305,7 @@ mod tests {
         let creators = creators(OutboundPolicy::LOCAL);
         let url = service(http("200 OK", &padded("long", 1_000_000))).await;
         let call = call(url);
-        let answers = futures::future::join_all((0..8).map(|_| creators.ask(&call, Duration::from_secs(60)))).await;
+        let answers = futures::future::join_all((0..8).map(|_| creators.ask(&call, 0, Duration::from_secs(60)))).await;
         for answer in answers {
             assert_eq!(answer.expect("an answer").check(ID, &signatory()).expect("good").result, "long");
         }
@@ -325,11 +329,11 @@ mod tests {
                 });
             }
         });
-        let slow = futures::future::join_all((0..20).map(|_| creators.ask(&slow, Duration::from_secs(3))));
+        let slow = futures::future::join_all((0..20).map(|_| creators.ask(&slow, 0, Duration::from_secs(3))));
         let honest = call(service(http("200 OK", &padded("x", 400_000))).await);
         let honest = async {
             tokio::time::sleep(Duration::from_millis(300)).await;
-            creators.ask(&honest, Duration::from_secs(60)).await
+            creators.ask(&honest, 0, Duration::from_secs(60)).await
         };
         let (slow, honest) = tokio::join!(slow, honest);
         assert_eq!(honest.expect("an answer").check(ID, &signatory()).expect("good").result, "x");

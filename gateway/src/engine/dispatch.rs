@@ -10,7 +10,7 @@ use super::{
     Engine,
     ended::{EngineError, Step, interrupted},
     transactions::stored,
-    view::{self, ChainView},
+    view::ChainView,
     work::Work,
 };
 use crate::creator::CreatorError;
@@ -50,41 +50,35 @@ impl Engine {
         Ok(None)
     }
 
-    /// Calls the creator and reads the record at the same time: the record says who has to sign the answer, for what.
+    /// Calls the creator. The record says who has to sign the answer, for what.
     async fn ask_and_check(
         &self,
         work: &mut Work,
         patience: Duration,
     ) -> Result<Result<Delivered, CreatorError>, EngineError> {
         let started = Instant::now();
-        let seen = work.view.take();
-        let (answer, view) = tokio::join!(
-            work.hold.unless_lost(self.creators.ask(&work.call, patience)),
-            self.see_what_is_charged(work, seen),
+        let opened_at_unix_s = work.record()?.opened_at_unix_s;
+        let (answer, noted) = tokio::join!(
+            work.hold.unless_lost(self.creators.ask(&work.call, opened_at_unix_s, patience)),
+            self.note_charged(work),
         );
-        let (answer, view) = (answer?, view?);
+        let answer = answer?;
+        noted?;
         work.spent.creator = work.spent.creator.saturating_add(match &answer {
             Ok(answer) => answer.elapsed,
             Err(_) => started.elapsed(),
         });
-        let signatory = view.signatory(&work.call.record)?;
-        work.saw(view);
+        let signatory = work.view()?.signatory(&work.call.record)?;
         Ok(answer.and_then(|answer| answer.check(work.call.execution_id, &signatory)))
     }
 
-    /// Reads the record unless `seen` has it. If the price fell before the opening, the charged amount is stored
-    /// immediately, so that a running call shows its real cost.
-    async fn see_what_is_charged(&self, work: &Work, seen: Option<ChainView>) -> Result<ChainView, EngineError> {
-        let view = match seen {
-            Some(view) => view,
-            None => work.hold.unless_lost(self.view_of_open(&work.call)).await??,
-        };
-        if let Some(charged) = view.record.as_ref().and_then(|record| view::charged(record))
-            && charged.amount != work.call.amount
-        {
+    /// If the price fell before the opening, the charged amount is stored immediately, so that a running call shows its
+    /// real cost.
+    async fn note_charged(&self, work: &Work) -> Result<(), EngineError> {
+        if let Some(charged) = work.charged.filter(|charged| charged.amount != work.call.amount) {
             self.executions.charged(work.lease, &charged).await?;
         }
-        Ok(view)
+        Ok(())
     }
 
     /// Stores the result before anything is settled. Its signed settlement is stored with it if signing is fast enough: a

@@ -75,7 +75,14 @@ impl Engine {
         self.executions.signed(work.lease, TransactionKind::Open, &stored(&transaction)).await?;
         match self.send(work, &transaction, self.config.limits.open_patience).await? {
             Outcome::Confirmed { slot } => {
-                self.executions.opened_and_dispatching(work.lease, &landing(&transaction, slot)).await?;
+                // At the same time: the request to the creator names what the record says, and neither waits for the other.
+                let landed = landing(&transaction, slot);
+                let (noted, seen) = tokio::join!(
+                    self.executions.opened_and_dispatching(work.lease, &landed),
+                    work.hold.unless_lost(self.view_of_open(&work.call)),
+                );
+                noted?;
+                work.saw(seen??);
                 (work.state, work.fresh) = (State::Running, true);
                 Ok(None)
             }

@@ -107,6 +107,7 @@ impl Engine {
             treasury_owner: view.config.ok_or(EngineError::Missing("the configuration"))?.treasury_owner,
             result_key: view.terms()?.result_key,
             result_hash: ResultHash(delivered.hash),
+            opened_at_unix_s: record.opened_at_unix_s,
             binding,
             signature: signature.ok_or(EngineError::Incomplete("its call signature"))?,
             execution_time_ms: delivered.execution_time_ms,

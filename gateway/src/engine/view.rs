@@ -6,7 +6,7 @@ use agent_marketplace::state::{AgentListed, Config, ExecutionRecord, ExecutionSt
 use chrono::Utc;
 use crtx_chain::{ChainError, Execution, FetchedAccount, clock::unix_timestamp};
 use crtx_http::{ApiError, ErrorCode};
-use crtx_protocol::{creator_answer::Signatory, usdc::UsdcBase};
+use crtx_protocol::{call_text::OpeningId, creator_answer::Signatory, usdc::UsdcBase};
 use crtx_store::executions::{Call, Charged, Reported, SettledElsewhere};
 use solana_pubkey::Pubkey;
 use solana_sdk_ids::sysvar;
@@ -50,7 +50,8 @@ impl ChainView {
             Some(terms) => terms.result_key,
             None => self.listing.ok_or(EngineError::Missing("the listing"))?.result_key,
         };
-        Ok(Signatory { result_key, bound_to: (record.binding == 1).then_some(*address) })
+        let opening = OpeningId { record: address.to_bytes(), opened_at_unix_s: record.opened_at_unix_s };
+        Ok(Signatory { result_key, bound_to: (record.binding == 1).then_some(opening) })
     }
 }
 

@@ -14,8 +14,10 @@ use crate::engine::EngineError;
 /// Records whose closings fit one transaction: own ones share their rent payer, others may have two each.
 const OWN_PER_TRANSACTION: usize = 8;
 const OTHERS_PER_TRANSACTION: usize = 4;
-/// Twice what the benchmark shows for one closing.
+/// Twice what the benchmark shows for one closing. It is the same for every record.
 const UNITS_PER_CLOSING: u32 = 30_000;
+/// Of a closing that the chain refused before, whatever the reason was.
+const UNITS_ALONE: u32 = 200_000;
 const AT_ONCE: usize = 4;
 /// Records whose accounts are read in one request: each has a record and a dispute.
 const PER_READ: usize = crtx_chain::rpc::MAX_ACCOUNTS_PER_READ / 2;
@@ -40,13 +42,14 @@ impl Round<'_> {
         let (alone, together): (Vec<_>, Vec<_>) =
             closings.into_iter().partition(|closing| self.pauses.refusals(&closing.record) > 0);
         let size = if own { OWN_PER_TRANSACTION } else { OTHERS_PER_TRANSACTION };
-        let send = |group| async move {
-            let job = job(self.engine.budget(units(group)), group, own);
+        let send = |(group, units)| async move {
+            let job = job(self.engine.budget(units), units, group, own);
             if let Err(error) = job.send(self.engine, self.pauses).await {
                 tracing::warn!(%error, "records were not closed");
             }
         };
-        let groups = futures::stream::iter(together.chunks(size).chain(alone.chunks(1)));
+        let groups = together.chunks(size).map(|group| (group, units(group)));
+        let groups = futures::stream::iter(groups.chain(alone.chunks(1).map(|group| (group, UNITS_ALONE))));
         groups.take_until(self.shutdown.cancelled()).for_each_concurrent(AT_ONCE, send).await;
         Ok(())
     }
@@ -87,14 +90,14 @@ fn units(group: &[Closing]) -> u32 {
     u32::try_from(group.len()).unwrap_or(u32::MAX).saturating_mul(UNITS_PER_CLOSING)
 }
 
-fn job(budget: Vec<Instruction>, group: &[Closing], own: bool) -> Job {
+fn job(budget: Vec<Instruction>, units: u32, group: &[Closing], own: bool) -> Job {
     let closings = group.iter().map(|closing| closing.instruction.clone());
     Job {
         chore: Chore::Close,
         own,
         addresses: group.iter().map(|closing| closing.record).collect(),
         instructions: budget.into_iter().chain(closings).collect(),
-        units: units(group),
+        units,
         rent_lamports: group.iter().fold(0, |sum, closing| sum.saturating_add(closing.rent_lamports)),
     }
 }
@@ -136,7 +139,7 @@ mod tests {
             rent_lamports: 2,
         };
         let group: Vec<Closing> = (0..4).map(|_| closing()).collect();
-        let job = job(vec![], &group, true);
+        let job = job(vec![], units(&group), &group, true);
         assert_eq!((job.addresses.len(), job.rent_lamports, job.units), (4, 8, 4 * UNITS_PER_CLOSING));
     }
 }

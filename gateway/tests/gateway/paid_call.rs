@@ -6,6 +6,7 @@ use axum::{body::Body, http::Request};
 use crtx_chain::token::TokenAccount;
 use crtx_protocol::{
     api_key::{ApiKey, KeyNetwork},
+    call_text::OpeningId,
     content::cid_of,
     result_hash::{CallProof, ResultHash},
 };
@@ -157,7 +158,8 @@ async fn a_result_that_is_signed_for_its_call_is_settled_with_the_signature_for_
     let delivered = market.row(id).await.delivered.expect("stored");
     let (key, hash) = (market.listing().result_key.to_bytes(), ResultHash(delivered.hash));
     let proof = CallProof { signature: delivered.signature, call_signature: delivered.call_signature };
-    assert_eq!(proof.verify(&key, &hash, Some(market.record_address(id).as_array())), Ok(()));
+    let opening = OpeningId { record: market.record_address(id).to_bytes(), opened_at_unix_s: record.opened_at_unix_s };
+    assert_eq!(proof.verify(&key, &hash, Some(&opening)), Ok(()));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -166,6 +168,7 @@ async fn a_bound_call_is_refunded_without_showing_a_result_that_is_not_signed_fo
         ("no_call_signature", "call_signature is missing"),
         ("old_signature", "call_signature is not one"),
         ("other_call", "call_signature is not one"),
+        ("other_opening", "call_signature is not one"),
         ("bad_signature", "the signature is not one"),
     ] {
         let market = Market::start().await;

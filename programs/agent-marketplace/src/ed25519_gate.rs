@@ -1,7 +1,7 @@
 //! The Ed25519 gate. It proves that the execution's result key signed a message that the program made itself, and
 //! that the chain's Ed25519 program verified that signature in this transaction, directly before our instruction.
 //! The message is the text of the result's hash (71 bytes), or the text of the call if results are signed for the
-//! call (117 bytes, `crtx_protocol::call_text`). The program chooses it, never the sender.
+//! call (126 bytes, `crtx_protocol::call_text`). The program chooses it, never the sender.
 //!
 //! The Ed25519 program can read key, message and signature from any instruction of the transaction at any
 //! offset. Most attacks on programs that rely on it use this freedom, so the gate accepts one canonical shape
@@ -11,8 +11,8 @@
 //! 0 count = 1 | 1 padding = 0
 //! 2 signature offset = 48   | 4 signature instruction = 65535 (this one)
 //! 6 public key offset = 16  | 8 public key instruction = 65535
-//! 10 message offset = 112   | 12 message size = 71 or 117 | 14 message instruction = 65535
-//! 16 public key | 48 signature | 112 message | 183 or 229 end
+//! 10 message offset = 112   | 12 message size = 71 or 126 | 14 message instruction = 65535
+//! 16 public key | 48 signature | 112 message | 183 or 238 end
 //! ```
 
 use anchor_lang::prelude::*;
@@ -155,14 +155,17 @@ const _: () = {
 #[cfg(test)]
 #[expect(clippy::arithmetic_side_effects, reason = "sizes of test data")]
 mod tests {
-    use crtx_protocol::{call_text, result_text};
+    use crtx_protocol::{
+        call_text::{self, OpeningId},
+        result_text,
+    };
 
     use super::*;
 
     const OURS: Pubkey = crate::ID;
     const KEY: Pubkey = Pubkey::new_from_array([7; 32]);
     const HASH: [u8; 32] = [9; 32];
-    const RECORD: [u8; 32] = [6; 32];
+    const OPENING: OpeningId = OpeningId { record: [6; 32], opened_at_unix_s: 1_700_000_000 };
     const DATA_LEN: usize = MESSAGE_AT + result_text::LEN;
 
     struct Shown {
@@ -213,12 +216,12 @@ mod tests {
     }
 
     fn checked_for_call(instructions: &[Shown]) -> core::result::Result<(), MarketplaceError> {
-        check(&sysvar(instructions, 1), &OURS, &KEY, &call_text::of(&RECORD, &HASH))
+        check(&sysvar(instructions, 1), &OURS, &KEY, &call_text::of(&OPENING, &HASH))
     }
 
     #[test]
     fn a_proof_of_one_shape_does_not_pass_for_the_other() {
-        let bound = || proof_of(&call_text::of(&RECORD, &HASH));
+        let bound = || proof_of(&call_text::of(&OPENING, &HASH));
         assert_eq!(checked_for_call(&[bound(), settlement()]), Ok(()));
         assert_eq!(checked_for_call(&[proof(), settlement()]), Err(MarketplaceError::Ed25519WrongLength));
         assert_eq!(checked(&[bound(), settlement()], 1), Err(MarketplaceError::Ed25519WrongLength));
@@ -226,7 +229,9 @@ mod tests {
 
     #[test]
     fn a_call_bound_proof_counts_for_its_record_and_its_result_alone() {
-        for message in [call_text::of(&[7; 32], &HASH), call_text::of(&RECORD, &[8; 32])] {
+        for message in
+            [call_text::of(&OpeningId { record: [7; 32], ..OPENING }, &HASH), call_text::of(&OPENING, &[8; 32])]
+        {
             let other = checked_for_call(&[proof_of(&message), settlement()]);
             assert_eq!(other, Err(MarketplaceError::Ed25519WrongMessage));
         }
@@ -235,7 +240,7 @@ mod tests {
             if (SIGNATURE_AT..MESSAGE_AT).contains(&at) {
                 continue;
             }
-            let mut changed = proof_of(&call_text::of(&RECORD, &HASH));
+            let mut changed = proof_of(&call_text::of(&OPENING, &HASH));
             changed.data[at] ^= 1;
             assert!(checked_for_call(&[changed, settlement()]).is_err(), "byte {at}");
         }

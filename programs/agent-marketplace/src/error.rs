@@ -173,7 +173,7 @@ pub enum MarketplaceError {
     Ed25519WrongProgram = 504,
     #[msg("the Ed25519 instruction must have 0 accounts")]
     Ed25519HasAccounts = 505,
-    #[msg("the Ed25519 instruction must be 183 bytes long, for a call-bound signature 229")]
+    #[msg("the Ed25519 instruction must be 183 bytes long, for a call-bound signature 238")]
     Ed25519WrongLength = 506,
     #[msg("the Ed25519 instruction must hold 1 signature")]
     Ed25519WrongCount = 507,
@@ -189,7 +189,7 @@ pub enum MarketplaceError {
     Ed25519WrongKeyIndex = 512,
     #[msg("the message must be at offset 112")]
     Ed25519WrongMessageOffset = 513,
-    #[msg("the message must be 71 bytes long, for a call-bound signature 117")]
+    #[msg("the message must be 71 bytes long, for a call-bound signature 126")]
     Ed25519WrongMessageSize = 514,
     #[msg("the message must be in the Ed25519 instruction itself (65535)")]
     Ed25519WrongMessageIndex = 515,

@@ -28,3 +28,14 @@ export async function transactionsOf(address: string, url?: string): Promise<str
     const found = await rpc<{ signature: string; err: unknown }[]>('getSignaturesForAddress', [address, { commitment: 'confirmed' }], url);
     return found.filter(({ err }) => err === null).map(({ signature }) => signature);
 }
+
+/** Where the second of the opening is in a record's account. */
+const OPENED_AT = 168;
+
+/** The second in which a record was opened; 0 if there is no such account. */
+export async function openedAt(record: string, url?: string): Promise<number> {
+    const config = { encoding: 'base64', commitment: 'confirmed' };
+    const { value } = await rpc<{ value: { data: [string] } | null }>('getAccountInfo', [record, config], url);
+    const data = Buffer.from(value?.data[0] ?? '', 'base64');
+    return data.length < OPENED_AT + 8 ? 0 : Number(data.readBigInt64LE(OPENED_AT));
+}

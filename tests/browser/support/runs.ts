@@ -3,6 +3,7 @@
 import type { Page } from 'playwright-core';
 
 import { chooseAccount } from './account';
+import { openedAt } from './chain';
 import { until } from './market';
 import type { Network } from './network';
 import { connectNew } from './newWallet';
@@ -103,7 +104,9 @@ export async function askCreator(network: Network, task: string, id: string, rec
     const listing = (await (await fetch(`${network.base_url}/v1/agents/${agent}/listing`)).json()) as { document: object };
     const cid = /bafkrei[a-z2-7]+/.exec(JSON.stringify(listing.document))?.[0] ?? '';
     const { endpoint } = (await (await fetch(`${network.base_url}/ipfs/${cid}`)).json()) as { endpoint: string };
-    const request = { execution_id: id, task, parameters: {}, user_pubkey: wallet, timeout_seconds: 60, execution_record: record };
+    const opened_at_unix_s = await openedAt(record, network.rpc_url);
+    const call = { execution_id: id, task, parameters: {}, user_pubkey: wallet, timeout_seconds: 60 };
+    const request = { ...call, execution_record: record, opened_at_unix_s };
     const answer = await fetch(endpoint, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(request) });
     return answer.text();
 }

@@ -3,7 +3,9 @@
 
 use std::{path::Path, time::Duration};
 
-use crtx_chain::{ChainClient, CommitmentConfig, FetchedAccount, Instructions, Outcome, SignedTransaction};
+use crtx_chain::{
+    ChainClient, CommitmentConfig, Execution, FetchedAccount, Instructions, Layout, Outcome, SignedTransaction,
+};
 use crtx_protocol::address::Addresses;
 use serde_json::Value;
 use solana_instruction::Instruction;
@@ -51,6 +53,12 @@ impl Chain {
         let transaction = SignedTransaction::sign(&[instruction], &all, blockhash).unwrap();
         let outcome = self.client.send_and_confirm(&transaction, PATIENCE).await;
         assert!(matches!(outcome, Outcome::Confirmed { .. }), "{outcome:?}");
+    }
+
+    /// The execution at this address.
+    pub async fn execution(&self, record: &Pubkey) -> Execution {
+        let account = self.client.account(record).await.unwrap().value;
+        Execution::decode(&account.unwrap().data).unwrap()
     }
 
     pub fn record(&self, execution_id: &str) -> Pubkey {

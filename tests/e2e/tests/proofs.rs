@@ -60,7 +60,7 @@ async fn results_that_are_signed_for_their_call_and_others_are_proved_from_the_c
     let bound = market.paid().await;
     record_that(&market, &bound, |record| record["status"] == "completed").await;
     let report = assert_verified(&market, &bound, "paid");
-    let for_the_call = format!("for the record {} alone", chain.record(&bound));
+    let for_the_call = format!("for this opening of the record {} alone", chain.record(&bound));
     assert!(detail(&report, "message").contains(&for_the_call), "{report:#}");
     assert!(detail(&report, "key").contains("the caller agreed to"), "{report:#}");
     let parameters = serde_json::Map::new();

@@ -13,11 +13,18 @@ use std::{
     time::Duration,
 };
 
-use agent_marketplace::state::{AgentListed, AgentStatus, Config, Dispute, MarketParameters};
+use agent_marketplace::{
+    error::MarketplaceError,
+    state::{AgentListed, AgentStatus, Config, Dispute, MarketParameters},
+};
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
-use crtx_chain::{Layout, SignedTransaction, instructions::Opening};
+use crtx_chain::{
+    Layout, SignedTransaction, Simulation,
+    instructions::{Opening, Settlement},
+};
 use crtx_e2e::{Up, chain::Chain, config_dir, crtx_without_settings, market::Market};
 use crtx_protocol::{
+    call_text::OpeningId,
     fee,
     result_hash::{CallProof, ResultHash, format_signature},
 };
@@ -86,9 +93,19 @@ impl World {
         self.account(&agent.parse().unwrap()).await
     }
 
+    async fn opening_id(&self, record: &Pubkey) -> OpeningId {
+        let opened = self.chain.execution(record).await;
+        OpeningId { record: record.to_bytes(), opened_at_unix_s: opened.opened_at_unix_s }
+    }
+
     /// The wallet opens an execution by itself; nobody else knows of it.
     async fn open_execution(&self, agent: &str) -> (uuid::Uuid, Pubkey) {
-        let (wallet, id) = (self.chain.wallet.pubkey(), uuid::Uuid::new_v4());
+        let id = uuid::Uuid::new_v4();
+        (id, self.open_with_id(agent, &id).await)
+    }
+
+    async fn open_with_id(&self, agent: &str, id: &uuid::Uuid) -> Pubkey {
+        let wallet = self.chain.wallet.pubkey();
         let opening = Opening {
             agent: agent.parse().unwrap(),
             execution_id: id.into_bytes(),
@@ -98,7 +115,32 @@ impl World {
         };
         let open = self.chain.build.open_execution(&wallet, &wallet, &opening);
         self.chain.send(open, &[&self.chain.wallet]).await;
-        (id, self.chain.build.addresses.execution(&wallet, &opening.execution_id))
+        self.chain.build.addresses.execution(&wallet, &opening.execution_id)
+    }
+
+    /// Whether the chain would take a settlement by the creator that is signed for this opening.
+    async fn would_settle(&self, opening: &OpeningId, result: &str) -> Simulation {
+        let record = Pubkey::new_from_array(opening.record);
+        let execution = self.chain.execution(&record).await;
+        let hash = ResultHash::of(result.as_bytes());
+        let settlement = Settlement {
+            agent: execution.agent,
+            record,
+            rent_payer: execution.rent_payer,
+            creator: self.chain.creator.pubkey(),
+            treasury_owner: self.market.treasury_owner().await.parse().unwrap(),
+            result_key: execution.terms.unwrap().result_key,
+            result_hash: hash,
+            opened_at_unix_s: opening.opened_at_unix_s,
+            binding: true,
+            signature: CallProof::sign(&self.result_key(), opening, &hash).call_signature.unwrap(),
+            execution_time_ms: 1,
+            tokens_used: None,
+        };
+        let settle = self.chain.build.complete_execution(&self.chain.creator.pubkey(), &settlement);
+        let blockhash = self.chain.client.recent_blockhash().await.unwrap();
+        let transaction = SignedTransaction::sign(&settle, &[&self.chain.creator], blockhash).unwrap();
+        self.chain.client.simulate(&transaction).await
     }
 
     /// The key that signs the results of the demo agents.
@@ -269,7 +311,7 @@ async fn without_a_gateway_the_creator_settles_and_anybody_refunds() {
 
     let result = "The result: „ü“.\r\n";
     let hash = ResultHash::of(result.as_bytes());
-    let proof = CallProof::sign(&world.result_key(), record.as_array(), &hash);
+    let proof = CallProof::sign(&world.result_key(), &world.opening_id(&record).await, &hash);
     let mut answer = json!({
         "execution_id": id.to_string(),
         "status": "completed",
@@ -287,7 +329,7 @@ async fn without_a_gateway_the_creator_settles_and_anybody_refunds() {
     let settle = ["settle", &id, "--answer", &file, "--no-publish", "--yes", "--keypair", &creator_key];
 
     // A signature for another call settles nothing, and nothing is sent.
-    let foreign = CallProof::sign(&world.result_key(), late.as_array(), &hash);
+    let foreign = CallProof::sign(&world.result_key(), &world.opening_id(&late).await, &hash);
     answer["call_signature"] = json!(format_signature(&foreign.call_signature.unwrap()));
     std::fs::write(&file, answer.to_string()).unwrap();
     assert!(world.fails(&settle).contains("call_signature is not one"));
@@ -322,7 +364,8 @@ async fn a_result_that_its_creator_settles_is_shown_to_its_caller() {
     let mut world = World::start(&[]).await;
     let (id, record) = world.open_execution(&world.market.agent("text-stats")).await;
     let result = "Settled by hand.";
-    let proof = CallProof::sign(&world.result_key(), record.as_array(), &ResultHash::of(result.as_bytes()));
+    let proof =
+        CallProof::sign(&world.result_key(), &world.opening_id(&record).await, &ResultHash::of(result.as_bytes()));
     let (file, creator) = (world.file("result.txt"), world.key_of("creator"));
     std::fs::write(&file, result).unwrap();
     let (signature, call_signature) =
@@ -342,6 +385,53 @@ async fn a_result_that_its_creator_settles_is_shown_to_its_caller() {
     ]);
     let shown = world.market.get_as_owner(&format!("/v1/executions/{id}")).await;
     assert_eq!((&shown.body["result"], &shown.body["settled_by"]), (&json!(result), &json!("creator")), "{shown:?}");
+    world.up.stop().await.unwrap();
+}
+
+/// The address of a closed record is opened again, at another agent of the creator.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_execution_that_is_opened_again_has_nothing_of_its_first_opening() {
+    let mut world = World::start(&[]).await;
+    let id = world.market.paid().await;
+    let record = world.chain.record(&id);
+    let path = format!("/v1/executions/{id}");
+    let first = world.market.get_as_owner(&path).await.body;
+    let result = first["result"].as_str().unwrap().to_owned();
+    let earlier = OpeningId {
+        record: record.to_bytes(),
+        // The record has no other time that the API does not show.
+        opened_at_unix_s: world.chain.execution(&record).await.opened_at_unix_s,
+    };
+    world.market.travel(Duration::from_secs(73 * 3_600)).await;
+    world.chain.closed(&id).await;
+
+    let second_agent = world.market.agent("conformance-target");
+    assert_eq!(world.open_with_id(&second_agent, &id.parse().unwrap()).await, record);
+    let refused = world.would_settle(&earlier, &result).await;
+    let wrong_message = MarketplaceError::Ed25519WrongMessage as u32;
+    assert!(matches!(&refused, Simulation::Refused(why) if why.program_error() == Some(wrong_message)), "{refused:?}");
+    let present = world.opening_id(&record).await;
+    assert!(matches!(world.would_settle(&present, &result).await, Simulation::Passes));
+
+    let mut shown = Value::Null;
+    for _ in 0..100 {
+        shown = world.market.get_as_owner(&path).await.body;
+        if shown["agent_id"] == second_agent.as_str() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!((&shown["agent_id"], &shown["status"]), (&json!(second_agent), &json!("running")));
+    assert_eq!((&shown["result"], &shown["result_hash"]), (&Value::Null, &Value::Null));
+    let list = world.market.get_as_owner("/v1/executions").await.body;
+    let listed: Vec<_> =
+        list["executions"].as_array().unwrap().iter().map(|of| (&of["agent_id"], &of["status"])).collect();
+    let both = [(&json!(second_agent), &json!("running")), (&first["agent_id"], &json!("completed"))];
+    assert_eq!((listed.as_slice(), &list["total"]), (both.as_slice(), &json!(2)), "{list}");
+    let history = world.market.get(&format!("/v1/agents/{}/history", first["agent_id"].as_str().unwrap())).await.body;
+    assert_eq!(history["recent_executions"][0]["record"], record.to_string(), "{history}");
+    let (status, audit, text) = world.crtx(&["audit", "--wait", "60", "--json"]);
+    assert_eq!(status, Some(0), "{audit} {text}");
     world.up.stop().await.unwrap();
 }
 

@@ -17,7 +17,10 @@ use axum::{
     routing::post,
 };
 use crtx_chain::{ChainClient, Execution, Instructions, Outcome, SignedTransaction, instructions::Settlement};
-use crtx_protocol::result_hash::{CallProof, ResultHash, format_signature};
+use crtx_protocol::{
+    call_text::OpeningId,
+    result_hash::{CallProof, ResultHash, format_signature},
+};
 use ed25519_dalek::SigningKey;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -155,6 +158,7 @@ struct Request {
     user_pubkey: String,
     timeout_seconds: u64,
     execution_record: String,
+    opened_at_unix_s: i64,
 }
 
 impl Creator {
@@ -273,7 +277,8 @@ impl Shared {
     fn signed(&self, request: &Request, result: &str) -> Value {
         let hash = ResultHash::of(result.as_bytes());
         let record: Pubkey = request.execution_record.parse().unwrap_or_default();
-        let proof = CallProof::sign(&self.key, record.as_array(), &hash);
+        let opening = OpeningId { record: record.to_bytes(), opened_at_unix_s: request.opened_at_unix_s };
+        let proof = CallProof::sign(&self.key, &opening, &hash);
         json!({
             "execution_id": request.execution_id, "status": "completed", "result": result, "tokens_used": 7,
             "result_hash": hash.to_string(), "signature": format_signature(&proof.signature),
@@ -300,7 +305,8 @@ impl Settler {
         let account = account.context("no record to settle")?;
         let opened: Execution = crtx_chain::Layout::decode(&account.data)?;
         let hash = ResultHash::of(result.as_bytes());
-        let proof = CallProof::sign(key, record.as_array(), &hash);
+        let opening = OpeningId { record: record.to_bytes(), opened_at_unix_s: opened.opened_at_unix_s };
+        let proof = CallProof::sign(key, &opening, &hash);
         let binding = opened.binding == 1;
         let signature = if binding { proof.call_signature } else { Some(proof.signature) };
         let settlement = Settlement {
@@ -311,6 +317,7 @@ impl Settler {
             treasury_owner: self.treasury_owner,
             result_key: Pubkey::new_from_array(key.verifying_key().to_bytes()),
             result_hash: hash,
+            opened_at_unix_s: opened.opened_at_unix_s,
             binding,
             signature: signature.context("a signature for the call")?,
             execution_time_ms: 1,

@@ -9,7 +9,7 @@ use crtx_chain::{
     instructions::{Opening, Refund, Settlement},
     token,
 };
-use crtx_protocol::result_hash::ResultHash;
+use crtx_protocol::{call_text::OpeningId, result_hash::ResultHash};
 use ed25519_dalek::Signer as _;
 use solana_instruction::Instruction;
 use solana_signer::Signer;
@@ -182,11 +182,17 @@ impl World {
         self.try_state::<ExecutionRecord>(&execution.record).is_some_and(|record| record.binding == 1)
     }
 
+    /// The opening of the execution; of one that is not open, the one that would be made now.
+    pub fn opening_id(&self, execution: &Execution) -> OpeningId {
+        let opened = self.try_state::<ExecutionRecord>(&execution.record).map(|record| record.opened_at_unix_s);
+        OpeningId { record: execution.record.to_bytes(), opened_at_unix_s: opened.unwrap_or_else(|| self.now()) }
+    }
+
     /// The canonical proof, in the shape that the execution asks for.
     pub fn proof(&self, execution: &Execution) -> Proof {
         let result_key = &execution.agent.result_key;
         if self.is_bound(execution) {
-            Proof::bound(result_key, &execution.record, &RESULT_HASH)
+            Proof::bound(result_key, &self.opening_id(execution), &RESULT_HASH)
         } else {
             Proof::of(result_key, &RESULT_HASH)
         }
@@ -202,6 +208,7 @@ impl World {
             treasury_owner: self.treasury.key(),
             result_key: Pubkey::new_from_array(result_key.verifying_key().to_bytes()),
             result_hash: ResultHash(RESULT_HASH),
+            opened_at_unix_s: self.opening_id(execution).opened_at_unix_s,
             binding: self.is_bound(execution),
             signature: [0; 64],
             execution_time_ms: 1_234,

@@ -1,8 +1,10 @@
 //! The Ed25519 instruction before a settlement: the canonical one, and every change of it.
 
 use agent_marketplace::ed25519_gate::ED25519_PROGRAM_ID;
-use anchor_lang::prelude::Pubkey;
-use crtx_protocol::{call_text, result_text};
+use crtx_protocol::{
+    call_text::{self, OpeningId},
+    result_text,
+};
 use ed25519_dalek::{Signer, SigningKey};
 use solana_instruction::{AccountMeta, Instruction};
 
@@ -32,9 +34,9 @@ impl Proof {
         Self::of_message(key, &result_text::of(result_hash))
     }
 
-    /// `key` signs `result_hash` for the call of `record`.
-    pub fn bound(key: &SigningKey, record: &Pubkey, result_hash: &[u8; 32]) -> Self {
-        Self::of_message(key, &call_text::of(record.as_array(), result_hash))
+    /// `key` signs `result_hash` for one opening of an execution.
+    pub fn bound(key: &SigningKey, opening: &OpeningId, result_hash: &[u8; 32]) -> Self {
+        Self::of_message(key, &call_text::of(opening, result_hash))
     }
 
     /// `key` signs any message, laid out as the canonical proof.

@@ -52,18 +52,42 @@ fn closing_returns_the_rent_to_who_paid_it_and_emits_everything() {
 #[test]
 fn rent_goes_to_nobody_else() {
     let mut world = World::new();
-    let execution = world.disputed();
+    let (execution, other) = (world.disputed(), world.disputed());
     assert_ok(world.resolve(&execution, false, 0));
     world.set_time(world.dispute_deadline(&execution) + 1);
     let stranger = world.stranger.key();
-    let elsewhere = world.addresses.dispute(&stranger);
+    let elsewhere = world.addresses.dispute(&other.record);
     let close = world.close_execution(&execution);
     let cases = [
         ("rent_payer", stranger, E::WrongRentPayer),
         ("dispute_rent_payer", stranger, E::WrongRentPayer),
-        ("dispute", elsewhere, E::WrongAddress),
+        ("dispute", elsewhere, E::WrongDispute),
     ];
     refused_with(&mut world, &close, &[], &cases);
+}
+
+/// A caller can look for an execution id whose dispute address needs many tries to derive.
+#[test]
+fn closing_costs_the_same_whatever_addresses_the_caller_chose() {
+    let mut world = World::new();
+    let caller = world.new_execution().caller;
+    let mut units = Vec::new();
+    for wanted in [255, 246] {
+        let id = (0_u128..).map(u128::to_le_bytes).find(|id| {
+            let record = world.addresses.execution(&caller.key(), id);
+            let seeds: [&[u8]; 2] = [Dispute::SEED, record.as_ref()];
+            solana_address::Address::find_program_address(&seeds, &PROGRAM_ID).1.abs_diff(wanted) < 2
+        });
+        let id = id.expect("one of many");
+        let record = world.addresses.execution(&caller.key(), &id);
+        let execution = Execution { id, record, ..world.new_execution() };
+        assert_ok(world.open(&execution));
+        assert_ok(world.complete(&execution));
+        world.set_time(world.dispute_deadline(&execution) + 1);
+        let close = world.close_execution(&execution);
+        units.push(world.must(&[close], &[]).compute_units_consumed);
+    }
+    assert_eq!(units.first(), units.last());
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 #![expect(clippy::expect_used, clippy::indexing_slicing, reason = "a test: a panic is a failure")]
 
-use agent_marketplace::state::*;
+use agent_marketplace::{instructions::ListAgentArgs, state::*};
 use crtx_program_tests::{proof::THIS, proxy::*, *};
 use crtx_protocol::result_text;
 use ed25519_dalek::{Signer as _, SigningKey};
@@ -427,9 +427,10 @@ fn another_key_is_refused() {
 fn another_hash_is_refused() {
     let mut other = RESULT_HASH;
     other[31] ^= 1;
-    let record = opened(Shape::Bound).1.record;
+    let (world, execution, _) = opened(Shape::Bound);
+    let opening = world.opening_id(&execution);
     for (shape, proof) in
-        [(Shape::Unbound, Proof::of(&key(), &other)), (Shape::Bound, Proof::bound(&key(), &record, &other))]
+        [(Shape::Unbound, Proof::of(&key(), &other)), (Shape::Bound, Proof::bound(&key(), &opening, &other))]
     {
         assert_proof_refused(shape, &proof, MarketplaceError::Ed25519WrongMessage);
     }
@@ -493,16 +494,16 @@ fn a_signature_over_the_result_alone_does_not_settle_a_bound_call() {
     // The signed text at the end, behind bytes that make up the length; and the text at its place, declared shorter.
     let text = result_text::of(&RESULT_HASH);
     let signature = key().sign(&text).to_bytes();
-    let padded = [key().verifying_key().as_bytes().as_slice(), &signature, &[0; 46], &text].concat();
-    let at_the_end = unbound.clone().with(|p| (p.message_offset, p.payload) = (158, padded));
+    let padded = [key().verifying_key().as_bytes().as_slice(), &signature, &[0; 55], &text].concat();
+    let at_the_end = unbound.clone().with(|p| (p.message_offset, p.payload) = (167, padded));
     let error = MarketplaceError::Ed25519WrongMessageOffset;
     assert_refused(&mut world, &[at_the_end.instruction()], &execution, error);
-    let first = unbound.with(|p| p.payload.extend_from_slice(&[0; 46]));
+    let first = unbound.with(|p| p.payload.extend_from_slice(&[0; 55]));
     assert_refused(&mut world, &[first.instruction()], &execution, MarketplaceError::Ed25519WrongMessageSize);
     // The canonical bytes of the call, of which only the part that an old signature covers is verified.
     let mut payload = canonical.payload.clone();
     payload[32..96].copy_from_slice(&signature);
-    let covered = canonical.clone().with(|p| (p.message_offset, p.message_size, p.payload) = (158, 71, payload));
+    let covered = canonical.clone().with(|p| (p.message_offset, p.message_size, p.payload) = (167, 71, payload));
     assert_refused(&mut world, &[covered.instruction()], &execution, error);
     assert_ok(world.complete_after(&[canonical.instruction()], &execution));
 }
@@ -510,7 +511,7 @@ fn a_signature_over_the_result_alone_does_not_settle_a_bound_call() {
 #[test]
 fn a_signature_for_the_call_does_not_settle_an_unbound_one() {
     let (mut world, execution, canonical) = opened(Shape::Unbound);
-    let bound = Proof::bound(&key(), &execution.record, &RESULT_HASH);
+    let bound = Proof::bound(&key(), &world.opening_id(&execution), &RESULT_HASH);
     assert_refused(&mut world, &[bound.instruction()], &execution, MarketplaceError::Ed25519WrongLength);
     assert_ok(world.complete_after(&[canonical.instruction()], &execution));
 }
@@ -526,13 +527,32 @@ fn a_signature_for_one_call_settles_no_other() {
 }
 
 #[test]
+fn a_signature_for_an_opening_does_not_settle_the_same_address_when_it_is_opened_again() {
+    let (mut world, first, old) = opened(Shape::Bound);
+    assert_ok(world.complete(&first));
+    let window = i64::from(world.record(&first).dispute_window_s);
+    // At the same agent, and at another one of the creator that costs twenty times as much and has the same key.
+    let dear = Agent { result_key: key(), ..world.new_agent() };
+    world.list(&dear, ListAgentArgs { binding: true, price: PRICE * 20, collateral: 50 * USDC, ..world.list_args(&dear) });
+    for agent in [first.agent.clone(), dear] {
+        world.set_time(world.now() + window + 1);
+        let close = world.close_execution(&first);
+        world.must(&[close], &[]);
+        let again = Execution { agent, ..first.clone() };
+        assert_ok(world.open(&again));
+        assert_refused(&mut world, &[old.instruction()], &again, MarketplaceError::Ed25519WrongMessage);
+        assert_ok(world.complete(&again));
+    }
+}
+
+#[test]
 fn the_listings_promise_at_the_opening_decides_the_shape() {
     for shape in SHAPES {
         let (mut world, execution, canonical) = opened(shape);
         let agent = world.agent.clone();
         world.bind(&agent, shape == Shape::Unbound);
         let other = match shape {
-            Shape::Unbound => Proof::bound(&key(), &execution.record, &RESULT_HASH),
+            Shape::Unbound => Proof::bound(&key(), &world.opening_id(&execution), &RESULT_HASH),
             Shape::Bound => Proof::of(&key(), &RESULT_HASH),
         };
         assert_refused(&mut world, &[other.instruction()], &execution, MarketplaceError::Ed25519WrongLength);

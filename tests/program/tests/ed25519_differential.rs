@@ -9,7 +9,10 @@
 )]
 
 use crtx_program_tests::*;
-use crtx_protocol::{call_text, result_text};
+use crtx_protocol::{
+    call_text::{self, OpeningId},
+    result_text,
+};
 use curve25519_dalek::{
     constants::{ED25519_BASEPOINT_POINT, EIGHT_TORSION},
     edwards::EdwardsPoint,
@@ -121,7 +124,7 @@ fn ordinary() -> Vec<Vector> {
         let key = SigningKey::from_bytes(&[seed; 32]);
         let hash = [seed ^ 0x5a; 32];
         let message =
-            if seed < 12 { result_text::of(&hash).to_vec() } else { call_text::of(&[seed; 32], &hash).to_vec() };
+            if seed < 12 { result_text::of(&hash).to_vec() } else { call_text::of(&opening_of(seed), &hash).to_vec() };
         let good = Vector {
             what: format!("ordinary {seed}"),
             key: key.verifying_key().to_bytes(),
@@ -158,7 +161,7 @@ fn malleated() -> Vec<Vector> {
 
 /// Keys and nonces of small order, in every encoding that decodes: they "sign" anything.
 fn small_order() -> Vec<Vector> {
-    [result_text::of(&[1; 32]).to_vec(), call_text::of(&[3; 32], &[1; 32]).to_vec()]
+    [result_text::of(&[1; 32]).to_vec(), call_text::of(&opening_of(3), &[1; 32]).to_vec()]
         .iter()
         .flat_map(|message| small_order_over(message))
         .collect()
@@ -208,7 +211,7 @@ fn mixed_order() -> Vec<Vector> {
             let message = if round < 4 {
                 result_text::of(&[round; 32]).to_vec()
             } else {
-                call_text::of(&[round; 32], &[round; 32]).to_vec()
+                call_text::of(&opening_of(round), &[round; 32]).to_vec()
             };
             let r = scalar(100 + u64::from(round));
             let plain = (encode(&(a * ED25519_BASEPOINT_POINT)), encode(&(r * ED25519_BASEPOINT_POINT)));
@@ -303,4 +306,8 @@ fn the_protocol_crate_decides_as_verify_strict_does() {
         let protocol = crtx_protocol::result_hash::verify_signature(&vector.key, &hash, &vector.signature);
         assert_eq!(protocol.is_ok(), off_chain(vector), "{}", vector.what);
     }
+}
+
+fn opening_of(record: u8) -> OpeningId {
+    OpeningId { record: [record; 32], opened_at_unix_s: i64::from(record) }
 }

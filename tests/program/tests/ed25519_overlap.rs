@@ -32,7 +32,7 @@ fn a_message_that_begins_inside_the_signature_is_refused() {
         let unlisted = world.new_agent();
         let execution = Execution { agent: unlisted.clone(), ..world.new_execution() };
         let text = if binding {
-            call_text::of(execution.record.as_array(), &RESULT_HASH).to_vec()
+            call_text::of(&world.opening_id(&execution), &RESULT_HASH).to_vec()
         } else {
             result_text::of(&RESULT_HASH).to_vec()
         };

@@ -164,7 +164,7 @@ export const AGENT_MARKETPLACE_ERROR__ED25519_MISSING = 0x1967; // 6503
 export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_PROGRAM = 0x1968; // 6504
 /** Ed25519HasAccounts: the Ed25519 instruction must have 0 accounts */
 export const AGENT_MARKETPLACE_ERROR__ED25519_HAS_ACCOUNTS = 0x1969; // 6505
-/** Ed25519WrongLength: the Ed25519 instruction must be 183 bytes long, for a call-bound signature 229 */
+/** Ed25519WrongLength: the Ed25519 instruction must be 183 bytes long, for a call-bound signature 238 */
 export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_LENGTH = 0x196a; // 6506
 /** Ed25519WrongCount: the Ed25519 instruction must hold 1 signature */
 export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_COUNT = 0x196b; // 6507
@@ -180,7 +180,7 @@ export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_KEY_OFFSET = 0x196f; // 6511
 export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_KEY_INDEX = 0x1970; // 6512
 /** Ed25519WrongMessageOffset: the message must be at offset 112 */
 export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE_OFFSET = 0x1971; // 6513
-/** Ed25519WrongMessageSize: the message must be 71 bytes long, for a call-bound signature 117 */
+/** Ed25519WrongMessageSize: the message must be 71 bytes long, for a call-bound signature 126 */
 export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE_SIZE = 0x1972; // 6514
 /** Ed25519WrongMessageIndex: the message must be in the Ed25519 instruction itself (65535) */
 export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE_INDEX = 0x1973; // 6515
@@ -387,11 +387,11 @@ if (process.env["NODE_ENV"] !== "production") {
     [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_KEY]: `the public key is not the execution's result key`,
     [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_KEY_INDEX]: `the public key must be in the Ed25519 instruction itself (65535)`,
     [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_KEY_OFFSET]: `the public key must be at offset 16`,
-    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_LENGTH]: `the Ed25519 instruction must be 183 bytes long, for a call-bound signature 229`,
+    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_LENGTH]: `the Ed25519 instruction must be 183 bytes long, for a call-bound signature 238`,
     [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE]: `the signed message is not the text of the result hash, or of another call`,
     [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE_INDEX]: `the message must be in the Ed25519 instruction itself (65535)`,
     [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE_OFFSET]: `the message must be at offset 112`,
-    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE_SIZE]: `the message must be 71 bytes long, for a call-bound signature 117`,
+    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE_SIZE]: `the message must be 71 bytes long, for a call-bound signature 126`,
     [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_PADDING]: `the padding of the Ed25519 instruction must be 0`,
     [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_PROGRAM]: `the instruction before the settlement is not one of the Ed25519 program`,
     [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_SIGNATURE_INDEX]: `the signature must be in the Ed25519 instruction itself (65535)`,

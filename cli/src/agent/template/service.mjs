@@ -74,8 +74,10 @@ function completed(request, result) {
     signature: signed(Buffer.from(resultHash, 'utf8')),
   };
   if (request.execution_record !== undefined) {
-    const record = addressBytes(request.execution_record);
-    answer.call_signature = signed(Buffer.concat([Buffer.from('crtx-call-v1:'), record, Buffer.from(`:${resultHash}`)]));
+    const opening = Buffer.alloc(8);
+    opening.writeBigInt64LE(BigInt(request.opened_at_unix_s));
+    const parts = ['crtx-call-v2:', addressBytes(request.execution_record), ':', opening, `:${resultHash}`];
+    answer.call_signature = signed(Buffer.concat(parts.map((part) => Buffer.from(part))));
   }
   return answer;
 }
@@ -97,8 +99,8 @@ function failed(request, error) {
  */
 const answers = new Map();
 
-function nameOf({ execution_id, execution_record, task, parameters }) {
-  const call = JSON.stringify([execution_id, execution_record, task, parameters]);
+function nameOf({ execution_id, execution_record, opened_at_unix_s, task, parameters }) {
+  const call = JSON.stringify([execution_id, execution_record, opened_at_unix_s, task, parameters]);
   return createHash('sha256').update(call, 'utf8').digest('hex');
 }
 

@@ -6,7 +6,7 @@ use crtx_chain::{
     instructions::Settlement,
     past::{CalledInstruction, PastTransaction},
 };
-use crtx_protocol::{content::cid_of, result_hash::CallProof};
+use crtx_protocol::{call_text::OpeningId, content::cid_of, result_hash::CallProof};
 use ed25519_dalek::SigningKey;
 use uuid::Uuid;
 
@@ -33,6 +33,8 @@ fn url(text: &str) -> url::Url {
     text.parse().expect("a URL")
 }
 
+const OPENED_AT_UNIX_S: i64 = 1_000;
+
 fn public(key: &SigningKey) -> Pubkey {
     Pubkey::new_from_array(key.verifying_key().to_bytes())
 }
@@ -48,7 +50,8 @@ fn proof_of(key: &SigningKey, hash: &ResultHash) -> CalledInstruction {
 /// `bound_to`: the record, if the result is signed for the call.
 fn proof_for(key: &SigningKey, hash: &ResultHash, bound_to: Option<Pubkey>) -> CalledInstruction {
     let record = bound_to.unwrap_or_default();
-    let signed = CallProof::sign(key, record.as_array(), hash);
+    let opening = OpeningId { record: record.to_bytes(), opened_at_unix_s: OPENED_AT_UNIX_S };
+    let signed = CallProof::sign(key, &opening, hash);
     let bound_signature = signed.call_signature.expect("signed");
     let settlement = Settlement {
         agent: address(2),
@@ -58,6 +61,7 @@ fn proof_for(key: &SigningKey, hash: &ResultHash, bound_to: Option<Pubkey>) -> C
         treasury_owner: address(4),
         result_key: public(key),
         result_hash: *hash,
+        opened_at_unix_s: OPENED_AT_UNIX_S,
         binding: bound_to.is_some(),
         signature: if bound_to.is_some() { bound_signature } else { signed.signature },
         execution_time_ms: 12,
@@ -104,7 +108,7 @@ fn good() -> Evidence {
         amount: AMOUNT,
         fee_bps: 100,
         execution_time_ms: 12,
-        opened_at_unix_s: 1_000,
+        opened_at_unix_s: OPENED_AT_UNIX_S,
         status: ExecutionStatus::Completed as u8,
         ..bytemuck::Zeroable::zeroed()
     };

@@ -13,7 +13,10 @@ use agent_marketplace::{
 };
 use anchor_lang::{AnchorDeserialize, Discriminator};
 use bytemuck::{Pod, Zeroable};
-use crtx_protocol::{call_text, result_text};
+use crtx_protocol::{
+    call_text::{self, OpeningId},
+    result_text,
+};
 use solana_message::compiled_instruction::CompiledInstruction;
 use solana_pubkey::Pubkey;
 use solana_transaction::versioned::VersionedTransaction;
@@ -172,7 +175,10 @@ impl Program<'_> {
         let record: Execution = self.read(3);
         let message = match record.binding {
             0 => result_text::of(result_hash).to_vec(),
-            _ => call_text::of(self.address(3).as_array(), result_hash).to_vec(),
+            _ => {
+                let opened_at_unix_s = record.opened_at_unix_s;
+                call_text::of(&OpeningId { record: self.address(3).to_bytes(), opened_at_unix_s }, result_hash).to_vec()
+            }
         };
         assert_eq!(self.before.get(112..), Some(message.as_slice()), "the proof is about the demanded message");
         let result_key = record.terms.expect("an open record").result_key;

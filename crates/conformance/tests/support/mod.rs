@@ -16,7 +16,10 @@ use axum::{
 };
 use crtx_conformance::{Example, Report, Subject, run};
 use crtx_http::outbound::{Outbound, OutboundPolicy};
-use crtx_protocol::result_hash::{CallProof, ResultHash, format_signature};
+use crtx_protocol::{
+    call_text::OpeningId,
+    result_hash::{CallProof, ResultHash, format_signature},
+};
 use ed25519_dalek::SigningKey;
 use serde_json::{Map, Value, json};
 use solana_pubkey::Pubkey;
@@ -52,8 +55,14 @@ impl Call {
         self.body["task"].as_str().expect("a task")
     }
 
-    fn record(&self) -> Pubkey {
-        self.body["execution_record"].as_str().and_then(|text| text.parse().ok()).expect("an address")
+    /// The second of the opening.
+    pub fn second(&self) -> i64 {
+        self.body["opened_at_unix_s"].as_i64().expect("a second")
+    }
+
+    fn opening(&self) -> OpeningId {
+        let record: Option<Pubkey> = self.body["execution_record"].as_str().and_then(|text| text.parse().ok());
+        OpeningId { record: record.expect("an address").to_bytes(), opened_at_unix_s: self.second() }
     }
 
     /// A good answer with this result.
@@ -67,7 +76,7 @@ impl Call {
     }
 
     pub fn signed(&self, result: &str, hash: &ResultHash, key: &SigningKey) -> Value {
-        let proof = CallProof::sign(key, self.record().as_array(), hash);
+        let proof = CallProof::sign(key, &self.opening(), hash);
         json!({
             "execution_id": self.body["execution_id"], "status": "completed", "result": result,
             "result_hash": hash.to_string(), "signature": format_signature(&proof.signature),

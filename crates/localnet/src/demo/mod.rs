@@ -15,7 +15,10 @@ use axum::{
     routing::post,
 };
 use crtx_http::{ApiJson, ServeLimits, TrustedProxies};
-use crtx_protocol::result_hash::{CallProof, ResultHash, format_signature};
+use crtx_protocol::{
+    call_text::OpeningId,
+    result_hash::{CallProof, ResultHash, format_signature},
+};
 use ed25519_dalek::SigningKey;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
@@ -46,6 +49,8 @@ struct CreatorRequest {
     /// Base58 address of the record on chain, which the call-bound signature names.
     #[serde(deserialize_with = "address")]
     execution_record: Pubkey,
+    /// Names the opening of the record in the call-bound signature.
+    opened_at_unix_s: i64,
 }
 
 fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Pubkey, D::Error> {
@@ -133,7 +138,9 @@ fn dropped() -> Response {
 /// What a creator answers.
 fn completed(key: &SigningKey, request: &CreatorRequest, result: &str) -> Value {
     let hash = ResultHash::of(result.as_bytes());
-    let proof = CallProof::sign(key, request.execution_record.as_array(), &hash);
+    let CreatorRequest { execution_record, opened_at_unix_s, .. } = *request;
+    let opening = OpeningId { record: execution_record.to_bytes(), opened_at_unix_s };
+    let proof = CallProof::sign(key, &opening, &hash);
     json!({
         "execution_id": request.execution_id,
         "status": "completed",

@@ -2,11 +2,15 @@
 
 use crtx_conformance::{CheckName, Example, Subject};
 use crtx_http::outbound::{Outbound, OutboundPolicy};
-use crtx_protocol::result_hash::{parse_signature, verify_call_signature, verify_signature};
+use crtx_protocol::{
+    call_text::OpeningId,
+    result_hash::{parse_signature, verify_call_signature, verify_signature},
+};
 
 use super::*;
 
 const RECORD: Pubkey = Pubkey::new_from_array([4; 32]);
+const OPENING: OpeningId = OpeningId { record: [4; 32], opened_at_unix_s: 1_700_000_000 };
 
 fn key() -> SigningKey {
     SigningKey::from_bytes(&[5; 32])
@@ -25,7 +29,7 @@ fn request(parameters: Value) -> (Uuid, Value) {
     let body = json!({
         "execution_id": id, "task": "Some words. More words!", "parameters": parameters,
         "user_pubkey": "11111111111111111111111111111111", "timeout_seconds": 1,
-        "execution_record": RECORD.to_string()
+        "execution_record": RECORD.to_string(), "opened_at_unix_s": OPENING.opened_at_unix_s
     });
     (id, body)
 }
@@ -48,7 +52,7 @@ fn is_bound(answer: &Value) -> bool {
         return false;
     };
     let (hash, signature) = (hash.parse().expect("its form"), parse_signature(signature).expect("its form"));
-    verify_call_signature(key().verifying_key().as_bytes(), RECORD.as_array(), &hash, &signature).is_ok()
+    verify_call_signature(key().verifying_key().as_bytes(), &OPENING, &hash, &signature).is_ok()
 }
 
 /// Whether hash and signature of an answer hold.

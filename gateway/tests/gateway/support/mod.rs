@@ -34,6 +34,7 @@ use crtx_http::{Links, outbound::OutboundPolicy, session_token::SessionToken};
 use crtx_protocol::{
     address::Addresses,
     api_key::{ApiKey, KeyNetwork},
+    call_text::OpeningId,
     cluster::Cluster,
     metadata::Metadata,
     result_hash::{CallProof, ResultHash, format_signature},
@@ -495,7 +496,9 @@ async fn creator(State((calls, first)): State<CreatorState>, Json(request): Json
     let result = format!("did {}", request["task"].as_str().expect("a task"));
     let hash = ResultHash::of(result.as_bytes());
     let record: Pubkey = request["execution_record"].as_str().expect("a record").parse().expect("an address");
-    let proof = CallProof::sign(&result_signer(), record.as_array(), &hash);
+    let opened_at_unix_s = request["opened_at_unix_s"].as_i64().expect("the second of the opening");
+    let opening = OpeningId { record: record.to_bytes(), opened_at_unix_s };
+    let proof = CallProof::sign(&result_signer(), &opening, &hash);
     let call_signature = |proof: CallProof| json!(format_signature(&proof.call_signature.expect("signed")));
     let mut answer = json!({
         "execution_id": request["execution_id"], "status": "completed", "result": result,
@@ -511,7 +514,14 @@ async fn creator(State((calls, first)): State<CreatorState>, Json(request): Json
         "bad_signature" => answer["signature"] = json!(format_signature(&[1; 64])),
         "no_call_signature" => answer["call_signature"] = Value::Null,
         "old_signature" => answer["call_signature"] = answer["signature"].clone(),
-        "other_call" => answer["call_signature"] = call_signature(CallProof::sign(&result_signer(), &[9; 32], &hash)),
+        "other_call" => {
+            let other = OpeningId { record: [9; 32], ..opening };
+            answer["call_signature"] = call_signature(CallProof::sign(&result_signer(), &other, &hash));
+        }
+        "other_opening" => {
+            let earlier = OpeningId { opened_at_unix_s: opened_at_unix_s - 1, ..opening };
+            answer["call_signature"] = call_signature(CallProof::sign(&result_signer(), &earlier, &hash));
+        }
         "too_many_tokens" => answer["tokens_used"] = json!(1_000_000_001),
         "wrong_hash" => answer["result_hash"] = json!(ResultHash::of(b"else").to_string()),
         "wrong_execution_id" => answer["execution_id"] = json!(Uuid::from_u128(1)),

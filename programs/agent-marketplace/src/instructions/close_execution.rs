@@ -18,7 +18,7 @@ pub struct CloseExecution<'info> {
     /// CHECK: by address, against the record.
     #[account(mut)]
     pub rent_payer: UncheckedAccount<'info>,
-    /// CHECK: at its canonical address, also if there is no dispute; closed with the record.
+    /// CHECK: by the record that it names; closed with the record. Ignored if there is none.
     #[account(mut)]
     pub dispute: UncheckedAccount<'info>,
     /// CHECK: by address, against the dispute; ignored if there is none.
@@ -32,7 +32,6 @@ impl<'info> CloseExecution<'info> {
         let loader = AccountLoader::<ExecutionRecord>::try_from(&self.record)?;
         let record = loader.load()?;
         ensure(*self.rent_payer.key == record.rent_payer, MarketplaceError::WrongRentPayer)?;
-        account::canonical_bump(&self.dispute, &[Dispute::SEED, self.record.key.as_ref()])?;
         let needed_until = match record.status().or_refuse(MarketplaceError::OutOfRange)? {
             ExecutionStatus::Open | ExecutionStatus::Disputed => i64::MAX,
             // A refunded call has no dispute window. Its record stays as long anyway, so that a late retry
@@ -47,8 +46,11 @@ impl<'info> CloseExecution<'info> {
         ensure(now_unix_s > needed_until, MarketplaceError::RecordStillNeeded)?;
         let disputed = record.dispute_count > 0;
         if disputed {
-            let rent_payer = AccountLoader::<Dispute>::try_from(&self.dispute)?.load()?.rent_payer;
-            ensure(*self.dispute_rent_payer.key == rent_payer, MarketplaceError::WrongRentPayer)?;
+            let loader = AccountLoader::<Dispute>::try_from(&self.dispute)?;
+            let dispute = loader.load()?;
+            // Not its address: to derive it would cost more, the more tries its bump needs, and the caller chooses that.
+            ensure(dispute.execution == *self.record.key, MarketplaceError::WrongDispute)?;
+            ensure(*self.dispute_rent_payer.key == dispute.rent_payer, MarketplaceError::WrongRentPayer)?;
         }
         Ok(disputed)
     }

@@ -4,7 +4,11 @@ use anchor_lang::{
     prelude::*,
     solana_program::instruction::{TRANSACTION_LEVEL_STACK_HEIGHT, get_stack_height},
 };
-use crtx_protocol::{call_text, fee::Split, result_text};
+use crtx_protocol::{
+    call_text::{self, OpeningId},
+    fee::Split,
+    result_text,
+};
 
 use super::shared::escrow::EscrowAccounts;
 use crate::{
@@ -92,7 +96,9 @@ impl<'info> CompleteExecution<'info> {
             let message = result_text::of(&args.result_hash);
             ed25519_gate::check(&sysvar, &ID, &terms.result_key, &message)?;
         } else {
-            let message = call_text::of(self.record.as_ref().key.as_array(), &args.result_hash);
+            let record_address = self.record.as_ref().key.to_bytes();
+            let opening = OpeningId { record: record_address, opened_at_unix_s: record.opened_at_unix_s };
+            let message = call_text::of(&opening, &args.result_hash);
             ed25519_gate::check(&sysvar, &ID, &terms.result_key, &message)?;
         }
         // What passed on chain is the upper bound. Refusing a longer time would block the payment of a creator whenever

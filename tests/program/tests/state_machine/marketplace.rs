@@ -2,7 +2,7 @@
 
 use agent_marketplace::{instructions as ix, state::*};
 use crtx_program_tests::*;
-use crtx_protocol::terms::Terms;
+use crtx_protocol::{call_text::OpeningId, terms::Terms};
 use ed25519_dalek::SigningKey;
 use proptest_state_machine::StateMachineTest;
 use sha2::{Digest, Sha256};
@@ -324,8 +324,9 @@ impl Marketplace {
             _ => {}
         }
         let bound = self.world.is_bound(execution);
+        let opening = self.world.opening_id(execution);
         let signed_by = |key: &SigningKey, bound: bool, hash: &[u8; 32]| {
-            if bound { Proof::bound(key, &execution.record, hash) } else { Proof::of(key, hash) }
+            if bound { Proof::bound(key, &opening, hash) } else { Proof::of(key, hash) }
         };
         let attacker = SigningKey::from_bytes(&[0x66; 32]);
         let proof = match how {
@@ -338,7 +339,12 @@ impl Marketplace {
             How::AnotherHash => Some(signed_by(&execution.agent.result_key, bound, &[0xcd; 32])),
             How::OtherShape => Some(signed_by(&execution.agent.result_key, !bound, &RESULT_HASH)),
             How::AnotherCall => {
-                let other = self.world.addresses.execution(&execution.caller.key(), &[0xee; 16]);
+                let record = self.world.addresses.execution(&execution.caller.key(), &[0xee; 16]).to_bytes();
+                let other = OpeningId { record, ..opening };
+                Some(Proof::bound(&execution.agent.result_key, &other, &RESULT_HASH))
+            }
+            How::AnotherOpening => {
+                let other = OpeningId { opened_at_unix_s: opening.opened_at_unix_s - 1, ..opening };
                 Some(Proof::bound(&execution.agent.result_key, &other, &RESULT_HASH))
             }
             _ => Some(self.world.proof(execution)),

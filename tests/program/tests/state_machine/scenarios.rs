@@ -299,6 +299,7 @@ fn how() -> impl Strategy<Value = How> {
         1 => Just(How::AnotherHash),
         1 => Just(How::OtherShape),
         1 => Just(How::AnotherCall),
+        1 => Just(How::AnotherOpening),
         1 => Just(How::CreatorUnpaid),
         1 => Just(How::TreasuryUnpaid),
         1 => Just(How::RentToAnother),

@@ -25,6 +25,7 @@ pub enum How {
     OtherShape,
     /// A signature for another call.
     AnotherCall,
+    AnotherOpening,
     CreatorUnpaid,
     TreasuryUnpaid,
     RentToAnother,

@@ -96,7 +96,8 @@ async function proofOf(
     if (record.binding !== 1) return getResultProofInstruction(result);
     if (callSignature === null)
         throw new Error('This agent signs each result for its call. The answer has no call_signature.');
-    const bound = { resultHash, resultKey: terms.resultKey, signature: callSignature, record: address };
+    const opening = { record: address, openedAtUnixS: record.openedAtUnixS };
+    const bound = { resultHash, resultKey: terms.resultKey, signature: callSignature, opening };
     if (!(await verifyStrictly(bound))) throw new Error('The call_signature is not for this execution.');
     return getResultProofInstruction(bound);
 }

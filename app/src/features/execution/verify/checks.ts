@@ -1,12 +1,18 @@
 // The checks of an execution. They are independent: no check uses the result of another. Sixteen for an execution with
 // a result, six for a refund; the same as those of `crtx verify` (cli/src/verify/checks.rs).
 
-import { type Address, type ReadonlyUint8Array, getAddressDecoder, getAddressEncoder } from '@solana/kit';
+import {
+    type Address,
+    type ReadonlyUint8Array,
+    getAddressDecoder,
+    getAddressEncoder,
+    getI64Decoder,
+} from '@solana/kit';
 
 import { hexOf, sameBytes } from '../../../chain/accounts';
 import { findEscrowAddress, findExecutionRecordAddress } from '../../../chain/addresses';
 import type { PlainInstruction } from '../../../chain/history';
-import { ED25519_PROGRAM_ADDRESS, getResultProofInstruction, signedMessage } from '../../../chain/proof';
+import { ED25519_PROGRAM_ADDRESS, type SignedResult, getResultProofInstruction, signedMessage } from '../../../chain/proof';
 import { uuidText } from '../../../chain/record';
 import { StoredExecutionStatus as Status, StoredFailureReason as Reason } from '../../../chain/stored';
 import type { ExecutionRecord } from '../../../generated/accounts/executionRecord';
@@ -129,8 +135,10 @@ function isBound(evidence: Evidence): boolean {
 }
 
 /** What the record demands a signature over: the result alone, or the result of this call. */
-function demanded(evidence: Evidence): { resultHash: ReadonlyUint8Array; record: Address | undefined } {
-    return { resultHash: committedHash(evidence), record: isBound(evidence) ? evidence.recordAddress : undefined };
+function demanded(evidence: Evidence): SignedResult {
+    const { openedAtUnixS } = need(evidence.record);
+    const opening = isBound(evidence) ? { record: evidence.recordAddress, openedAtUnixS } : undefined;
+    return { resultHash: committedHash(evidence), opening };
 }
 
 /** The instruction directly before the completion. */
@@ -164,12 +172,14 @@ function message(evidence: Evidence): Finding {
     );
 }
 
-/** A signed message, with the address of a record in words. */
+/** A signed message, with the opening of a record in words. */
 function readable(bytes: ReadonlyUint8Array, { recordAddress }: Evidence): string {
     const text = (part: ReadonlyUint8Array): string => new TextDecoder().decode(new Uint8Array(part));
     const record = getAddressEncoder().encode(recordAddress);
-    const isThisCall = bytes.length === 117 && sameBytes(bytes.slice(13, 45), record);
-    return isThisCall ? `${text(bytes.slice(0, 13))}${recordAddress}${text(bytes.slice(45))}` : text(bytes);
+    const isThisRecord = bytes.length === 126 && sameBytes(bytes.slice(13, 45), record);
+    if (!isThisRecord) return text(bytes);
+    const second = getI64Decoder().decode(bytes, 46);
+    return `${text(bytes.slice(0, 13))}${recordAddress}:${second}${text(bytes.slice(54))}`;
 }
 
 /** The opening names the terms that the caller agreed to by their hash, and the key is one of them. */

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use axum::{Json, Router, extract::State, routing::post};
-use crtx_protocol::result_hash::{CallProof, ResultHash, format_signature};
+use crtx_protocol::{
+    call_text::OpeningId,
+    result_hash::{CallProof, ResultHash, format_signature},
+};
 use ed25519_dalek::SigningKey;
 use serde_json::{Value, json};
 use solana_pubkey::Pubkey;
@@ -23,7 +26,9 @@ async fn answer(State(key): State<Arc<SigningKey>>, Json(request): Json<Value>) 
     let result = format!("did {}", request["task"].as_str().unwrap_or_default());
     let hash = ResultHash::of(result.as_bytes());
     let record: Pubkey = request["execution_record"].as_str().unwrap_or_default().parse().unwrap_or_default();
-    let proof = CallProof::sign(&key, record.as_array(), &hash);
+    let opened_at_unix_s = request["opened_at_unix_s"].as_i64().unwrap_or_default();
+    let opening = OpeningId { record: record.to_bytes(), opened_at_unix_s };
+    let proof = CallProof::sign(&key, &opening, &hash);
     Json(json!({
         "execution_id": request["execution_id"],
         "status": "completed",
