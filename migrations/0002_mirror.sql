@@ -35,6 +35,20 @@ RETURN (after_slot IS NULL OR slot > after_slot)
          OR revision = stored_revision AND slot > stored_slot AND data_hash IS DISTINCT FROM stored_hash
          OR COALESCE(slot > closed_at_slot, false));
 
+-- An address is used again if its record was closed and is opened once more. The row of an earlier use then has the key
+-- `address@second`, in every table that names it: `began` is when that record was opened, or that dispute raised. So the
+-- row of each opening stays, and nothing of one is shown with another.
+CREATE FUNCTION past_key(address text, began timestamptz) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN address || '@' || extract(epoch FROM began)::bigint;
+
+-- Whether something began in a later use of an address: a record is closed a dispute window after its opening at the
+-- earliest, and the shortest window has 72 hours. A fork moves a beginning by some seconds only.
+CREATE FUNCTION is_next_use(began timestamptz, next timestamptz) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN next >= began + interval '72 hours';
+
+-- The address in a key.
+CREATE FUNCTION key_address(key text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN split_part(key, '@', 1);
+
 CREATE TABLE mirror_config (
     admin                    text NOT NULL,
     pending_admin            text,
@@ -185,7 +199,8 @@ CREATE TABLE mirror_executions (
     settled_by           smallint,
     PRIMARY KEY (address)
 ) INHERITS (mirror_accounts);
-CREATE UNIQUE INDEX mirror_executions_by_caller_id ON mirror_executions (caller, execution_id);
+-- Each opening of a record has a row.
+CREATE INDEX mirror_executions_by_caller_id ON mirror_executions (caller, execution_id);
 CREATE INDEX mirror_executions_open_by_agent ON mirror_executions (agent) WHERE status = record_status('open');
 -- A wallet's open executions: their sum, and those past their deadline. Few at a time.
 CREATE INDEX mirror_executions_open_by_caller ON mirror_executions (caller, deadline_at)
@@ -198,7 +213,7 @@ CREATE INDEX mirror_executions_by_result ON mirror_executions (result_hash) WHER
 CREATE INDEX mirror_executions_closed ON mirror_executions (address) WHERE closed_at_slot IS NOT NULL;
 
 CREATE TABLE mirror_disputes (
-    execution       text NOT NULL UNIQUE,
+    execution       text NOT NULL,
     agent           text NOT NULL,
     raised_by       text NOT NULL,
     rent_payer      text NOT NULL,
@@ -217,11 +232,10 @@ CREATE TABLE mirror_disputes (
     answered_at   timestamptz,
     -- As in `execution_list`.
     creator       text,
-    -- Null if the creator raised the dispute itself: a list of both parties shows it once.
-    other_creator text GENERATED ALWAYS AS (NULLIF(creator, raised_by)) STORED,
     PRIMARY KEY (address),
     CHECK ((answered_at IS NULL) = (answer_hash IS NULL) AND (answered_at IS NULL) = (answer_uri IS NULL))
 ) INHERITS (mirror_accounts);
+CREATE INDEX mirror_disputes_by_execution ON mirror_disputes (execution);
 CREATE INDEX mirror_disputes_by_evidence ON mirror_disputes (evidence_hash);
 CREATE INDEX mirror_disputes_by_answer ON mirror_disputes (answer_hash) WHERE answer_hash IS NOT NULL;
 CREATE INDEX mirror_disputes_by_resolution ON mirror_disputes (resolution_hash) WHERE resolution_hash IS NOT NULL;
@@ -269,6 +283,11 @@ UNION ALL SELECT 'mirror_agents', address, closed_at_slot, to_jsonb(t) FROM mirr
 UNION ALL SELECT 'mirror_executions', address, closed_at_slot, to_jsonb(t) FROM mirror_executions t
 UNION ALL SELECT 'mirror_disputes', address, closed_at_slot, to_jsonb(t) FROM mirror_disputes t
 UNION ALL SELECT 'mirror_grants', address, closed_at_slot, to_jsonb(t) FROM mirror_grants t;
+
+-- Such a row as its account says it: with addresses in place of keys.
+CREATE FUNCTION of_account(r jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN r || jsonb_strip_nulls(jsonb_build_object(
+    'address', key_address(r ->> 'address'), 'execution', key_address(r ->> 'execution')));
 
 -- The slot that the mirror has reached; written in the transaction that writes the rows.
 CREATE TABLE mirror_checkpoint (

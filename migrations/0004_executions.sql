@@ -7,7 +7,8 @@
 -- An execution changes its state five times. The free space in each page (`fillfactor`) takes the new versions of a
 -- row, and no index names `state`: so a step changes no index. An execution is under way while `finished_at` is null.
 CREATE TABLE executions (
-    -- Address of the on-chain record. It depends on wallet and execution id; the execution id alone is not unique.
+    -- Address of the on-chain record. It depends on wallet and execution id; the execution id alone is not unique. The
+    -- row of an earlier opening of the address has its `past_key`.
     record                  text        PRIMARY KEY,
     execution_id            uuid        NOT NULL,
     caller                  text        NOT NULL,
@@ -107,8 +108,8 @@ $$;
 
 ALTER TABLE executions ADD CONSTRAINT executions_are_sound CHECK (execution_is_sound(executions));
 
--- One call per wallet and execution id; an idempotency key determines the id.
-CREATE UNIQUE INDEX executions_by_caller_and_id ON executions (caller, execution_id);
+-- One call per wallet and execution id, unless the address was opened again; an idempotency key determines the id.
+CREATE INDEX executions_by_caller_and_id ON executions (caller, execution_id);
 -- For workers: unfinished rows, oldest lease first. They are few, so those of a dead process are found in it, too.
 CREATE INDEX executions_unfinished ON executions (lease_until NULLS FIRST) WHERE finished_at IS NULL;
 -- For the limits of `admit_call`: calls under way by wallet and by agent, and a wallet's calls that ended after a
@@ -142,7 +143,7 @@ CREATE INDEX execution_transactions_by_record ON execution_transactions (record,
 -- Results that the content store does not have yet. A table of its own: an index on `executions.result_hash` would
 -- make every stored result change all indexes of `executions`.
 CREATE TABLE missing_content (
-    record text  PRIMARY KEY REFERENCES executions (record) ON DELETE CASCADE,
+    record text  PRIMARY KEY REFERENCES executions (record) ON DELETE CASCADE ON UPDATE CASCADE,
     sha256 bytea NOT NULL CHECK (octet_length(sha256) = 32)
 );
 CREATE INDEX missing_content_by_hash ON missing_content (sha256);

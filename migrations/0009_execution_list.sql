@@ -130,7 +130,7 @@ CREATE INDEX execution_list_by_caller
 CREATE INDEX execution_list_by_caller_and_agent
     ON execution_list (caller, agent, status, initiated_at DESC, execution_id DESC);
 -- Two callers can choose the same execution id, so the record is part of the order. No two executions of one caller have
--- the same id.
+-- the same id and time.
 CREATE INDEX execution_list_by_creator
     ON execution_list (creator, status, initiated_at DESC, execution_id DESC, record DESC) WHERE creator IS NOT NULL;
 -- With the creator: a count then reads the index alone.

@@ -40,6 +40,36 @@ $$;
 CREATE TRIGGER name_creator BEFORE INSERT OR UPDATE OF agent ON mirror_disputes FOR EACH ROW
     WHEN (NEW.creator IS NULL) EXECUTE FUNCTION name_creator_of_dispute();
 
+-- The dispute of an earlier opening of the record keeps its row.
+CREATE FUNCTION keep_past_dispute() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    v_past mirror_disputes := OLD;
+BEGIN
+    v_past.address := past_key(OLD.address, OLD.raised_at);
+    v_past.closed_at_slot := COALESCE(OLD.closed_at_slot, NEW.slot);
+    INSERT INTO mirror_disputes SELECT v_past.*;
+    NEW.creator := NULL;
+    RETURN NEW;
+END
+$$;
+
+-- A dispute belongs to the last opening before it was raised.
+CREATE FUNCTION name_execution_of_dispute() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.execution := COALESCE(
+        (SELECT p.address FROM mirror_executions r JOIN mirror_executions p USING (caller, execution_id)
+         WHERE r.address = key_address(NEW.execution) AND p.opened_at <= NEW.raised_at
+         ORDER BY p.opened_at DESC LIMIT 1),
+        NEW.execution);
+    RETURN NEW;
+END
+$$;
+CREATE TRIGGER keep_past BEFORE UPDATE ON mirror_disputes FOR EACH ROW
+    WHEN (is_next_use(OLD.raised_at, NEW.raised_at) OR OLD.closed_at_slot IS NOT NULL AND OLD.raised_at < NEW.raised_at)
+    EXECUTE FUNCTION keep_past_dispute();
+CREATE TRIGGER name_execution BEFORE INSERT ON mirror_disputes FOR EACH ROW
+    EXECUTE FUNCTION name_execution_of_dispute();
+
 -- What follows from new, changed and lost disputes: the list of executions shows their compensation, and lists of
 -- disputes have counters. What did not change cancels out.
 CREATE FUNCTION follow_disputes() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -79,8 +109,9 @@ CREATE TRIGGER follow_updated AFTER UPDATE ON mirror_disputes
 CREATE INDEX mirror_disputes_by_caller ON mirror_disputes (raised_by, outcome, raised_at, address);
 CREATE INDEX mirror_disputes_by_creator ON mirror_disputes (creator, outcome, raised_at, address)
     WHERE creator IS NOT NULL;
-CREATE INDEX mirror_disputes_by_other_creator ON mirror_disputes (other_creator, outcome, raised_at, address)
-    WHERE other_creator IS NOT NULL;
+-- Without those that the creator raised itself: a list of both parties shows them once.
+CREATE INDEX mirror_disputes_by_other_creator ON mirror_disputes (NULLIF(creator, raised_by), outcome, raised_at, address)
+    WHERE NULLIF(creator, raised_by) IS NOT NULL;
 CREATE INDEX mirror_disputes_by_outcome ON mirror_disputes (outcome, raised_at, address);
 CREATE INDEX mirror_disputes_without_creator ON mirror_disputes (agent) WHERE creator IS NULL;
 
@@ -91,13 +122,13 @@ SELECT 0::smallint AS role, raised_by AS owner, outcome, raised_at, address, exe
 UNION ALL
 SELECT 1::smallint, creator, outcome, raised_at, address, execution, creator FROM mirror_disputes
 UNION ALL
-SELECT 2::smallint, other_creator, outcome, raised_at, address, execution, creator FROM mirror_disputes
+SELECT 2::smallint, NULLIF(creator, raised_by), outcome, raised_at, address, execution, creator FROM mirror_disputes
 UNION ALL
 SELECT 3::smallint, '', outcome, raised_at, address, execution, creator FROM mirror_disputes;
 
 -- A dispute as its parties and the resolver see it: the fields of `crtx_store::reads::DisputeDetails`.
 CREATE VIEW shown_disputes AS
-SELECT d.address AS dispute, d.execution AS execution_record, e.execution_id, d.agent AS agent_id,
+SELECT d.address AS key, key_address(d.address) AS dispute, key_address(d.execution) AS execution_record, e.execution_id, d.agent AS agent_id,
        COALESCE(a.name, (SELECT m.name FROM agent_metadata m WHERE m.agent = d.agent AND m.error IS NULL
                          ORDER BY (m.sha256 = a.metadata_hash) DESC NULLS LAST, m.fetched_at DESC LIMIT 1), d.agent)
            AS agent_name,

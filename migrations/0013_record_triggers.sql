@@ -56,6 +56,36 @@ BEGIN
 END
 $$;
 
+-- Gives what belongs to an earlier opening of a record its key: what the gateway ended, and the dispute. `p_next`: when the
+-- record was opened again, at least a dispute window later, so the clock of the gateway need not be exact.
+CREATE FUNCTION move_to_past(p_record text, p_opened timestamptz, p_next timestamptz) RETURNS void LANGUAGE sql AS $$
+    WITH moved AS (
+        UPDATE executions SET record = past_key(p_record, p_opened)
+        WHERE record = p_record AND finished_at IS NOT NULL AND opened_at < p_opened + (p_next - p_opened) / 2
+        RETURNING finished_at)
+    UPDATE execution_transactions t SET record = past_key(p_record, p_opened)
+    FROM moved WHERE t.record = p_record AND t.created_at <= moved.finished_at;
+    UPDATE mirror_disputes SET execution = past_key(p_record, p_opened)
+    WHERE execution = p_record AND raised_at < p_next;
+    SELECT refresh_execution_list(ARRAY[p_record], false, false);
+$$;
+
+-- The record of an earlier opening keeps its row.
+CREATE FUNCTION keep_past_opening() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    v_past mirror_executions := OLD;
+BEGIN
+    PERFORM move_to_past(OLD.address, OLD.opened_at, NEW.opened_at);
+    v_past.address := past_key(OLD.address, OLD.opened_at);
+    v_past.closed_at_slot := COALESCE(OLD.closed_at_slot, NEW.slot);
+    INSERT INTO mirror_executions SELECT v_past.*;
+    NEW.initiated_at := COALESCE((SELECT created_at FROM executions WHERE record = NEW.address), NEW.opened_at);
+    RETURN NEW;
+END
+$$;
+CREATE TRIGGER keep_past BEFORE UPDATE ON mirror_executions FOR EACH ROW
+    WHEN (is_next_use(OLD.opened_at, NEW.opened_at)) EXECUTE FUNCTION keep_past_opening();
+
 CREATE TRIGGER follow_inserted AFTER INSERT ON mirror_executions
     REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION follow_records();
 CREATE TRIGGER follow_updated AFTER UPDATE ON mirror_executions

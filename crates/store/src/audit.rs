@@ -13,10 +13,12 @@ use crate::{
 /// A row of a closed account.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClosedRow {
+    /// Its key, for the page after it.
+    pub key: String,
     pub address: String,
     /// The whole row.
     pub row: Value,
-    /// The newest closing of that address.
+    /// The first closing of that address since the row was read.
     pub closing: Option<Closing>,
     /// Searches for the closing that ended without it; `None` if none is under way.
     pub searches: Option<i32>,
@@ -32,17 +34,19 @@ pub async fn closed_rows(
     limit: u32,
 ) -> Result<Vec<ClosedRow>, StoreError> {
     let rows = sqlx::query!(
-        r#"SELECT t.address AS "address!", t.row AS "row!",
+        r#"SELECT t.key AS "key!", t.address AS "address!",
+                  of_account(t.row) AS "row!",
                   c.slot AS "slot?: Count", c.signature AS "signature?", c.data AS "data?", c.closed_at AS "closed_at?",
                   w.attempts AS "searches?", w.error AS "error?"
-           FROM (SELECT address, row FROM mirror_rows
+           FROM (SELECT address AS key, key_address(address) AS address, row FROM mirror_rows
                  WHERE name = 'mirror_' || $1 || 's' AND closed_at_slot IS NOT NULL AND address > $2
-                 ORDER BY address LIMIT $3) AS t
+                 ORDER BY mirror_rows.address LIMIT $3) AS t
            LEFT JOIN LATERAL (
-               SELECT slot, signature, data, closed_at FROM mirror_closings c WHERE c.address = t.address
-               ORDER BY c.slot DESC LIMIT 1) c ON true
+               SELECT slot, signature, data, closed_at FROM mirror_closings c
+               WHERE c.address = t.address AND c.slot >= (t.row ->> 'slot')::bigint
+               ORDER BY c.slot LIMIT 1) c ON true
            LEFT JOIN mirror_closings_wanted w ON w.address = t.address
-           ORDER BY t.address"#,
+           ORDER BY t.key"#,
         kind.into_str(),
         after,
         i64::from(limit),
@@ -53,7 +57,14 @@ pub async fn closed_rows(
             let slot = slot.into();
             Closing { slot, signature, data, closed_at }
         });
-        ClosedRow { address: row.address, row: row.row, closing, searches: row.searches, error: row.error }
+        ClosedRow {
+            key: row.key,
+            address: row.address,
+            row: row.row,
+            closing,
+            searches: row.searches,
+            error: row.error,
+        }
     });
     Ok(rows.collect())
 }

@@ -44,7 +44,7 @@ pub(crate) fn base_units<'de, D: Deserializer<'de>>(deserializer: D) -> Result<U
     u64::deserialize(deserializer).map(UsdcBase)
 }
 
-/// An address in base58.
+/// An address in base58. Of the key of a row about an earlier use of the address, the address.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Base58(Pubkey);
 
@@ -62,7 +62,8 @@ impl<'r> Decode<'r, Postgres> for Usdc {
 
 impl<'r> Decode<'r, Postgres> for Base58 {
     fn decode(value: PgValueRef<'r>) -> Result<Self, BoxDynError> {
-        Ok(Self(<&str as Decode<Postgres>>::decode(value)?.parse()?))
+        let key = <&str as Decode<Postgres>>::decode(value)?;
+        Ok(Self(key.split_once('@').map_or(key, |(address, _)| address).parse()?))
     }
 }
 

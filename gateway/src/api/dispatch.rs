@@ -16,6 +16,7 @@ use crtx_store::{
     admission::Reservation,
     executions::{Call, Execution},
 };
+use solana_pubkey::Pubkey;
 use uuid::Uuid;
 
 use super::{
@@ -82,7 +83,7 @@ async fn answer_dispatch(
     refused.check(&wallet)?;
     refused.slow(&wallet, 1, check_content_type(&head.headers)).await?;
     let record = engine.instructions.addresses.execution(&wallet, execution_id.as_bytes());
-    let mut known = Earlier::find(gateway, Some(&record)).await?;
+    let mut known = find(gateway, &wallet, &execution_id, spent).await?;
     let (agent, mut opening) = match &known.execution {
         Some(execution) => (execution.call.agent, None),
         None => {
@@ -95,7 +96,7 @@ async fn answer_dispatch(
     let received = execute::receive(gateway, &wallet, &agent, &head, body).await;
     let (received, large_place) = refused.slow(&wallet, dear, received).await?;
     if !known.is_fresh() {
-        known = Earlier::find(gateway, Some(&record)).await?;
+        known = find(gateway, &wallet, &execution_id, spent).await?;
         opening = None;
     }
     if let Some(execution) = known.execution {
@@ -118,6 +119,19 @@ async fn answer_dispatch(
     refused.slow(&wallet, dear, checked).await?;
     let opened_at = DateTime::from_timestamp(opening.record.opened_at_unix_s, 0).unwrap_or_default();
     take_over(gateway, call.clone(), opened_at, permit).await?.answer(gateway, &call, spent).await
+}
+
+/// What this service knows of the present opening. The wallet may have opened a record again after it was closed; that is
+/// another call.
+async fn find(gateway: &Gateway, wallet: &Pubkey, id: &Uuid, spent: &mut TimeSpent) -> Result<Earlier, ApiError> {
+    let mut known = Earlier::find(gateway, Some((wallet, id)), true).await?;
+    if let Some(finished_at) = known.execution.as_ref().and_then(|execution| execution.finished_at) {
+        let opening = spent.on_chain(gateway.engine.wallet_opening(wallet, id)).await;
+        if opening.is_ok_and(|opening| opening.record.opened_at_unix_s > finished_at.timestamp()) {
+            known.execution = None;
+        }
+    }
+    Ok(known)
 }
 
 /// The answer for an execution that this service knows already.
@@ -153,6 +167,11 @@ async fn take_over(
         let engine = &gateway.engine;
         Ok(match engine.executions.take_over(&call, opened_at, engine.config.limits.calls).await? {
             Reservation::New(lease) => Attempt::Running(engine.start(lease, call, None, permit)),
+            // The mirror has not seen the new opening yet, which gives the row of the earlier one another key.
+            Reservation::Existing(execution) if execution.finished_at.is_some_and(|finished_at| finished_at < opened_at) => {
+                let error = ApiError::new(ErrorCode::Conflict, "the opening was not seen yet; try again in a moment");
+                Attempt::Answered(Err(error.with_retry_after(Duration::from_secs(1))))
+            }
             Reservation::Existing(execution) => {
                 Attempt::Answered(recall(&gateway, &execution, &call.request_hash, call.is_async).await)
             }

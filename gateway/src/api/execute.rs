@@ -26,6 +26,7 @@ use crtx_store::{
 use solana_pubkey::Pubkey;
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
+use uuid::Uuid;
 
 use super::answer;
 use crate::{
@@ -137,8 +138,8 @@ async fn answer_call(
     };
     let record = gateway.engine.instructions.addresses.execution(wallet, execution_id.as_bytes());
     // Only a call with an idempotency key can be a repetition.
-    let repeated = idempotency_key.is_some().then_some(&record);
-    let mut earlier = Earlier::find(gateway, repeated).await?;
+    let repeated = idempotency_key.is_some().then_some((wallet, &execution_id));
+    let mut earlier = Earlier::find(gateway, repeated, false).await?;
     let terms_before = if earlier.execution.as_ref().is_some_and(|execution| !may_be_tried_again(execution)) {
         // The call gets the answer of the earlier one, whatever its wallet holds by now.
         None
@@ -150,7 +151,7 @@ async fn answer_call(
     let received = receive(gateway, wallet, &agent, &head, body).await;
     let (received, large_place) = refused.slow(key, dear, received).await?;
     if !earlier.is_fresh() {
-        earlier = Earlier::find(gateway, repeated).await?;
+        earlier = Earlier::find(gateway, repeated, false).await?;
     }
     if let Some(execution) = &earlier.execution
         && let Some(answer) = recall(gateway, execution, &received.body_hash).await
@@ -216,11 +217,11 @@ pub(super) struct Earlier {
 }
 
 impl Earlier {
-    /// `None`: there cannot be one.
-    pub async fn find(gateway: &Gateway, record: Option<&Pubkey>) -> Result<Self, ApiError> {
+    /// `call`: wallet and execution id; `None`: there cannot be one.
+    pub async fn find(gateway: &Gateway, call: Option<(&Pubkey, &Uuid)>, handed_over: bool) -> Result<Self, ApiError> {
         let read_at = Instant::now();
-        let execution = match record {
-            Some(record) => gateway.engine.executions.get(record).await?,
+        let execution = match call {
+            Some((wallet, id)) => gateway.engine.executions.last(wallet, id, handed_over).await?,
             None => None,
         };
         Ok(Self { execution, read_at })

@@ -3,7 +3,7 @@
 use solana_pubkey::Pubkey;
 
 use super::leases::Executions;
-use crate::{columns::Base58, error::StoreError};
+use crate::error::StoreError;
 
 impl Executions {
     /// Notes that the result still has to be written to the content store.
@@ -19,22 +19,22 @@ impl Executions {
         Ok(())
     }
 
-    /// Notes that the content store has the result.
-    pub async fn content_stored(&self, record: &Pubkey) -> Result<(), StoreError> {
-        sqlx::query!("DELETE FROM missing_content WHERE record = $1", record.to_string()).execute(self.pool()).await?;
+    /// Notes that the content store has the result of the row with this key.
+    pub async fn content_stored(&self, key: &str) -> Result<(), StoreError> {
+        sqlx::query!("DELETE FROM missing_content WHERE record = $1", key).execute(self.pool()).await?;
         Ok(())
     }
 
-    /// Results that still have to be written to the content store.
-    pub async fn without_content(&self, limit: u32) -> Result<Vec<(Pubkey, Vec<u8>)>, StoreError> {
+    /// Results that still have to be written to the content store, by the keys of their rows.
+    pub async fn without_content(&self, limit: u32) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
         let rows = sqlx::query!(
-            r#"SELECT record AS "record: Base58", e.result AS "result!" FROM missing_content JOIN executions e USING (record)
+            r#"SELECT record, e.result AS "result!" FROM missing_content JOIN executions e USING (record)
                WHERE e.result IS NOT NULL LIMIT $1"#,
             i64::from(limit),
         )
         .fetch_all(self.pool())
         .await?;
-        Ok(rows.into_iter().map(|row| (row.record.into(), row.result)).collect())
+        Ok(rows.into_iter().map(|row| (row.record, row.result)).collect())
     }
 
     /// A settled result by its hash, if the content store does not have it yet.

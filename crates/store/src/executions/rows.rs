@@ -3,6 +3,8 @@
 use solana_pubkey::Pubkey;
 use sqlx::types::Json;
 
+use uuid::Uuid;
+
 use super::{
     leases::Executions,
     types::{Call, Charged, Delivered, Execution, Failure, Reported, Request, State},
@@ -15,6 +17,21 @@ use crate::{
 impl Executions {
     /// The execution with that record.
     pub async fn get(&self, record: &Pubkey) -> Result<Option<Execution>, StoreError> {
+        self.read(Some(record.to_string()), None, false).await
+    }
+
+    /// The last execution of the wallet with this id: of those that the wallet handed over, or of those of its keys, if
+    /// there are some.
+    pub async fn last(&self, wallet: &Pubkey, id: &Uuid, handed_over: bool) -> Result<Option<Execution>, StoreError> {
+        self.read(None, Some((wallet, id)), handed_over).await
+    }
+
+    async fn read(
+        &self,
+        record: Option<String>,
+        call: Option<(&Pubkey, &Uuid)>,
+        handed_over: bool,
+    ) -> Result<Option<Execution>, StoreError> {
         let stored = sqlx::query!(
             r#"SELECT record AS "record: Base58", execution_id, caller AS "caller: Base58", agent AS "agent: Base58",
                       session_key AS "session_key: Base58", state AS "state: State", idempotency_key,
@@ -27,8 +44,13 @@ impl Executions {
                       charged_creator_amount AS "charged_creator_amount: Usdc",
                       charged_platform_amount AS "charged_platform_amount: Usdc", settled_elsewhere, failure_reason,
                       error_status, error_code, error_message, created_at, opened_at, dispatched_at, finished_at
-               FROM executions WHERE record = $1"#,
-            record.to_string(),
+               FROM executions WHERE record = COALESCE($1, (
+                   SELECT record FROM executions WHERE caller = $2 AND execution_id = $3
+                   ORDER BY (session_key IS NULL) <> $4, created_at DESC LIMIT 1))"#,
+            record,
+            call.map(|(wallet, _)| wallet.to_string()),
+            call.map(|(_, id)| *id),
+            handed_over,
         );
         let Some(row) = stored.fetch_optional(self.pool()).await? else { return Ok(None) };
         // What is known together or not at all.

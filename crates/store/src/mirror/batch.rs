@@ -85,6 +85,16 @@ impl Batch {
         self
     }
 
+    /// Its only account with this key: the row of an earlier use of its address.
+    pub(super) fn with_key(mut self, key: &str) -> Self {
+        if let Some((_, mut row)) = self.rows.pop_first() {
+            row.address = key.to_owned();
+            row.columns.insert("address".to_owned(), key.into());
+            self.rows.insert(row.address.clone(), row);
+        }
+        self
+    }
+
     /// Addresses of the accounts that can be decoded.
     pub fn readable(&self) -> Vec<String> {
         self.rows.keys().cloned().collect()

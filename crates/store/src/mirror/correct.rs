@@ -129,14 +129,29 @@ async fn lock(connection: &mut PgConnection, addresses: &[String]) -> Result<(),
     Ok(())
 }
 
-/// Makes the row of the account in `last` equal to it and marks it as closed at `slot`, unless the account was opened
-/// again later. `last` has one account, of a kind that the program closes, as it was at `slot`. True: the row missed the
-/// last state, or somebody changed it since.
+/// Makes the row of the account in `last` equal to it and marks it as closed at `slot`. If the address was used again
+/// later, that is the row of the earlier use. `last` has one account, of a kind that the program closes, as it was at
+/// `slot`. True: the row missed the last state, or somebody changed it since.
 pub async fn close_with(connection: &mut PgConnection, last: Batch, slot: u64) -> Result<bool, StoreError> {
     let slot = amount_to_db("slot", slot)?;
     let read = last.rows.values().next();
     let read = read.ok_or_else(|| StoreError::corrupt("closing", "it has no account that can be decoded"))?;
-    let address = read.address.clone();
+    let began = ["opened_at", "raised_at"].into_iter().map(|column| read.text(column)).find(|time| !time.is_empty());
+    // Which use of the address it was: one before that of the present row, or one after it.
+    let used = sqlx::query!(
+        r#"SELECT key, COALESCE(is_next_use(l.began, s.began)
+                               OR EXISTS (SELECT FROM mirror_accounts t WHERE t.address = key), false) AS "is_past!",
+                  COALESCE(is_next_use(s.began, l.began), false) AS "is_next!"
+           FROM (SELECT $1 AS address, $2::text::timestamptz AS began) AS l
+           CROSS JOIN past_key(l.address, l.began) AS key
+           LEFT JOIN (SELECT address, opened_at AS began FROM mirror_executions
+                      UNION ALL SELECT address, raised_at FROM mirror_disputes) AS s ON s.address = l.address"#,
+        read.address,
+        began,
+    );
+    let used = used.fetch_one(&mut *connection).await?;
+    let key = used.key.filter(|_| used.is_past);
+    let address = key.as_ref().unwrap_or(&read.address);
     let stored =
         sqlx::query!("SELECT slot, closed_at_slot FROM mirror_accounts WHERE address = $1 FOR UPDATE", address);
     let stored = stored.fetch_optional(&mut *connection).await?;
@@ -144,16 +159,31 @@ pub async fn close_with(connection: &mut PgConnection, last: Batch, slot: u64) -
         return Ok(false);
     }
     let name = read.table.name;
-    let rows =
-        sqlx::query_scalar!(r#"SELECT row AS "row!" FROM mirror_rows WHERE name = $1 AND address = $2"#, name, address);
+    let rows = sqlx::query_scalar!(
+        r#"SELECT of_account(row) AS "row!" FROM mirror_rows WHERE name = $1 AND address = $2"#,
+        name,
+        address,
+    );
     let is_equal = compare_with(&last, rows.fetch_all(&mut *connection).await?)?.equal > 0;
-    let is_wrong = stored.is_some() && !is_equal;
+    let is_wrong = stored.is_some() && !is_equal && !used.is_next;
     if is_wrong {
-        accounts::delete(connection, std::slice::from_ref(&address)).await?;
+        accounts::delete(connection, std::slice::from_ref(address)).await?;
     }
     if !is_equal {
         // Without a row, the account was opened and closed unseen.
-        apply(connection, &last).await?;
+        match &key {
+            Some(key) => {
+                let moved = sqlx::query!(
+                    "SELECT FROM (SELECT move_to_past(address, $2::text::timestamptz, opened_at) FROM mirror_executions
+                                  WHERE address = $1 AND opened_at > $2::text::timestamptz) AS moved",
+                    read.address,
+                    began,
+                );
+                moved.fetch_optional(&mut *connection).await?;
+                apply(connection, &last.clone().with_key(key)).await?
+            }
+            None => apply(connection, &last).await?,
+        };
         count_totals(connection).await?;
     }
     sqlx::query!(

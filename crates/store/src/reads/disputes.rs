@@ -228,7 +228,7 @@ pub async fn list_disputes(
                                 AND (SELECT true FROM mirror_executions e WHERE e.address = l.execution)
                               ORDER BY l.raised_at DESC, l.address DESC LIMIT $7 + $8)) AS f
                          ORDER BY place LIMIT $7 OFFSET $8) AS p
-                   CROSS JOIN LATERAL (SELECT * FROM shown_disputes WHERE dispute = p.address OFFSET 0) AS s)
+                   CROSS JOIN LATERAL (SELECT * FROM shown_disputes WHERE key = p.address OFFSET 0) AS s)
                   AS "items!: Json<Vec<DisputeDetails>>""#,
         owner,
         filter.scope.roles(),
@@ -266,7 +266,7 @@ pub async fn dispute(
         r#"SELECT to_jsonb(s) AS "dispute!: Json<DisputeDetails>"
            FROM (SELECT address FROM mirror_disputes WHERE address = $2
                  UNION SELECT address FROM mirror_disputes WHERE execution = $2) AS found
-           JOIN shown_disputes s ON s.dispute = found.address
+           JOIN shown_disputes s ON s.key = found.address
            WHERE $1 IN (s.caller, s.creator)
               OR EXISTS (SELECT FROM mirror_config c WHERE c.resolver = $1 AND c.closed_at_slot IS NULL)"#,
         wallet.to_string(),

@@ -149,7 +149,7 @@ pub async fn executions(
 ) -> Result<Vec<Option<ExecutionDetails>>, StoreError> {
     let wallets: Vec<String> = questions.iter().map(|question| question.wallet.to_string()).collect();
     let ids: Vec<Uuid> = questions.iter().map(|question| question.execution_id).collect();
-    // `LIMIT 1`: found once for each question, by an index. A result is stored as bytes, because it may contain U+0000.
+    // `LIMIT 1`: found once for each question, by an index; the newest if its record was opened again. A result is stored as bytes, because it may contain U+0000.
     let found = sqlx::query_as!(
         ExecutionDetails,
         r#"SELECT q.place AS "place!", x.execution_id AS "execution_id!", x.record AS "record!: Base58",
@@ -170,8 +170,8 @@ pub async fn executions(
                   '' AS "on_chain_record!", NULL AS ipfs_url, NULL::jsonb AS "error: Json<ExecutionFailure>"
            FROM unnest($1::text[], $2::uuid[]) WITH ORDINALITY AS q (wallet, execution_id, place)
            CROSS JOIN LATERAL (
-               SELECT * FROM shown_executions s WHERE s.caller = q.wallet AND s.execution_id = q.execution_id LIMIT 1)
-               AS x"#,
+               SELECT * FROM shown_executions s WHERE s.caller = q.wallet AND s.execution_id = q.execution_id
+               ORDER BY s.initiated_at DESC LIMIT 1) AS x"#,
         &wallets,
         &ids,
     )
@@ -215,7 +215,8 @@ pub async fn recent_executions(
 ) -> Result<Vec<RecentExecution>, StoreError> {
     let executions = sqlx::query_as!(
         RecentExecution,
-        r#"SELECT l.record AS "record!", replace($3, '{address}', l.record) AS "on_chain_record!",
+        r#"SELECT key_address(l.record) AS "record!",
+                  replace($3, '{address}', key_address(l.record)) AS "on_chain_record!",
                   l.status AS "status!: ShownStatus", l.cost AS "cost_usdc!: Usdc",
                   l.initiated_at AS "initiated_at!: Timestamp", l.completed_at AS "completed_at?: Timestamp",
                   m.execution_time_ms AS "execution_time_ms?: Count"

@@ -417,8 +417,8 @@ async fn a_result_is_served_from_the_database_until_the_content_store_has_it() {
     executions.completed_by(lease, &charged(), &reported(), None).await.unwrap();
     let result = delivered().result.into_bytes();
     assert_eq!(executions.result_by_hash(&delivered().hash).await.unwrap(), Some(result.clone()));
-    assert_eq!(executions.without_content(10).await.unwrap(), [(lease.record, result)]);
-    executions.content_stored(&lease.record).await.unwrap();
+    assert_eq!(executions.without_content(10).await.unwrap(), [(lease.record.to_string(), result)]);
+    executions.content_stored(&lease.record.to_string()).await.unwrap();
     assert_eq!(executions.without_content(10).await.unwrap(), []);
 }
 

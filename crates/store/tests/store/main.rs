@@ -20,6 +20,7 @@ mod list_plans;
 mod local_network;
 mod metadata;
 mod mirror;
+mod openings;
 mod pools;
 mod schema;
 mod sessions;

@@ -98,7 +98,7 @@ async fn closed(
     per_page: u32,
 ) -> Result<ComparedPage, AuditError> {
     let page = store::closed_rows(audit.pool, kind, after, per_page).await?;
-    let compared = ComparedPage { rows: count(&page), last: page.last().map(|row| row.address.clone()) };
+    let compared = ComparedPage { rows: count(&page), last: page.last().map(|row| row.key.clone()) };
     for row in page {
         compare_closed(audit, row).await?;
     }
