@@ -141,6 +141,7 @@ CREATE TABLE mirror_agents (
     terms_hash              bytea NOT NULL CHECK (octet_length(terms_hash) = 32),
     binding                 boolean NOT NULL,
     disputed_amount         bigint NOT NULL,
+    covered_amount          bigint NOT NULL DEFAULT 0,
     expired_executions      bigint NOT NULL,
     platform_fees_total     bigint NOT NULL,
     -- The platform fees that were paid for results that stand. Every factor is in the listing's account. The product of
@@ -224,6 +225,8 @@ CREATE TABLE mirror_disputes (
     resolved_at     timestamptz,
     slash_amount    bigint NOT NULL,
     compensation    bigint NOT NULL,
+    -- What the collateral covered of the claim when it was raised.
+    covered_amount  bigint NOT NULL DEFAULT 0,
     -- The number of the program's `DisputeOutcome`. Only Rust reads it.
     outcome         smallint NOT NULL,
     -- The creator's answer; null before.

@@ -91,7 +91,8 @@ impl Case {
 
     /// The most that a decision may take.
     pub fn highest_slash(&self) -> u64 {
-        self.execution.highest_slash().unwrap_or(0).min(self.agent.collateral)
+        let left = self.agent.uncovered_collateral().unwrap_or(0).saturating_add(self.dispute.covered_amount);
+        self.execution.highest_slash().unwrap_or(0).min(left)
     }
 
     pub fn as_json(&self) -> Value {

@@ -40,7 +40,10 @@ export function signedMessage({ resultHash, opening }: SignedResult): Uint8Array
     const utf8 = getUtf8Encoder();
     const text = utf8.encode(resultText(resultHash));
     if (opening === undefined) return new Uint8Array(text);
-    const [record, second] = [getAddressEncoder().encode(opening.record), getI64Encoder().encode(opening.openedAtUnixS)];
+    const [record, second] = [
+        getAddressEncoder().encode(opening.record),
+        getI64Encoder().encode(opening.openedAtUnixS),
+    ];
     const parts = [utf8.encode('crtx-call-v2:'), record, utf8.encode(':'), second, utf8.encode(':'), text];
     const message = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
     let at = 0;

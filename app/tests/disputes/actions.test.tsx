@@ -24,11 +24,17 @@ function show(wallet: string, now: number, answered = 0n): void {
     const found = {
         recordAddress: 'record',
         record: { amount: 50_000n, maxPenaltyMultiple: 20 },
-        dispute: { raisedAtUnixS: BigInt(RAISED), answeredAtUnixS: answered, outcome: StoredDisputeOutcome.Open },
+        dispute: {
+            raisedAtUnixS: BigInt(RAISED),
+            answeredAtUnixS: answered,
+            coveredAmount: 50_000n,
+            outcome: StoredDisputeOutcome.Open,
+        },
         agent: {
             creator: 'creator',
             collateral: 10_000_000n,
             disputedAmount: 50_000n,
+            coveredAmount: 50_000n,
             price: 50_000n,
             status: StoredAgentStatus.Active,
         },

@@ -29,6 +29,7 @@ const u64 = (value: bigint): bigint => {
 function byProgram(slash: bigint, { record, agent, dispute, config }: SlashFacts) {
     try {
         ensure(slash <= agent.collateral);
+        ensure(slash <= u64(agent.collateral - agent.coveredAmount) + dispute.coveredAmount);
         const isPenalty = slash > record.amount;
         ensure(slash <= u64(u64(record.amount * BigInt(record.maxPenaltyMultiple)) + record.amount));
         const others = u64(agent.disputedAmount - record.amount);
@@ -43,6 +44,18 @@ function byProgram(slash: bigint, { record, agent, dispute, config }: SlashFacts
     return { compensation, penalty: slash - compensation, collateral: agent.collateral - slash };
 }
 
+const least = (one: bigint, other: bigint): bigint => (one < other ? one : other);
+
+/** The dispute is the first, or the last of all that claim the collateral. */
+function claims<More>(amount: bigint, others: bigint, collateral: bigint, isFirst: boolean, more: More) {
+    const ofOthers = least(others, isFirst ? collateral - least(amount, collateral) : collateral);
+    const own = least(amount, collateral - ofOthers);
+    return {
+        agent: { collateral, disputedAmount: amount + others, coveredAmount: own + ofOthers, ...more },
+        dispute: { raisedAtUnixS: 1_790_000_000n, coveredAmount: own },
+    };
+}
+
 const amount = fc.oneof(fc.bigInt({ min: 1_000n, max: 10n ** 12n }), fc.bigInt({ min: 1n, max: 100n }));
 /** Also those at which a rule begins or ends. */
 const facts: fc.Arbitrary<SlashFacts> = fc
@@ -54,12 +67,12 @@ const facts: fc.Arbitrary<SlashFacts> = fc
         price: amount,
         status: fc.constantFrom(...Object.values(StoredAgentStatus)),
         term: fc.integer({ min: -2, max: 2 }),
+        isFirst: fc.boolean(),
         tiers: fc.array(fc.record({ maxPrice: amount, collateral: amount }), { minLength: 1, maxLength: 4 }),
     })
-    .map(({ amount, multiple, others, collateral, price, status, term, tiers }) => ({
+    .map(({ amount, multiple, others, collateral, price, status, term, isFirst, tiers }) => ({
         record: { amount, maxPenaltyMultiple: multiple },
-        agent: { collateral, disputedAmount: amount + others, price, status },
-        dispute: { raisedAtUnixS: 1_790_000_000n },
+        ...claims(amount, others, collateral, isFirst, { price, status }),
         config: { resolverSinceUnixS: 1_790_000_000n + BigInt(term), parameters: { collateralTiers: tiers } },
     }));
 const slashes = fc.oneof(amount, fc.bigInt({ min: 0n, max: 40n * 10n ** 12n }), fc.constant(0n));
@@ -92,7 +105,8 @@ test('the preview shows what the program moves, to the base unit', () => {
             const { compensation, penalty, collateralAfter, required, isPausedByIt } = previewOf(slash, facts);
             expect({ compensation, penalty, collateral: collateralAfter }).toEqual(moved);
             expect(compensation + penalty).toBe(slash);
-            expect(isPausedByIt).toBe(facts.agent.status === StoredAgentStatus.Active && moved.collateral < required);
+            const free = moved.collateral - (facts.agent.disputedAmount - facts.record.amount);
+            expect(isPausedByIt).toBe(facts.agent.status === StoredAgentStatus.Active && free < required);
         }),
         { numRuns: 2_000 },
     );

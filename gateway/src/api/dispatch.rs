@@ -168,7 +168,9 @@ async fn take_over(
         Ok(match engine.executions.take_over(&call, opened_at, engine.config.limits.calls).await? {
             Reservation::New(lease) => Attempt::Running(engine.start(lease, call, None, permit)),
             // The mirror has not seen the new opening yet, which gives the row of the earlier one another key.
-            Reservation::Existing(execution) if execution.finished_at.is_some_and(|finished_at| finished_at < opened_at) => {
+            Reservation::Existing(execution)
+                if execution.finished_at.is_some_and(|finished_at| finished_at < opened_at) =>
+            {
                 let error = ApiError::new(ErrorCode::Conflict, "the opening was not seen yet; try again in a moment");
                 Attempt::Answered(Err(error.with_retry_after(Duration::from_secs(1))))
             }

@@ -14,7 +14,7 @@ use crate::engine::EngineError;
 /// Records whose closings fit one transaction: own ones share their rent payer, others may have two each.
 const OWN_PER_TRANSACTION: usize = 8;
 const OTHERS_PER_TRANSACTION: usize = 4;
-/// Twice what the benchmark shows for one closing. It is the same for every record.
+/// More than twice what the benchmark shows for one closing. It is the same for every record.
 const UNITS_PER_CLOSING: u32 = 30_000;
 /// Of a closing that the chain refused before, whatever the reason was.
 const UNITS_ALONE: u32 = 200_000;

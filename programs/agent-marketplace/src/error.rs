@@ -251,6 +251,10 @@ pub enum MarketplaceError {
     DisputeAnswered = 713,
     #[msg("the slash must be at most the amount paid and the execution's limit of penalties")]
     PenaltyAboveLimit = 714,
+    #[msg("the slash must leave what the collateral covers of the agent's other open disputes")]
+    SlashBeforeOtherClaims = 715,
+    #[msg("the price cannot rise while disputes about the agent are open")]
+    PriceRiseWhileDisputed = 716,
 }
 
 /// What a rule for a field says about a value.

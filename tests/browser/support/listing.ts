@@ -81,6 +81,6 @@ export async function termsOf(agentId: string): Promise<{ price: bigint; collate
         document: data.subarray(72, 104).toString('hex'),
         price: data.readBigUInt64LE(144),
         collateral: data.readBigUInt64LE(152),
-        timeout: data.readUInt32LE(276),
+        timeout: data.readUInt32LE(284),
     };
 }

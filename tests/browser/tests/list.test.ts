@@ -20,7 +20,7 @@ const USDC = 1_000_000n;
 const START = 1_000n * USDC;
 const FEE = 5_000n;
 /** Listing, escrow and collateral account. */
-const ACCOUNTS = [456, 165, 165];
+const ACCOUNTS = [464, 165, 165];
 const PROFILE = 176;
 
 let folder: string;

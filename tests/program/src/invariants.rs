@@ -129,6 +129,10 @@ fn listing_agrees(svm: &LiteSVM, vault: &Pubkey, address: &Pubkey, listing: &Age
     let disputed_amount = amount_with(ExecutionStatus::Disputed);
     assert_eq!(listing.disputed_amount, disputed_amount, "INV-08: {address}: disputed amount");
     let disputes: BTreeMap<_, _> = accounts.disputes.iter().map(|(_, dispute)| (dispute.execution, dispute)).collect();
+    let open = |dispute: &&&Dispute| dispute.agent == *address && dispute.outcome() == Some(DisputeOutcome::Open);
+    let covered: u64 = disputes.values().filter(open).map(|dispute| dispute.covered_amount).sum();
+    assert_eq!(listing.covered_amount, covered, "INV-45: {address}: covered amount");
+    assert!(covered <= listing.collateral, "INV-45: {address}: more is covered than there is");
     for (record_address, record) in of_agent().filter(|(_, record)| record.dispute_count > 0) {
         let outcome = disputes.get(record_address).and_then(|dispute| dispute.outcome());
         let agrees = match record.status() {

@@ -256,7 +256,7 @@ fn a_slash_above_the_amount_paid_leaves_what_the_agents_other_disputes_claim() {
     assert_eq!(world.listing(&world.agent).disputed_amount, 3 * price);
     let resolver = world.resolver.keypair.insecure_clone();
     let beyond = world.resolve_dispute(&first, true, COLLATERAL - 2 * price + 1);
-    refused(&mut world, beyond, &[&resolver], E::PenaltyBeforeOtherClaims);
+    refused(&mut world, beyond, &[&resolver], E::SlashBeforeOtherClaims);
     let caller = world.balance(&world.caller.token);
     assert_ok(world.resolve(&first, true, COLLATERAL - 2 * price));
     // Compensations need no cover: they are what is claimed.
@@ -266,6 +266,117 @@ fn a_slash_above_the_amount_paid_leaves_what_the_agents_other_disputes_claim() {
     assert_eq!(world.balance(&world.insurance.token), PURSE + COLLATERAL - 3 * price);
     let listing = world.listing(&world.agent);
     assert_eq!((listing.collateral, listing.disputed_amount, listing.open_disputes), (0, 0, 0));
+}
+
+/// An agent with victims whose claims are open, and a dearer call of a puppet that its creator dispute in front of them.
+#[test]
+fn earlier_claims_keep_their_cover_in_whatever_order_disputes_are_decided() {
+    for puppet_first in [true, false] {
+        let mut world = World::new();
+        let agent = world.agent.clone();
+        let dear = 5 * USDC;
+        world.tamper_state::<AgentListed>(&agent.address, |listing| listing.price = dear);
+        world.tamper_state::<AgentListed>(&agent.address, |listing| listing.terms_hash = listing.hash_of_terms());
+        let puppets = world.completed();
+        let cheap = world.update_listing(&agent, ix::UpdateListingArgs { price: Some(100_000), ..Default::default() });
+        world.must(&[cheap], &[&agent.creator.keypair]);
+        let collateral = 4 * USDC + 500_000;
+        world.tamper_state::<AgentListed>(&agent.address, |listing| listing.collateral = collateral);
+        let victims: Vec<Execution> = (0..40).map(|_| world.answered()).collect();
+        let dispute = world.open_dispute(&puppets);
+        world.must(&[dispute], &[&puppets.caller.keypair]);
+        world.answer(&puppets);
+        assert_eq!(
+            (world.dispute(&victims[39]).covered_amount, world.dispute(&puppets).covered_amount),
+            (100_000, 500_000)
+        );
+        let caller = world.balance(&world.caller.token);
+        let resolver = world.resolver.keypair.insecure_clone();
+        let decide_puppets = |world: &mut World| {
+            let whole = world.resolve_dispute(&puppets, true, 500_001);
+            let error = if puppet_first { E::SlashBeforeOtherClaims } else { E::SlashAboveCollateral };
+            refused(world, whole, &[&resolver], error);
+            assert_ok(world.resolve(&puppets, true, 500_000));
+        };
+        if puppet_first {
+            decide_puppets(&mut world);
+        }
+        for victim in &victims {
+            assert_ok(world.resolve(victim, true, 100_000));
+        }
+        if !puppet_first {
+            decide_puppets(&mut world);
+        }
+        assert_eq!(world.balance(&world.caller.token), caller + collateral);
+        let listing = world.listing(&agent);
+        assert_eq!((listing.collateral, listing.covered_amount, listing.disputed_amount), (0, 0, 0));
+    }
+}
+
+#[test]
+fn what_an_ended_dispute_had_of_the_collateral_is_free_for_later_ones() {
+    let mut world = World::new();
+    let agent = world.agent.clone();
+    world.tamper_state::<AgentListed>(&agent.address, |listing| listing.collateral = PRICE);
+    let (first, second) = (world.answered(), world.answered());
+    assert_eq!((world.dispute(&first).covered_amount, world.dispute(&second).covered_amount), (PRICE, 0));
+    let resolver = world.resolver.keypair.insecure_clone();
+    let early = world.resolve_dispute(&second, true, 1);
+    refused(&mut world, early, &[&resolver], E::SlashBeforeOtherClaims);
+    assert_ok(world.resolve(&first, false, 0));
+    assert_ok(world.resolve(&second, true, PRICE));
+    assert_eq!(world.listing(&agent).collateral, 0);
+}
+
+#[test]
+fn the_price_does_not_rise_while_disputes_are_open() {
+    let mut world = World::new();
+    let agent = world.agent.clone();
+    let execution = world.disputed();
+    let edit = |price| ix::UpdateListingArgs { price: Some(price), ..Default::default() };
+    let (rise, fall) = (world.update_listing(&agent, edit(PRICE + 1)), world.update_listing(&agent, edit(PRICE - 1)));
+    refused(&mut world, rise.clone(), &[&agent.creator.keypair], E::PriceRiseWhileDisputed);
+    world.must(&[fall], &[&agent.creator.keypair]);
+    assert_ok(world.resolve(&execution, false, 0));
+    world.must(&[rise], &[&agent.creator.keypair]);
+}
+
+#[test]
+fn claimed_collateral_counts_for_no_tier() {
+    let mut world = World::new();
+    let agent = world.agent.clone();
+    let (open, decided) = (world.disputed(), world.answered());
+    let pause = world.set_agent_status(&agent, AgentStatus::Paused);
+    let activate = world.set_agent_status(&agent, AgentStatus::Active);
+    world.must(&[pause], &[&agent.creator.keypair]);
+    refused(&mut world, activate.clone(), &[&agent.creator.keypair], E::CollateralTooLow);
+    let deposit = world.deposit_collateral(&agent, 2 * PRICE);
+    world.must(&[deposit, activate], &[&agent.creator.keypair]);
+    // The slash leaves the collateral of the tier, but a part of it is claimed.
+    assert_ok(world.resolve(&decided, true, 2 * PRICE));
+    assert_eq!(
+        (world.listing(&agent).collateral, world.listing(&agent).status()),
+        (COLLATERAL, Some(AgentStatus::Paused))
+    );
+    assert_eq!(world.status(&open), ExecutionStatus::Disputed);
+}
+
+#[test]
+fn a_penalty_leaves_also_what_the_collateral_did_not_cover_when_it_was_claimed() {
+    let mut world = with_penalties_up_to_the_collateral();
+    let agent = world.agent.clone();
+    let price = 100_000;
+    world.tamper_state::<AgentListed>(&agent.address, |listing| listing.collateral = price);
+    let (first, second, third) = (world.answered(), world.answered(), world.answered());
+    let deposit = world.deposit_collateral(&agent, 2 * price);
+    world.must(&[deposit], &[&agent.creator.keypair]);
+    let resolver = world.resolver.keypair.insecure_clone();
+    let penalty = world.resolve_dispute(&first, true, price + 1);
+    refused(&mut world, penalty, &[&resolver], E::PenaltyBeforeOtherClaims);
+    for execution in [&first, &second, &third] {
+        assert_ok(world.resolve(execution, true, price));
+    }
+    assert_eq!(world.listing(&agent).collateral, 0);
 }
 
 #[test]

@@ -533,7 +533,10 @@ fn a_signature_for_an_opening_does_not_settle_the_same_address_when_it_is_opened
     let window = i64::from(world.record(&first).dispute_window_s);
     // At the same agent, and at another one of the creator that costs twenty times as much and has the same key.
     let dear = Agent { result_key: key(), ..world.new_agent() };
-    world.list(&dear, ListAgentArgs { binding: true, price: PRICE * 20, collateral: 50 * USDC, ..world.list_args(&dear) });
+    world.list(
+        &dear,
+        ListAgentArgs { binding: true, price: PRICE * 20, collateral: 50 * USDC, ..world.list_args(&dear) },
+    );
     for agent in [first.agent.clone(), dear] {
         world.set_time(world.now() + window + 1);
         let close = world.close_execution(&first);

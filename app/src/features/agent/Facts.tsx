@@ -78,19 +78,19 @@ const Promises = ({ agent: { timeout_seconds, binding, metrics } }: { agent: Age
         <Fact name="Signs each call">{binding ? 'Yes' : 'Only the result'}</Fact>
         <Fact name="Free collateral">
             <span className="number">{formatUsdc(metrics.free_collateral_usdc)} USDC</span>
+            <span className="muted"> {coverText(metrics.collateral_cover)}</span>
         </Fact>
         <Fact name="At risk now">
             <span className="number">{formatUsdc(metrics.amount_at_risk_usdc)} USDC</span>
-            <span className="muted"> {coverText(metrics.collateral_cover)}</span>
         </Fact>
     </>
 );
 
-/** From 1 on the collateral compensates every caller who can still dispute. */
+/** What the next caller can be compensated with. */
 function coverText(cover: number | null): string {
     if (cover === null) return '';
-    if (cover >= 1) return 'fully covered';
-    return `${formatShare(cover)} covered`;
+    if (cover >= 1) return 'covers the next call';
+    return `covers ${formatShare(cover)} of the next call`;
 }
 
 function Origin({ agent }: { agent: Agent }) {

@@ -71,8 +71,13 @@ export type AgentListed = {
   slashedTotal: bigint;
   /** Sum of the amounts of all open executions. */
   openAmount: bigint;
-  /** Sum of the amounts of all executions with an open dispute: claims that a slash leaves covered. */
+  /** Sum of the amounts of all executions with an open dispute: what callers claim. */
   disputedAmount: bigint;
+  /**
+   * The part of these claims that the collateral covers: each got its part when it was raised, of what earlier ones
+   * had left. At most the collateral.
+   */
+  coveredAmount: bigint;
   /** Completed and failed executions. */
   totalExecutions: bigint;
   /** Completed executions without an upheld dispute. */
@@ -128,8 +133,13 @@ export type AgentListedArgs = {
   slashedTotal: number | bigint;
   /** Sum of the amounts of all open executions. */
   openAmount: number | bigint;
-  /** Sum of the amounts of all executions with an open dispute: claims that a slash leaves covered. */
+  /** Sum of the amounts of all executions with an open dispute: what callers claim. */
   disputedAmount: number | bigint;
+  /**
+   * The part of these claims that the collateral covers: each got its part when it was raised, of what earlier ones
+   * had left. At most the collateral.
+   */
+  coveredAmount: number | bigint;
   /** Completed and failed executions. */
   totalExecutions: number | bigint;
   /** Completed executions without an upheld dispute. */
@@ -184,6 +194,7 @@ export function getAgentListedEncoder(): FixedSizeEncoder<AgentListedArgs> {
       ["slashedTotal", getU64Encoder()],
       ["openAmount", getU64Encoder()],
       ["disputedAmount", getU64Encoder()],
+      ["coveredAmount", getU64Encoder()],
       ["totalExecutions", getU64Encoder()],
       ["successfulExecutions", getU64Encoder()],
       ["failedExecutions", getU64Encoder()],
@@ -228,6 +239,7 @@ export function getAgentListedDecoder(): FixedSizeDecoder<AgentListed> {
     ["slashedTotal", getU64Decoder()],
     ["openAmount", getU64Decoder()],
     ["disputedAmount", getU64Decoder()],
+    ["coveredAmount", getU64Decoder()],
     ["totalExecutions", getU64Decoder()],
     ["successfulExecutions", getU64Decoder()],
     ["failedExecutions", getU64Decoder()],
@@ -318,7 +330,7 @@ export async function fetchAllMaybeAgentListed(
 }
 
 export function getAgentListedSize(): number {
-  return 456;
+  return 464;
 }
 
 export async function fetchAgentListedFromSeeds(

@@ -73,6 +73,8 @@ export type Dispute = {
   slashAmount: bigint;
   /** Part of the slash that went to the caller, at most what the caller paid. The rest went to the insurance. */
   compensation: bigint;
+  /** The part of what was paid that the collateral covered when the dispute was raised. No other dispute takes it. */
+  coveredAmount: bigint;
   /** [`DisputeOutcome`]. */
   outcome: number;
   evidenceUriLen: number;
@@ -106,6 +108,8 @@ export type DisputeArgs = {
   slashAmount: number | bigint;
   /** Part of the slash that went to the caller, at most what the caller paid. The rest went to the insurance. */
   compensation: number | bigint;
+  /** The part of what was paid that the collateral covered when the dispute was raised. No other dispute takes it. */
+  coveredAmount: number | bigint;
   /** [`DisputeOutcome`]. */
   outcome: number;
   evidenceUriLen: number;
@@ -135,6 +139,7 @@ export function getDisputeEncoder(): FixedSizeEncoder<DisputeArgs> {
       ["resolvedAtUnixS", getI64Encoder()],
       ["slashAmount", getU64Encoder()],
       ["compensation", getU64Encoder()],
+      ["coveredAmount", getU64Encoder()],
       ["outcome", getU8Encoder()],
       ["evidenceUriLen", getU8Encoder()],
       ["answerUriLen", getU8Encoder()],
@@ -165,6 +170,7 @@ export function getDisputeDecoder(): FixedSizeDecoder<Dispute> {
     ["resolvedAtUnixS", getI64Decoder()],
     ["slashAmount", getU64Decoder()],
     ["compensation", getU64Decoder()],
+    ["coveredAmount", getU64Decoder()],
     ["outcome", getU8Decoder()],
     ["evidenceUriLen", getU8Decoder()],
     ["answerUriLen", getU8Decoder()],
@@ -235,7 +241,7 @@ export async function fetchAllMaybeDispute(
 }
 
 export function getDisputeSize(): number {
-  return 544;
+  return 552;
 }
 
 export async function fetchDisputeFromSeeds(

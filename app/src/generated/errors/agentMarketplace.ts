@@ -238,6 +238,10 @@ export const AGENT_MARKETPLACE_ERROR__ANSWER_PERIOD_RUNNING = 0x1a38; // 6712
 export const AGENT_MARKETPLACE_ERROR__DISPUTE_ANSWERED = 0x1a39; // 6713
 /** PenaltyAboveLimit: the slash must be at most the amount paid and the execution's limit of penalties */
 export const AGENT_MARKETPLACE_ERROR__PENALTY_ABOVE_LIMIT = 0x1a3a; // 6714
+/** SlashBeforeOtherClaims: the slash must leave what the collateral covers of the agent's other open disputes */
+export const AGENT_MARKETPLACE_ERROR__SLASH_BEFORE_OTHER_CLAIMS = 0x1a3b; // 6715
+/** PriceRiseWhileDisputed: the price cannot rise while disputes about the agent are open */
+export const AGENT_MARKETPLACE_ERROR__PRICE_RISE_WHILE_DISPUTED = 0x1a3c; // 6716
 
 export type AgentMarketplaceError =
   | typeof AGENT_MARKETPLACE_ERROR__AGENT_DELISTED
@@ -319,6 +323,7 @@ export type AgentMarketplaceError =
   | typeof AGENT_MARKETPLACE_ERROR__PER_CALL_CAP_EXCEEDED
   | typeof AGENT_MARKETPLACE_ERROR__PRICE_ABOVE_MAXIMUM
   | typeof AGENT_MARKETPLACE_ERROR__PRICE_OUT_OF_RANGE
+  | typeof AGENT_MARKETPLACE_ERROR__PRICE_RISE_WHILE_DISPUTED
   | typeof AGENT_MARKETPLACE_ERROR__RECORD_STILL_NEEDED
   | typeof AGENT_MARKETPLACE_ERROR__REFUND_ELSEWHERE
   | typeof AGENT_MARKETPLACE_ERROR__RESOLUTION_MISSING
@@ -327,6 +332,7 @@ export type AgentMarketplaceError =
   | typeof AGENT_MARKETPLACE_ERROR__SESSION_KEY_INVALID
   | typeof AGENT_MARKETPLACE_ERROR__SETTLED_BY_CALLER
   | typeof AGENT_MARKETPLACE_ERROR__SLASH_ABOVE_COLLATERAL
+  | typeof AGENT_MARKETPLACE_ERROR__SLASH_BEFORE_OTHER_CLAIMS
   | typeof AGENT_MARKETPLACE_ERROR__SLASH_WITHOUT_CAUSE
   | typeof AGENT_MARKETPLACE_ERROR__STATUS_NOT_SETTABLE
   | typeof AGENT_MARKETPLACE_ERROR__SYSVAR_UNREADABLE
@@ -436,6 +442,7 @@ if (process.env["NODE_ENV"] !== "production") {
     [AGENT_MARKETPLACE_ERROR__PER_CALL_CAP_EXCEEDED]: `the price must be at most the grant's cap per call`,
     [AGENT_MARKETPLACE_ERROR__PRICE_ABOVE_MAXIMUM]: `the price must be at most the caller's maximum`,
     [AGENT_MARKETPLACE_ERROR__PRICE_OUT_OF_RANGE]: `the price must be the configured minimum to 1000000000000 base units`,
+    [AGENT_MARKETPLACE_ERROR__PRICE_RISE_WHILE_DISPUTED]: `the price cannot rise while disputes about the agent are open`,
     [AGENT_MARKETPLACE_ERROR__RECORD_STILL_NEEDED]: `the record is open, disputed or within its dispute window`,
     [AGENT_MARKETPLACE_ERROR__REFUND_ELSEWHERE]: `the refund must go to the wallet's associated token account or to the account that paid`,
     [AGENT_MARKETPLACE_ERROR__RESOLUTION_MISSING]: `the hash of the resolution must not be zero`,
@@ -444,6 +451,7 @@ if (process.env["NODE_ENV"] !== "production") {
     [AGENT_MARKETPLACE_ERROR__SESSION_KEY_INVALID]: `the session key must not be the zero address or the wallet`,
     [AGENT_MARKETPLACE_ERROR__SETTLED_BY_CALLER]: `the caller settled the execution`,
     [AGENT_MARKETPLACE_ERROR__SLASH_ABOVE_COLLATERAL]: `the slash must be at most the agent's collateral`,
+    [AGENT_MARKETPLACE_ERROR__SLASH_BEFORE_OTHER_CLAIMS]: `the slash must leave what the collateral covers of the agent's other open disputes`,
     [AGENT_MARKETPLACE_ERROR__SLASH_WITHOUT_CAUSE]: `the slash of a rejected dispute must be 0`,
     [AGENT_MARKETPLACE_ERROR__STATUS_NOT_SETTABLE]: `the status must be active or paused`,
     [AGENT_MARKETPLACE_ERROR__SYSVAR_UNREADABLE]: `the instructions sysvar cannot be read`,

@@ -585,8 +585,8 @@ export interface components {
             amount_at_risk_usdc: bigint;
             /**
              * Format: double
-             * @description `free_collateral_usdc` / `amount_at_risk_usdc`: from 1 on, every caller can be compensated. null while nothing is
-             *     at risk.
+             * @description `free_collateral_usdc` / `price_per_call_usdc`: what the next caller can be compensated with, in prices of a call.
+             *     Open calls of others do not change it.
              */
             collateral_cover: number | null;
             /** Format: int64 */

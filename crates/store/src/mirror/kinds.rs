@@ -125,6 +125,7 @@ impl Mirrored for AgentListed {
             "slashed_total": amount_to_db("slashed total", self.slashed_total)?,
             "open_amount": amount_to_db("open amount", self.open_amount)?,
             "disputed_amount": amount_to_db("disputed amount", self.disputed_amount)?,
+            "covered_amount": amount_to_db("covered amount", self.covered_amount)?,
             "total_executions": amount_to_db("total executions", self.total_executions)?,
             "successful_executions": amount_to_db("successful executions", self.successful_executions)?,
             "failed_executions": amount_to_db("failed executions", self.failed_executions)?,
@@ -242,6 +243,7 @@ impl Mirrored for Dispute {
             "resolved_at": optional_time("resolved_at", self.resolved_at_unix_s)?,
             "slash_amount": amount_to_db("slash amount", self.slash_amount)?,
             "compensation": amount_to_db("compensation", self.compensation)?,
+            "covered_amount": amount_to_db("covered amount", self.covered_amount)?,
             "outcome": outcome as u8,
         });
         Ok((&DISPUTES, columns))

@@ -162,7 +162,7 @@ impl AgentDetails {
             fees_paid_usdc: self.platform_fees_usdc,
             free_collateral_usdc: UsdcBase(free),
             amount_at_risk_usdc: UsdcBase(at_risk),
-            collateral_cover: share(free, at_risk),
+            collateral_cover: share(free, self.price_per_call_usdc.0),
             ..metrics
         }
     }

@@ -61,8 +61,8 @@ pub struct AgentMetrics {
     /// Amounts of open executions and of completed ones that can still be disputed.
     #[schema(value_type = f64)]
     pub(super) amount_at_risk_usdc: UsdcBase,
-    /// `free_collateral_usdc` / `amount_at_risk_usdc`: from 1 on, every caller can be compensated. null while nothing is
-    /// at risk.
+    /// `free_collateral_usdc` / `price_per_call_usdc`: what the next caller can be compensated with, in prices of a call.
+    /// Open calls of others do not change it.
     #[schema(required)]
     pub(super) collateral_cover: Option<f64>,
 }

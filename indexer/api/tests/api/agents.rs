@@ -328,7 +328,7 @@ async fn metrics_of_an_agent_follow_its_executions() {
     let agent = show(pool, priced(1, 50_000, 2), "agent", &["data"]).await;
     let answer = market.get(&format!("/v1/agents/{agent}")).await;
     let metrics = &answer.body["metrics"];
-    assert_eq!(metrics["collateral_cover"], Value::Null);
+    assert_eq!(metrics["collateral_cover"], 10_000_000.0 / 50_000.0);
     assert_eq!(metrics["window_days"], 30);
     // An open call of 0.05 USDC, and half of the collateral is claimed by a dispute.
     let mut listing = priced(1, 50_000, 3);

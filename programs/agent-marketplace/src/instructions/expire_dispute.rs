@@ -41,11 +41,12 @@ pub(crate) fn handler(ctx: Context<ExpireDispute>) -> Result<()> {
         record.revision = account::next_revision(record.revision)?;
         record.amount
     };
-    {
+    let covered = {
         let mut expired = accounts.dispute.load_mut()?;
         expired.outcome = DisputeOutcome::Expired as u8;
         expired.resolved_at_unix_s = now;
         expired.revision = account::next_revision(expired.revision)?;
-    }
-    dispute::release(&mut *accounts.agent.load_mut()?, amount, now)
+        expired.covered_amount
+    };
+    dispute::release(&mut *accounts.agent.load_mut()?, amount, covered, now)
 }

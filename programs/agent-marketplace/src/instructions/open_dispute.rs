@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 use bytemuck::Zeroable;
 
-use super::shared::text_argument;
+use super::shared::{dispute, text_argument};
 use crate::{
     account,
     error::{MarketplaceError, OrRefuse, ensure},
@@ -71,7 +71,8 @@ impl OpenDispute<'_> {
         Ok(dispute)
     }
 
-    fn count(&self, now_unix_s: i64) -> Result<()> {
+    /// Returns what the collateral covers of the claim.
+    fn count(&self, now_unix_s: i64) -> Result<u64> {
         let amount = {
             let mut record = self.record.load_mut()?;
             record.status = ExecutionStatus::Disputed as u8;
@@ -80,23 +81,22 @@ impl OpenDispute<'_> {
             record.amount
         };
         let mut agent = self.agent.load_mut()?;
-        agent.open_disputes = agent.open_disputes.checked_add(1).or_refuse(MarketplaceError::OutOfRange)?;
-        agent.disputed_amount = agent.disputed_amount.checked_add(amount).or_refuse(MarketplaceError::OutOfRange)?;
-        agent.disputed_executions = agent.disputed_executions.checked_add(1).or_refuse(MarketplaceError::OutOfRange)?;
+        let covered = dispute::raise(&mut agent, amount)?;
         agent.updated_at_unix_s = now_unix_s;
         agent.revision = account::next_revision(agent.revision)?;
-        Ok(())
+        Ok(covered)
     }
 }
 
 /// Rules (docs/specification.md, "Dispute states"):
 /// - called by the caller of a completed execution, once, within the dispute window, unless the caller settled it;
-/// - needs the hash of the evidence and where it is; also possible if the program is paused or the agent paused or delisted.
+/// - needs the hash of the evidence and where it is; also possible if the program is paused or the agent paused or delisted;
+/// - of the collateral, the claim gets what claims before it have left, and keeps it until it is decided.
 pub(crate) fn handler(ctx: Context<OpenDispute>, args: OpenDisputeArgs) -> Result<()> {
     let accounts = &*ctx.accounts;
     let now = account::now_unix_s()?;
-    let dispute = accounts.validate(&args, now)?;
-    accounts.count(now)?;
+    let mut dispute = accounts.validate(&args, now)?;
+    dispute.covered_amount = accounts.count(now)?;
     let seeds: &[&[u8]] = &[Dispute::SEED, dispute.execution.as_ref(), &[dispute.bump]];
     account::create(&accounts.payer, &accounts.dispute, Dispute::SPACE, &ID, seeds)?;
     account::write(&accounts.dispute, &dispute)

@@ -58,6 +58,8 @@ impl ResolveDispute<'_> {
         }
         Dispute::check_slash(args.upheld, args.slash)?;
         ensure(args.slash <= agent.collateral, MarketplaceError::SlashAboveCollateral)?;
+        let left = agent.uncovered_collateral()?.checked_add(self.dispute.load()?.covered_amount);
+        ensure(args.slash <= left.or_refuse(MarketplaceError::OutOfRange)?, MarketplaceError::SlashBeforeOtherClaims)?;
         self.check_penalty(args, &config, &agent, &record)?;
         check_vault(&self.collateral_vault, self.agent.as_ref().key, &agent)?;
         self.check_payees(args, &config, &record)
@@ -120,17 +122,17 @@ impl ResolveDispute<'_> {
     }
 
     fn count(&self, args: &ResolveDisputeArgs, now_unix_s: i64) -> Result<()> {
-        let amount = self.record.load()?.amount;
+        let (amount, covered) = (self.record.load()?.amount, self.dispute.load()?.covered_amount);
         let mut agent = self.agent.load_mut()?;
         let subtract = |from: u64, amount: u64| from.checked_sub(amount).or_refuse(MarketplaceError::OutOfRange);
-        dispute::release(&mut agent, amount, now_unix_s)?;
+        dispute::release(&mut agent, amount, covered, now_unix_s)?;
         if args.upheld {
             agent.successful_executions = subtract(agent.successful_executions, 1)?;
             agent.collateral = subtract(agent.collateral, args.slash)?;
             agent.slashed_total =
                 agent.slashed_total.checked_add(args.slash).or_refuse(MarketplaceError::OutOfRange)?;
             let required = self.config.load()?.parameters.required_collateral(agent.price);
-            if agent.status == AgentStatus::Active as u8 && agent.collateral < required {
+            if agent.status == AgentStatus::Active as u8 && agent.free_collateral() < required {
                 agent.status = AgentStatus::Paused as u8;
             }
         }
@@ -142,7 +144,8 @@ impl ResolveDispute<'_> {
 /// - called by the resolver, once per dispute, until the dispute expires, paused or not;
 /// - rejected: the execution is completed again, nothing moves;
 /// - upheld, after the creator's answer or 24 hours: the slash, at most the collateral, compensates the caller up to
-///   what was paid, the rest goes to the insurance; an agent whose collateral falls below its tier is paused;
+///   what was paid, the rest goes to the insurance; an agent whose free collateral falls below its tier is paused;
+/// - a slash leaves what the collateral covers of the agent's other open disputes, in whatever order they are decided;
 /// - a slash above what was paid has a limit, leaves what the agent's other open disputes claim, and needs a resolver
 ///   who was in office when the dispute was raised.
 pub(crate) fn handler(ctx: Context<ResolveDispute>, args: ResolveDisputeArgs) -> Result<()> {

@@ -31,7 +31,7 @@ impl SetAgentStatus<'_> {
         match args.status {
             AgentStatus::Active => {
                 let required = self.config.load()?.parameters.required_collateral(agent.price);
-                ensure(agent.collateral >= required, MarketplaceError::CollateralTooLow)
+                ensure(agent.free_collateral() >= required, MarketplaceError::CollateralTooLow)
             }
             AgentStatus::Paused => Ok(()),
             AgentStatus::Delisted => refuse(MarketplaceError::StatusNotSettable),
@@ -42,7 +42,7 @@ impl SetAgentStatus<'_> {
 /// Rules (docs/specification.md, "Listing states"):
 /// - called by the creator; executions in progress are unaffected;
 /// - a delisted agent stays delisted;
-/// - only an agent that holds the collateral of its price can be active.
+/// - only an agent that has the collateral of its price beyond what open disputes claim can become active.
 pub(crate) fn handler(ctx: Context<SetAgentStatus>, args: SetAgentStatusArgs) -> Result<()> {
     ctx.accounts.validate(&args)?;
     let mut agent = ctx.accounts.agent.load_mut()?;

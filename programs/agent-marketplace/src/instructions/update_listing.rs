@@ -46,9 +46,11 @@ impl UpdateListing<'_> {
         if let Some(price) = args.price {
             let config = self.config.load()?;
             config.parameters.check_price(price)?;
-            // A lower price never requires more collateral than the present one.
-            let required = config.parameters.required_collateral(price);
-            ensure(price <= agent.price || agent.collateral >= required, MarketplaceError::CollateralTooLow)?;
+            if price > agent.price {
+                ensure(agent.open_disputes == 0, MarketplaceError::PriceRiseWhileDisputed)?;
+                let required = config.parameters.required_collateral(price);
+                ensure(agent.collateral >= required, MarketplaceError::CollateralTooLow)?;
+            }
         }
         args.timeout_seconds.map_or(Ok(()), AgentListed::check_timeout)?;
         args.result_key.as_ref().map_or(Ok(()), AgentListed::check_result_key)?;
@@ -64,7 +66,8 @@ impl UpdateListing<'_> {
 
 /// Rules (docs/specification.md, "Listing on chain"):
 /// - called by the creator; open executions keep what they were opened with;
-/// - a price that reaches a higher tier needs the collateral of that tier first.
+/// - a price that reaches a higher tier needs the collateral of that tier first;
+/// - the price does not rise while disputes are open: calls at a higher price would claim what earlier ones are owed.
 pub(crate) fn handler(ctx: Context<UpdateListing>, args: UpdateListingArgs) -> Result<()> {
     ctx.accounts.validate(&args)?;
     let mut agent = ctx.accounts.agent.load_mut()?;

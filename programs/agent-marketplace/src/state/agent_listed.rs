@@ -53,8 +53,11 @@ pub struct AgentListed {
     pub slashed_total: u64,
     /// Sum of the amounts of all open executions.
     pub open_amount: u64,
-    /// Sum of the amounts of all executions with an open dispute: claims that a slash leaves covered.
+    /// Sum of the amounts of all executions with an open dispute: what callers claim.
     pub disputed_amount: u64,
+    /// The part of these claims that the collateral covers: each got its part when it was raised, of what earlier ones
+    /// had left. At most the collateral.
+    pub covered_amount: u64,
     /// Completed and failed executions.
     pub total_executions: u64,
     /// Completed executions without an upheld dispute.
@@ -120,6 +123,17 @@ impl AgentListed {
         Ok(())
     }
 
+    /// What no open dispute claims of the collateral.
+    pub fn free_collateral(&self) -> u64 {
+        self.collateral.saturating_sub(self.disputed_amount)
+    }
+
+    /// What the collateral has beyond the covered part of the open claims.
+    #[inline(always)]
+    pub fn uncovered_collateral(&self) -> core::result::Result<u64, MarketplaceError> {
+        self.collateral.checked_sub(self.covered_amount).ok_or(MarketplaceError::OutOfRange)
+    }
+
     /// The terms that an opening can name by their hash.
     pub fn terms(&self) -> Terms {
         Terms {
@@ -171,8 +185,10 @@ impl AgentListed {
         claim(self.disputed_executions <= self.completed_executions, "more disputed than completed")?;
         claim(u64::from(self.open_disputes) <= self.disputed_executions, "more open disputes than disputes")?;
         claim((self.open_disputes == 0) == (self.disputed_amount == 0), "open disputes and disputed amount disagree")?;
+        claim(self.covered_amount <= self.disputed_amount, "more is covered than is claimed")?;
+        claim(self.covered_amount <= self.collateral, "more is covered than there is")?;
         claim((self.open_executions == 0) == (self.open_amount == 0), "open executions and open amount disagree")
     }
 }
 
-const _: () = assert!(core::mem::size_of::<AgentListed>() == 448);
+const _: () = assert!(core::mem::size_of::<AgentListed>() == 456);

@@ -50,6 +50,8 @@ pub struct Dispute {
     pub slash_amount: u64,
     /// Part of the slash that went to the caller, at most what the caller paid. The rest went to the insurance.
     pub compensation: u64,
+    /// The part of what was paid that the collateral covered when the dispute was raised. No other dispute takes it.
+    pub covered_amount: u64,
     /// [`DisputeOutcome`].
     pub outcome: u8,
     pub evidence_uri_len: u8,
@@ -160,5 +162,5 @@ impl Dispute {
     }
 }
 
-const _: () = assert!(core::mem::size_of::<Dispute>() == 536);
+const _: () = assert!(core::mem::size_of::<Dispute>() == 544);
 const _: () = assert!(Dispute::LIMIT_S > Config::ROLE_DELAY_S);

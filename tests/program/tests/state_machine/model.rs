@@ -53,6 +53,8 @@ pub struct ModelAgent {
     pub disputes: u64,
     /// What callers claim in the open disputes.
     pub claimed: u64,
+    /// What of it the collateral covers.
+    pub covered: u64,
     pub window_end: i64,
     pub listed: i64,
     pub totals: Totals,
@@ -83,6 +85,8 @@ pub struct ModelExecution {
     pub settled_by: Option<Who>,
     pub time_ms: i64,
     pub raised: i64,
+    /// What the collateral covers of its dispute.
+    pub covered: u64,
     pub answered: bool,
     /// `None` once closed.
     pub status: Option<ExecutionStatus>,
@@ -129,6 +133,11 @@ pub struct Model {
     pub succeeds: bool,
 }
 
+/// What no open dispute claims.
+fn free(agent: &ModelAgent) -> u64 {
+    agent.collateral.saturating_sub(agent.claimed)
+}
+
 fn required_collateral(price: u64, factor: u64) -> u64 {
     let tiers = [(100_000, 10), (1_000_000, 50), (10_000_000, 200)];
     let tier = tiers.iter().find(|(max, _)| price <= *max).map_or(1_000, |(_, usdc)| *usdc) * USDC * factor;
@@ -147,6 +156,7 @@ fn listed(now: i64, index: u32, key: u32) -> ModelAgent {
         collateral: COLLATERAL,
         open: 0,
         disputes: 0,
+        covered: 0,
         claimed: 0,
         window_end: 0,
         listed: now,
@@ -327,6 +337,7 @@ impl Model {
                 settled_by: None,
                 time_ms: 0,
                 raised: 0,
+                covered: 0,
                 answered: false,
                 status: Some(ExecutionStatus::Open),
                 finished: 0,
@@ -412,6 +423,9 @@ impl Model {
             let agent = &mut self.agents[e.agent];
             agent.disputes += 1;
             agent.claimed += e.amount;
+            // Claims before it keep their part.
+            e.covered = e.amount.min(agent.collateral - agent.covered);
+            agent.covered += e.covered;
             agent.totals.disputed += 1;
         }
         disputable
@@ -432,6 +446,7 @@ impl Model {
             && e.raised >= self.config.resolver_since
             && agent.collateral.saturating_sub(slash) >= agent.claimed.saturating_sub(e.amount);
         let decides = e.status == Some(ExecutionStatus::Disputed)
+            && agent.collateral.saturating_sub(slash) >= agent.covered - e.covered
             && slash <= agent.collateral
             && (!upheld || heard)
             && (upheld || slash == 0)
@@ -439,6 +454,7 @@ impl Model {
         if decides {
             agent.disputes -= 1;
             agent.claimed -= e.amount;
+            agent.covered -= e.covered;
             agent.totals.successful -= u64::from(upheld);
             agent.totals.slashed += slash;
             e.status = Some(if upheld { ExecutionStatus::Overturned } else { ExecutionStatus::Completed });
@@ -449,7 +465,7 @@ impl Model {
             *self.holdings.of_payer(wallet) += slash - penalty;
             *self.holdings.of_role(self.config.insurance) += penalty;
             let required = required_collateral(agent.terms.price, self.config.parameters.tiers_factor);
-            if upheld && agent.status == AgentStatus::Active && agent.collateral < required {
+            if upheld && agent.status == AgentStatus::Active && free(agent) < required {
                 agent.status = AgentStatus::Paused;
             }
         }
@@ -463,6 +479,7 @@ impl Model {
             e.status = Some(ExecutionStatus::Completed);
             self.agents[e.agent].disputes -= 1;
             self.agents[e.agent].claimed -= e.amount;
+            self.agents[e.agent].covered -= e.covered;
         }
         expires
     }
@@ -519,7 +536,7 @@ impl Model {
         let factor = self.config.parameters.tiers_factor;
         let agent = &mut self.agents[agent];
         let status = if active { AgentStatus::Active } else { AgentStatus::Paused };
-        let enough = agent.collateral >= required_collateral(agent.terms.price, factor);
+        let enough = free(agent) >= required_collateral(agent.terms.price, factor);
         let changes = listed && agent.status != status && (!active || enough);
         agent.status = if changes { status } else { agent.status };
         changes
@@ -530,7 +547,7 @@ impl Model {
         let this = &self.agents[agent];
         let fits = (parameters.min_price..=HIGHEST_PRICE).contains(&price);
         let covered = this.collateral >= required_collateral(price, parameters.tiers_factor);
-        let fits = fits && (price <= this.terms.price || covered);
+        let fits = fits && (price <= this.terms.price || covered && this.disputes == 0);
         self.edit(agent, Who::Creator, fits, |terms| terms.price = price)
     }
 

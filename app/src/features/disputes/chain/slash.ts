@@ -13,8 +13,8 @@ import { StoredAgentStatus } from '../../../chain/stored';
 /** Everything that the rules look at. */
 export type SlashFacts = {
     readonly record: Pick<ExecutionRecord, 'amount' | 'maxPenaltyMultiple'>;
-    readonly agent: Pick<AgentListed, 'collateral' | 'disputedAmount' | 'price' | 'status'>;
-    readonly dispute: Pick<Dispute, 'raisedAtUnixS'>;
+    readonly agent: Pick<AgentListed, 'collateral' | 'coveredAmount' | 'disputedAmount' | 'price' | 'status'>;
+    readonly dispute: Pick<Dispute, 'coveredAmount' | 'raisedAtUnixS'>;
     readonly config: Pick<Config, 'resolverSinceUnixS'> & {
         readonly parameters: { readonly collateralTiers: readonly CollateralTier[] };
     };
@@ -27,6 +27,10 @@ export const limitOf = ({ record: { amount, maxPenaltyMultiple } }: SlashFacts):
 /** The other open disputes about the agent claim this much of its collateral. */
 export const otherClaims = ({ record, agent }: SlashFacts): bigint => agent.disputedAmount - record.amount;
 
+/** What the collateral does not keep for the other open disputes. */
+const notOfOthers = ({ agent, dispute }: SlashFacts): bigint =>
+    agent.collateral - agent.coveredAmount + dispute.coveredAmount;
+
 const isOlderThanTerm = ({ dispute, config }: SlashFacts): boolean => dispute.raisedAtUnixS < config.resolverSinceUnixS;
 
 /** Why the program refuses this slash; `null` if it takes it. */
@@ -35,6 +39,8 @@ export function slashProblem(slash: bigint, facts: SlashFacts): string | null {
     const [limit, others] = [limitOf(facts), otherClaims(facts)];
     if (limit > MAX_USDC || others < 0n) return 'The accounts of this dispute do not fit together.';
     if (slash > agent.collateral) return `The collateral has only ${formatUsdc(agent.collateral)} USDC.`;
+    if (slash > notOfOthers(facts))
+        return `At most ${formatUsdc(notOfOthers(facts))} USDC: the rest of the collateral covers disputes about this agent that were raised before.`;
     if (slash > limit)
         return `At most ${formatUsdc(limit)} USDC can be taken for this call: the limit was fixed when it was opened.`;
     if (slash <= record.amount) return null;
@@ -49,7 +55,7 @@ export function slashProblem(slash: bigint, facts: SlashFacts): string | null {
 /** The highest slash that the program takes. 0 is always possible. */
 export function highestSlash(facts: SlashFacts): bigint {
     const { record, agent } = facts;
-    const withoutPenalty = lower(record.amount, agent.collateral);
+    const withoutPenalty = lower(record.amount, notOfOthers(facts));
     if (isOlderThanTerm(facts)) return withoutPenalty;
     const withPenalty = lower(limitOf(facts), agent.collateral - otherClaims(facts));
     return withPenalty > withoutPenalty ? withPenalty : withoutPenalty;
@@ -68,7 +74,8 @@ export type SlashPreview = {
     readonly isPausedByIt: boolean;
 };
 
-export function previewOf(slash: bigint, { record, agent, config }: SlashFacts): SlashPreview {
+export function previewOf(slash: bigint, facts: SlashFacts): SlashPreview {
+    const { record, agent, config } = facts;
     const compensation = lower(slash, record.amount);
     const collateralAfter = agent.collateral - slash;
     const required = requiredCollateral(agent.price, config.parameters.collateralTiers);
@@ -78,7 +85,7 @@ export function previewOf(slash: bigint, { record, agent, config }: SlashFacts):
         collateralBefore: agent.collateral,
         collateralAfter,
         required,
-        isPausedByIt: agent.status === StoredAgentStatus.Active && collateralAfter < required,
+        isPausedByIt: agent.status === StoredAgentStatus.Active && collateralAfter - otherClaims(facts) < required,
     };
 }
 

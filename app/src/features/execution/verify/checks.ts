@@ -12,7 +12,12 @@ import {
 import { hexOf, sameBytes } from '../../../chain/accounts';
 import { findEscrowAddress, findExecutionRecordAddress } from '../../../chain/addresses';
 import type { PlainInstruction } from '../../../chain/history';
-import { ED25519_PROGRAM_ADDRESS, type SignedResult, getResultProofInstruction, signedMessage } from '../../../chain/proof';
+import {
+    ED25519_PROGRAM_ADDRESS,
+    type SignedResult,
+    getResultProofInstruction,
+    signedMessage,
+} from '../../../chain/proof';
 import { uuidText } from '../../../chain/record';
 import { StoredExecutionStatus as Status, StoredFailureReason as Reason } from '../../../chain/stored';
 import type { ExecutionRecord } from '../../../generated/accounts/executionRecord';

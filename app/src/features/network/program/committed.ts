@@ -2,6 +2,6 @@
 // `programs/agent-marketplace/artifacts/agent_marketplace.json`. A test compares the two.
 
 export const COMMITTED_PROGRAM = {
-    sha256: '8608c06e160abe9fdf8e63199bc7800f901267f284f262741e995379f72e877e',
-    bytes: 495_944,
+    sha256: '55f78ce9ddb998106a4b2aa8600568c819d8a3d36b57c928ea85284683b612ec',
+    bytes: 499_424,
 } as const;
