@@ -1,1 +1,0 @@
-import{T as e,Un as t}from"./index-D6awKgOm.js";var n=t(),r=({kind:t=`plain`,title:r,children:i})=>(0,n.jsxs)(`div`,{className:`${e.notice} ${e[t]}`,children:[r!==void 0&&(0,n.jsx)(`p`,{className:e.title,children:r}),i]});export{r as t};

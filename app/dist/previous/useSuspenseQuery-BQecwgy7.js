@@ -1,1 +1,0 @@
-import{Mn as e,Pn as t,jn as n}from"./index-D6awKgOm.js";function r(r,i){return n({...r,enabled:!0,suspense:!0,throwOnError:e,placeholderData:void 0},t,i)}export{r as t};
