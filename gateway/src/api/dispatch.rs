@@ -5,6 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use agent_marketplace::state::MarketParameters;
 use axum::{
     extract::{FromRequestParts, Request, State},
     response::Response,
@@ -24,8 +25,11 @@ use super::{
     execute::{self, Attempt, Earlier},
 };
 use crate::{
-    admission::gate::CallPermit, engine::TimeSpent, gateway::Gateway, request::ExecuteBody,
-    wallet_opening::check_request,
+    admission::gate::CallPermit,
+    engine::TimeSpent,
+    gateway::Gateway,
+    request::ExecuteBody,
+    wallet_opening::{WalletOpening, check_request},
 };
 
 /// Hands over task and parameters of an execution that the wallet opened itself, and returns the verified result. From
@@ -83,34 +87,24 @@ async fn answer_dispatch(
     refused.check(&wallet)?;
     refused.slow(&wallet, 1, check_content_type(&head.headers)).await?;
     let record = engine.instructions.addresses.execution(&wallet, execution_id.as_bytes());
-    let mut known = find(gateway, &wallet, &execution_id, spent).await?;
-    let (agent, mut opening) = match &known.execution {
-        Some(execution) => (execution.call.agent, None),
-        None => {
-            let opening = spent.on_chain(engine.wallet_opening(&wallet, &execution_id)).await;
-            let opening = refused.slow(&wallet, 1, opening).await?;
-            (opening.record.agent, Some(opening))
-        }
+    let (mut found, read) = find(gateway, &wallet, &execution_id, spent).await?;
+    let agent = match &found {
+        HandedOver::Known(execution) => execution.call.agent,
+        HandedOver::Opened(opening) => opening.record.agent,
     };
     let dear = execute::calls_in(&body);
     let received = execute::receive(gateway, &wallet, &agent, &head, body).await;
     let (received, large_place) = refused.slow(&wallet, dear, received).await?;
-    if !known.is_fresh() {
-        known = find(gateway, &wallet, &execution_id, spent).await?;
-        opening = None;
+    if !read.is_fresh() {
+        (found, _) = find(gateway, &wallet, &execution_id, spent).await?;
     }
-    if let Some(execution) = known.execution {
-        return recall(gateway, &execution, &received.request_hash, received.is_async).await;
-    }
-    let opening = match opening {
-        Some(opening) => Ok(opening),
-        None => spent.on_chain(engine.wallet_opening(&wallet, &execution_id)).await,
+    let opening = match found {
+        HandedOver::Known(execution) => {
+            return recall(gateway, &execution, &received.request_hash, received.is_async).await;
+        }
+        HandedOver::Opened(opening) => opening,
     };
-    let opening = opening.and_then(|opening| {
-        check_request(&opening.terms.request_hash, &received.request_hash)?;
-        Ok(opening)
-    });
-    let opening = refused.slow(&wallet, 1, opening).await?;
+    refused.slow(&wallet, 1, check_request(&opening.terms.request_hash, &received.request_hash)).await?;
     let permit = Arc::new(engine.gate.enter(&wallet, &opening.record.agent).await?);
     let mut call = received.into_call(record, execution_id, wallet, opening.record.agent);
     (call.amount, call.timeout_seconds) = (UsdcBase(opening.record.amount), opening.terms.timeout_seconds);
@@ -121,17 +115,49 @@ async fn answer_dispatch(
     take_over(gateway, call.clone(), opened_at, permit).await?.answer(gateway, &call, spent).await
 }
 
-/// What this service knows of the present opening. The wallet may have opened a record again after it was closed; that is
-/// another call.
-async fn find(gateway: &Gateway, wallet: &Pubkey, id: &Uuid, spent: &mut TimeSpent) -> Result<Earlier, ApiError> {
-    let mut known = Earlier::find(gateway, Some((wallet, id)), true).await?;
-    if let Some(finished_at) = known.execution.as_ref().and_then(|execution| execution.finished_at) {
-        let opening = spent.on_chain(gateway.engine.wallet_opening(wallet, id)).await;
-        if opening.is_ok_and(|opening| opening.record.opened_at_unix_s > finished_at.timestamp()) {
-            known.execution = None;
+/// What is handed over.
+enum HandedOver {
+    /// An execution of this service.
+    Known(Box<Execution>),
+    /// An opening that this service does not work on yet.
+    Opened(Box<WalletOpening>),
+}
+
+/// Finds the present opening, and says when its row was read. The chain is asked only if this service does not know the
+/// opening. What it refuses counts as a refused call, also if the answer is that of a known execution.
+async fn find(
+    gateway: &Gateway,
+    wallet: &Pubkey,
+    id: &Uuid,
+    spent: &mut TimeSpent,
+) -> Result<(HandedOver, Earlier), ApiError> {
+    let mut read = Earlier::find(gateway, Some((wallet, id)), true).await?;
+    let found = match read.execution.take() {
+        Some(known) if !may_be_past(&known) => HandedOver::Known(Box::new(known)),
+        known => {
+            let opening = spent.on_chain(gateway.engine.wallet_opening(wallet, id)).await;
+            match (gateway.engine.refused.slow(wallet, 1, opening).await, known) {
+                (Ok(opening), None) => HandedOver::Opened(Box::new(opening)),
+                (Ok(opening), Some(known)) if has_ended_before(&known, &opening) => {
+                    HandedOver::Opened(Box::new(opening))
+                }
+                (_, Some(known)) => HandedOver::Known(Box::new(known)),
+                (Err(error), None) => return Err(error),
+            }
         }
-    }
-    Ok(known)
+    };
+    Ok((found, read))
+}
+
+fn has_ended_before(known: &Execution, opening: &WalletOpening) -> bool {
+    known.finished_at.is_some_and(|finished_at| finished_at.timestamp() < opening.record.opened_at_unix_s)
+}
+
+/// Whether the wallet may have opened the record again, which is another call. The record is closed first, and that takes
+/// a dispute window at least.
+fn may_be_past(execution: &Execution) -> bool {
+    let age = Utc::now().signed_duration_since(execution.created_at).num_seconds();
+    execution.finished_at.is_some() && age > MarketParameters::MIN_DISPUTE_WINDOW_S
 }
 
 /// The answer for an execution that this service knows already.

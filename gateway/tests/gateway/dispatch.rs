@@ -14,7 +14,7 @@ use crtx_protocol::{request_hash, result_hash::ResultHash};
 use crtx_store::{
     admission::{CallLimits, PerSubject},
     executions::State,
-    testing::single,
+    testing::{single, tampering::tamper},
 };
 use serde_json::{Map, Value, json};
 use solana_pubkey::Pubkey;
@@ -287,6 +287,58 @@ async fn a_repetition_gets_the_stored_answer_and_409_while_the_execution_is_work
     let other = dispatch(&market, &session, &task()).await;
     assert_eq!((other.status, other.code()), (409, "conflict"), "another request is never answered with this result");
     assert_eq!((market.creator_calls(), market.node.script().sent.len()), (1, 1));
+}
+
+/// Makes an execution as old as it has to be before its record can be opened again.
+async fn age(market: &Market) {
+    let times = ["created_at", "opened_at", "dispatched_at", "finished_at"];
+    let older = times.map(|time| format!("{time} = {time} - interval '73 hours'")).join(", ");
+    tamper(market.database.pool(), &format!("UPDATE executions SET {older}")).await;
+}
+
+fn accounts_read(market: &Market) -> u64 {
+    market.node.script().requests.get("getMultipleAccounts").copied().unwrap_or_default()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_execution_that_ended_is_answered_without_a_look_at_the_chain_until_its_record_can_be_opened_again() {
+    let (market, session) = opened(&task()).await;
+    let first = dispatch(&market, &session, &task()).await;
+    let read = accounts_read(&market);
+    let again = dispatch(&market, &session, &task()).await;
+    assert_eq!((again.status, &again.body), (200, &first.body));
+    assert_eq!(accounts_read(&market), read);
+
+    age(&market).await;
+    let again = dispatch(&market, &session, &task()).await;
+    assert_eq!((again.status, &again.body), (200, &first.body), "it was not opened again");
+    assert!(accounts_read(&market) > read);
+    open_as_wallet(&market, ID, &task());
+    let next = dispatch(&market, &session, &task()).await;
+    assert_eq!((next.status, next.code()), (409, "conflict"), "the answer of the earlier call is not repeated");
+    assert!(next.message().contains("not seen yet"), "{next:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_repeats_an_old_execution_in_a_loop_delays_only_itself() {
+    let market = Market::start_with(Limits { refused_calls_per_second: 1, ..Market::limits() }).await;
+    open_as_wallet(&market, ID, &task());
+    let session = market.session_of(market.wallet).await;
+    assert_eq!(dispatch(&market, &session, &task()).await.status, 200);
+    age(&market).await;
+    let body = task();
+    let many = futures::future::join_all((0..130).map(|_| dispatch(&market, &session, &body)));
+    drop(tokio::time::timeout(Duration::from_secs(3), many).await);
+    let limited = async {
+        loop {
+            // What is not refused at once waits for its turn.
+            let answer = tokio::time::timeout(Duration::from_millis(500), dispatch(&market, &session, &body)).await;
+            if let Some(answer) = answer.ok().filter(|answer| answer.status == 429) {
+                break answer;
+            }
+        }
+    };
+    assert_eq!(limited.await.code(), "rate_limited");
 }
 
 #[tokio::test(flavor = "multi_thread")]
