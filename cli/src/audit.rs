@@ -177,7 +177,7 @@ async fn compare(api: &Api, rpc_url: &Url, program: Pubkey, wait: Duration) -> a
 /// Reads every account. It holds one page at a time.
 async fn node_digest(rpc_url: &Url, program: Pubkey) -> anyhow::Result<NodeDigest> {
     let urls = EndpointUrls { http: rpc_url.clone(), websocket: None };
-    let node = Endpoints::new(&[urls], program, Deadlines::default())?;
+    let node = Endpoints::new(&[urls], None, program, Deadlines::default())?;
     let reading = async {
         let snapshot = node.snapshot(At::Finalized, 0).await?;
         proof::node_digest::of_snapshot(&node.name(), snapshot).await

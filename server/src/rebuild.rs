@@ -22,7 +22,7 @@ const SHOW_EVERY: Duration = Duration::from_secs(2);
 /// Runs to the end, with a line of progress every two seconds on standard error.
 pub async fn run(config: &IndexerConfig, pool: &PgPool) -> Result<()> {
     let urls = EndpointUrls::pairs(&config.rpc_urls, &config.ws_url)?;
-    let source = Endpoints::new(&urls, config.program_id, config.deadlines)?;
+    let source = Endpoints::new(&urls, None, config.program_id, config.deadlines)?;
     let history = Past(ChainClient::of_urls(&config.rpc_urls, TIMEOUT), CommitmentConfig::finalized());
     let shown: Mutex<Option<(&'static str, Instant)>> = Mutex::default();
     let show = |step: Step| {

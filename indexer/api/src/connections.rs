@@ -9,7 +9,7 @@ use std::{
 };
 
 use crtx_http::{ApiError, ErrorCode, pace::Pace};
-use crtx_store::{PgPool, ReadPools, pools::ReadConnection};
+use crtx_store::{ReadPools, pools::ReadConnection};
 use moka::sync::Cache;
 use tokio::{
     sync::{AcquireError, Semaphore},
@@ -35,7 +35,7 @@ const MAX_CLIENTS: u64 = 10_000;
 const IDLE: Duration = Duration::from_secs(60);
 
 pub struct Connections {
-    pools: ReadPools,
+    pub pools: ReadPools,
     /// All connections for lists but one, which the service has for itself.
     places: Arc<Semaphore>,
     waiting: Semaphore,
@@ -100,11 +100,7 @@ impl Connections {
 
     /// A connection for single rows.
     pub async fn point(&self) -> Result<ReadConnection, ApiError> {
-        Ok(ReadConnection::acquire(self.points()).await?)
-    }
-
-    pub const fn points(&self) -> &PgPool {
-        &self.pools.points
+        Ok(ReadConnection::acquire(&self.pools.points).await?)
     }
 
     /// A connection for a list that a client asks for.

@@ -136,7 +136,7 @@ pub async fn list_agents(
         let message = "the list of agents is not read yet; try again";
         return Err(ApiError::new(ErrorCode::Unavailable, message).with_retry_after(RETRY_AFTER));
     };
-    let answers = state.agent_list().answers();
+    let answers = &state.agent_list().answers;
     let make = async {
         let asked: AgentListQuery = read(&query)?;
         if asked.q.is_empty() {

@@ -93,7 +93,7 @@ impl ApiState {
     /// Shares what is known about credentials with another part of the process.
     #[must_use]
     pub fn with_strangers(self, strangers: Arc<Strangers>) -> Self {
-        let credentials = Credentials::new(self.shared.connections.points().clone(), strangers);
+        let credentials = Credentials::new(self.shared.connections.pools.points.clone(), strangers);
         Self { credentials: Arc::new(credentials), ..self }
     }
 

@@ -10,6 +10,7 @@ pub mod documents;
 pub mod figures;
 mod folding;
 pub mod history;
+mod pauses;
 pub mod proof;
 pub mod rebuild;
 mod snapshots;
@@ -58,7 +59,7 @@ pub async fn run(
     let history: Arc<dyn History> = Arc::new(Past(client.clone(), CommitmentConfig::finalized()));
     let urls = EndpointUrls::pairs(&config.rpc_urls, &config.ws_url)?;
     let yellowstone = config.yellowstone.as_ref();
-    let source = Endpoints::with_yellowstone(&urls, yellowstone, config.program_id, config.deadlines)?;
+    let source = Endpoints::new(&urls, yellowstone, config.program_id, config.deadlines)?;
     let source = Arc::new(source);
     let confirmed = Some(Arc::new(Past(client, CommitmentConfig::confirmed())) as Arc<dyn History>);
     let (reader, counted) = (Arc::clone(&source), Arc::clone(&figures));

@@ -48,7 +48,8 @@ pub struct AgentList {
     pool: PgPool,
     current: watch::Sender<Option<Arc<Current>>>,
     reader: Mutex<Reader>,
-    answers: Answers,
+    /// Answers that were made of the tables.
+    pub answers: Answers,
     started: Once,
 }
 
@@ -94,19 +95,9 @@ impl AgentList {
         self.current.borrow().clone()
     }
 
-    /// Answers that were made of the tables.
-    pub const fn answers(&self) -> &Answers {
-        &self.answers
-    }
-
     /// How old the last table is; `None` before the first.
     pub fn age(&self) -> Option<Duration> {
         self.last().map(|current| current.at.elapsed())
-    }
-
-    /// The slot of the last table.
-    pub fn indexed_slot(&self) -> Option<u64> {
-        self.last()?.slot
     }
 
     /// The names of those agents that are listed, in the order of `agents`, and the slot of the table that has them.

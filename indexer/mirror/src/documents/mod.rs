@@ -30,6 +30,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::pauses::doubled;
+
 use self::{
     fetch::{DocumentSource, FetchError, Fetched, PACE, Ways},
     queue::{FETCHES, Job, Queue},
@@ -225,7 +227,8 @@ impl Fetcher {
     async fn note(&self, wanted: &Wanted, error: &FetchError) -> Result<(), StoreError> {
         let (agent, message) = (wanted.agent, error.reason());
         tracing::warn!(%agent, uri = wanted.uri, problem = message, "a listing's metadata document cannot be shown");
-        let failure = Failure { kind: error.kind(), message: &message, retry_in: retry_in(wanted.attempts) };
+        let retry_in = doubled(FIRST_RETRY, wanted.attempts, LAST_RETRY);
+        let failure = Failure { kind: error.kind(), message: &message, retry_in };
         let _turn = self.storing.acquire().await;
         store::store_failure(&self.pool, wanted, failure).await
     }
@@ -253,11 +256,6 @@ fn later(moment: Instant, pause: Duration) -> Instant {
     moment.checked_add(pause).unwrap_or(moment)
 }
 
-/// 2 s, 4 s, 8 s … up to an hour.
-fn retry_in(attempts: u32) -> Duration {
-    FIRST_RETRY.saturating_mul(2u32.saturating_pow(attempts.min(20))).min(LAST_RETRY)
-}
-
 /// Parses a document, and checks that calls with it are possible: a listing that cannot be called is not shown.
 fn read_document(bytes: &[u8], policy: OutboundPolicy) -> Result<(Value, Metadata), String> {
     let metadata = Metadata::parse(bytes).map_err(|error| error.to_string())?;
@@ -265,16 +263,4 @@ fn read_document(bytes: &[u8], policy: OutboundPolicy) -> Result<(Value, Metadat
     Schema::compile(&metadata.input_schema).map_err(|error| format!("`input_schema` is not accepted: {error}"))?;
     let document = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
     Ok((document, metadata))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn retries_become_rarer_and_never_stop() {
-        assert_eq!(retry_in(0), Duration::from_secs(2));
-        assert_eq!(retry_in(3), Duration::from_secs(16));
-        assert_eq!(retry_in(u32::MAX), LAST_RETRY);
-    }
 }

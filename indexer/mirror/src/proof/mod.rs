@@ -139,12 +139,8 @@ impl<S: AccountSource> Auditor<S> {
         self.left_off.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Audits, and changes nothing.
-    pub async fn audit(&self) -> Result<AuditReport, AuditError> {
-        self.examine(false).await
-    }
-
-    async fn examine(&self, corrects: bool) -> Result<AuditReport, AuditError> {
+    /// Audits, and changes nothing unless it `corrects`.
+    pub async fn examine(&self, corrects: bool) -> Result<AuditReport, AuditError> {
         let began = Instant::now();
         let mut audit = Audit {
             source: self.source.as_ref(),

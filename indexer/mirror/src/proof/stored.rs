@@ -45,12 +45,8 @@ pub enum StoredKind {
 /// The last row that was compared of each kind that goes on in the next audit.
 pub type Places = HashMap<StoredKind, String>;
 
-/// What one page had.
-struct ComparedPage {
-    rows: u64,
-    /// The next page begins after this row; `None`: nothing follows.
-    last: Option<String>,
-}
+/// The rows of one page, and the one after which the next page begins. `None`: nothing follows.
+type ComparedPage = (u64, Option<String>);
 
 pub async fn compare(audit: &mut Audit<'_>, places: &mut Places) -> Result<(), AuditError> {
     // The rows of one page, and of one audit.
@@ -68,15 +64,15 @@ pub async fn compare(audit: &mut Audit<'_>, places: &mut Places) -> Result<(), A
         audit.report.compared(check, 0);
         let mut after = began_at.clone();
         loop {
-            let page = match kind {
+            let (compared, last) = match kind {
                 StoredKind::Closed(kind) => closed(audit, kind, &after, per_page).await?,
                 StoredKind::Documents => documents(audit, &after, per_page).await?,
                 StoredKind::Results => results(audit, &after, per_page).await?,
                 StoredKind::Lists => list(audit, &after, per_page, began_at.is_empty()).await?,
             };
-            let Some(last) = page.last else { break };
+            let Some(last) = last else { break };
             after = last;
-            rows = rows.saturating_add(page.rows);
+            rows = rows.saturating_add(compared);
             if rows >= most || audit.is_over() {
                 audit.report.cut_short(check);
                 places.insert(kind, after);
@@ -98,7 +94,7 @@ async fn closed(
     per_page: u32,
 ) -> Result<ComparedPage, AuditError> {
     let page = store::closed_rows(audit.pool, kind, after, per_page).await?;
-    let compared = ComparedPage { rows: count(&page), last: page.last().map(|row| row.key.clone()) };
+    let compared = (count(&page), page.last().map(|row| row.key.clone()));
     for row in page {
         compare_closed(audit, row).await?;
     }
@@ -175,7 +171,7 @@ async fn documents(audit: &mut Audit<'_>, after: &str, per_page: u32) -> Result<
     for document in &page {
         compare_document(&mut audit.report, document);
     }
-    Ok(ComparedPage { rows: count(&page), last: page.last().map(|document| document.place.clone()) })
+    Ok((count(&page), page.last().map(|document| document.place.clone())))
 }
 
 fn compare_document(report: &mut AuditReport, document: &StoredDocument) {
@@ -226,7 +222,7 @@ async fn results(audit: &mut Audit<'_>, after: &str, per_page: u32) -> Result<Co
         audit.report.fault(CheckName::Results, record, problem);
     }
     look_up(audit, &page.paid).await;
-    Ok(ComparedPage { rows: page.compared, last: page.last })
+    Ok((page.compared, page.last))
 }
 
 /// Content that does not match its name is never served, but it is lost.
@@ -292,5 +288,5 @@ async fn list(audit: &mut Audit<'_>, after: &str, per_page: u32, whole: bool) ->
             Err(error) => tracing::warn!(cause = %error, "the list of executions could not be made again"),
         }
     }
-    Ok(ComparedPage { rows: found.rows, last: found.next })
+    Ok((found.rows, found.next))
 }

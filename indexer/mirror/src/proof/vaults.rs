@@ -60,7 +60,9 @@ fn check_one(report: &mut AuditReport, agent: &Pubkey, accounts: &[Option<Fetche
     for (account, required, holder) in
         [("escrow", listing.open_amount, escrow), ("collateral", listing.collateral, collateral)]
     {
-        let held = holder.as_ref().map_or(0, token_amount);
+        // Any other account than one for tokens holds none.
+        let held = holder.as_ref().and_then(|holder| TokenAccount::from_bytes(&holder.data));
+        let held = held.map_or(0, |account| account.amount);
         if held < required {
             let text = format!("its {account} holds {held} base units and must hold {required}");
             report.fault(CheckName::Vaults, agent, text);
@@ -70,9 +72,4 @@ fn check_one(report: &mut AuditReport, agent: &Pubkey, accounts: &[Option<Fetche
             }
         }
     }
-}
-
-/// The amount in an SPL token account; 0 for any other account.
-fn token_amount(account: &FetchedAccount) -> u64 {
-    TokenAccount::from_bytes(&account.data).map_or(0, |account| account.amount)
 }

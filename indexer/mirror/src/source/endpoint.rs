@@ -10,6 +10,7 @@ use solana_pubkey::Pubkey;
 use url::Url;
 
 use super::{deadlines::Deadlines, error::SourceError, http::HttpNode};
+use crate::pauses::doubled;
 
 /// First pause after a failure. Each further failure in a row doubles it, up to the longest.
 const SHORTEST: Duration = Duration::from_secs(1);
@@ -113,7 +114,7 @@ impl Rest {
     /// `reason` is `None` for a stream that worked before it ended: that says nothing about the endpoint.
     pub(super) fn failed(&self, reason: Option<&SourceError>) {
         let mut state = self.state();
-        let pause = SHORTEST.saturating_mul(2_u32.saturating_pow(state.failures)).min(LONGEST);
+        let pause = doubled(SHORTEST, state.failures, LONGEST);
         state.failures = state.failures.saturating_add(1);
         state.until = Instant::now().checked_add(pause);
         state.reason = reason.map(ToString::to_string).or(state.reason.take());

@@ -60,13 +60,9 @@ type Purpose = fn(&Endpoint) -> &Rest;
 const ANSWERS: Purpose = |endpoint| &endpoint.answers;
 
 impl Endpoints {
-    /// The preferred endpoint first.
-    pub fn new(urls: &[EndpointUrls], program: Pubkey, deadlines: Deadlines) -> Result<Self, SourceError> {
-        Self::with_yellowstone(urls, None, program, deadlines)
-    }
-
-    /// The changes come over gRPC while that works, and from the endpoints' WebSockets otherwise.
-    pub fn with_yellowstone(
+    /// The preferred endpoint first. The changes come over gRPC while that works, and from the endpoints' WebSockets
+    /// otherwise.
+    pub fn new(
         urls: &[EndpointUrls],
         yellowstone: Option<&YellowstoneAddress>,
         program: Pubkey,

@@ -55,13 +55,13 @@ pub struct Confirmed {
 pub struct Changes {
     states: HashMap<Pubkey, Vec<AccountState>>,
     /// Accounts whose row may be wrong. They are read again.
-    suspects: BTreeSet<Pubkey>,
+    pub suspects: BTreeSet<Pubkey>,
     /// The last one that was read again. The next round begins after it, so that none has to wait for others.
     suspected_last: Pubkey,
-    /// Accounts whose rows the stream is writing.
-    writing: HashSet<Pubkey>,
-    /// States were forgotten.
-    overflowed: bool,
+    /// Accounts whose rows the stream is writing: they do not show the noted states yet.
+    pub writing: HashSet<Pubkey>,
+    /// States were forgotten, or never known.
+    pub overflowed: bool,
 }
 
 impl Changes {
@@ -110,19 +110,6 @@ impl Changes {
         }
     }
 
-    /// The rows of these accounts do not show the noted states yet, until [`Self::write_ended`].
-    pub fn write_begins(&mut self, addresses: impl IntoIterator<Item = Pubkey>) {
-        self.writing.extend(addresses);
-    }
-
-    pub fn write_ended(&mut self) {
-        self.writing.clear();
-    }
-
-    pub fn is_being_written(&self, address: &Pubkey) -> bool {
-        self.writing.contains(address)
-    }
-
     /// The newest states of those accounts whose rows are not being written.
     pub fn written(&self, addresses: &[Pubkey]) -> HashMap<Pubkey, Option<AccountState>> {
         let written = addresses.iter().filter(|address| !self.writing.contains(address));
@@ -133,15 +120,6 @@ impl Changes {
     pub fn had(&self, address: &Pubkey, slot: u64, data_hash: Option<[u8; 32]>) -> bool {
         let states = self.states.get(address).into_iter().flatten();
         states.take_while(|state| state.slot <= slot).last().is_some_and(|state| state.data_hash == data_hash)
-    }
-
-    /// States were forgotten, or never known. Collects again from now on.
-    pub fn start_over(&mut self) -> bool {
-        std::mem::take(&mut self.overflowed)
-    }
-
-    pub const fn overflowed(&self) -> bool {
-        self.overflowed
     }
 
     /// Forgets everything: the finalized accounts are read as a whole.
@@ -239,22 +217,13 @@ impl Changes {
         true
     }
 
-    pub fn has_suspects(&self) -> bool {
-        !self.suspects.is_empty()
-    }
-
-    pub fn suspects(&mut self, most: usize) -> Vec<Pubkey> {
+    /// The next suspects.
+    pub fn next_suspects(&mut self, most: usize) -> Vec<Pubkey> {
         let after = (Bound::Excluded(self.suspected_last), Bound::Unbounded);
         let others = self.suspects.range(..=self.suspected_last);
         let next: Vec<Pubkey> = self.suspects.range(after).chain(others).take(most).copied().collect();
         self.suspected_last = next.last().copied().unwrap_or_default();
         next
-    }
-
-    pub fn cleared(&mut self, addresses: &[Pubkey]) {
-        for address in addresses {
-            self.suspects.remove(address);
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Rows that may be wrong are read again, and made equal to the chain, also if that goes back.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crtx_store::{
     StoreError,
@@ -24,7 +24,7 @@ const PER_ROUND: usize = 20 * READ_AT_ONCE;
 impl Syncer {
     /// Reads suspected accounts again and corrects their rows.
     pub(super) async fn look_at_suspects(&self) -> Result<(), SyncError> {
-        let suspects = self.known().changes.suspects(PER_ROUND);
+        let suspects = self.known().changes.next_suspects(PER_ROUND);
         for addresses in suspects.chunks(READ_AT_ONCE) {
             self.look_at(addresses).await?;
         }
@@ -33,11 +33,11 @@ impl Syncer {
 
     async fn look_at(&self, addresses: &[Pubkey]) -> Result<(), SyncError> {
         let mut looked = self.look(addresses, At::Confirmed, self.not_before(addresses)).await?;
-        let agreed: Vec<Pubkey> = looked.there.keys().chain(&looked.gone).copied().collect();
+        let agreed: HashSet<Pubkey> = looked.there.keys().chain(&looked.gone).copied().collect();
         let held = self.may_not_vanish(&looked.gone, looked.slot).await?;
         looked.gone.retain(|address| !held.contains(address));
         self.correct(looked).await?;
-        self.known().changes.cleared(&agreed);
+        self.known().changes.suspects.retain(|address| !agreed.contains(address));
         Ok(())
     }
 

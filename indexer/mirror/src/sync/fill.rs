@@ -1,6 +1,8 @@
 //! All accounts of the finalized state, as a whole: the digest's first filling, and its repair. It also finds rows that
 //! no stream and no snapshot corrects: states of forks that were dropped while nobody looked.
 
+use std::mem;
+
 use crtx_protocol::mirror_digest::data_hash;
 use crtx_store::mirror::{self, FinalHashes};
 use solana_pubkey::Pubkey;
@@ -34,7 +36,7 @@ impl Syncer {
             let mut known = self.known();
             // The next snapshot compares the stored slots again.
             known.slots_checked = false;
-            let first = known.changes.start_over() || !known.filled;
+            let first = mem::take(&mut known.changes.overflowed) || !known.filled;
             known.filled = !first;
             first
         };

@@ -99,7 +99,7 @@ impl<'a> Finality<'a> {
         self.look_at_unproved().await?;
         let (needed, late) = {
             let known = self.mirror.known();
-            (!known.filled || known.changes.overflowed(), known.heard.late())
+            (!known.filled || known.changes.overflowed, known.heard.late())
         };
         let interval = self.mirror.settings.resync_interval.saturating_mul(RESYNCS_PER_FILL);
         let pause = if needed || !self.pause.is_zero() { self.pause.min(interval) } else { interval };
@@ -160,7 +160,7 @@ impl<'a> Finality<'a> {
             let known = self.mirror.known();
             let Some((from, target)) = known.proved.up_to(slot) else { return Ok(()) };
             // A suspected account may have changed, and nobody knows when.
-            let unsure = known.changes.overflowed() || known.changes.has_suspects();
+            let unsure = known.changes.overflowed || !known.changes.suspects.is_empty();
             if target < not_before.max(known.filled_at) || unsure || !known.filled {
                 return Ok(());
             }

@@ -72,10 +72,6 @@ impl Heard {
         self.full = full;
     }
 
-    pub fn change(&mut self) {
-        self.change_at = Some(Utc::now());
-    }
-
     /// A newer slot of the chain. One that is too far ahead is left out.
     pub fn chain_slot(&mut self, slot: u64) {
         if self.may_have(slot) && self.chain_slot.is_none_or(|known| known < slot) {

@@ -68,7 +68,7 @@ impl Known {
         self.delivered = Delivered::default();
         self.proved.broken();
         // A session that was cut off may have left a write without its end.
-        self.changes.write_ended();
+        self.changes.writing.clear();
     }
 
     /// What is known of later slots is wrong.
@@ -163,7 +163,7 @@ pub struct Proved {
     /// The first and the last slot of each span. Each change within a span was delivered with its slot.
     spans: BTreeMap<u64, u64>,
     /// What follows this slot can be proved change by change. `None`: changes may be lost that nobody looks for.
-    base: Option<u64>,
+    pub base: Option<u64>,
 }
 
 impl Proved {
@@ -193,11 +193,6 @@ impl Proved {
     /// Changes may be lost that nobody looks for: the next snapshot begins a new span.
     pub fn broken(&mut self) {
         self.base = None;
-    }
-
-    /// The slot after which changes can be proved one by one.
-    pub const fn base(&self) -> Option<u64> {
-        self.base
     }
 
     /// The newest proved slot up to `slot`, with the first slot of its span.
@@ -233,7 +228,7 @@ mod tests {
             [9, 10, 15, 25, 35].map(|slot| proved.up_to(slot)),
             [None, Some((10, 10)), Some((10, 15)), Some((10, 20)), Some((30, 30))]
         );
-        assert_eq!(proved.base(), Some(20));
+        assert_eq!(proved.base, Some(20));
         proved.through(20, 40);
         assert_eq!(proved.up_to(35), Some((10, 35)), "the changes around the snapshot were delivered as well");
     }
@@ -243,9 +238,9 @@ mod tests {
         let mut proved = Proved::default();
         proved.at(10);
         proved.broken();
-        assert_eq!(proved.base(), None);
+        assert_eq!(proved.base, None);
         proved.at(30);
-        assert_eq!((proved.base(), proved.newest()), (Some(30), Some(30)));
+        assert_eq!((proved.base, proved.newest()), (Some(30), Some(30)));
         proved.through(30, 31);
         assert_eq!(proved.up_to(50), Some((30, 31)));
         assert_eq!(proved.up_to(29), Some((10, 10)));

@@ -85,7 +85,7 @@ impl<'a> Probe<'a> {
     async fn probe(&mut self) -> Result<bool, SyncError> {
         let mirror = self.mirror;
         let slot = mirror.chain_slot().await?;
-        let base = mirror.known().proved.base();
+        let base = mirror.known().proved.base;
         // A late stream may still hold what seems to be missing.
         let Some(base) = base.filter(|base| *base < slot && !mirror.is_late()) else {
             self.waiting = None;
@@ -199,7 +199,7 @@ impl<'a> Probe<'a> {
         let mut undelivered = Undelivered::new();
         for transaction in new {
             for address in self.written.get(&transaction.signature).into_iter().flatten() {
-                if known.changes.is_being_written(address) {
+                if known.changes.writing.contains(address) {
                     return None;
                 }
                 if !known.delivered.has(transaction.slot, address) {

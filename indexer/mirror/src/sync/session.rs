@@ -2,6 +2,7 @@
 
 use std::{convert::Infallible, sync::atomic::Ordering::Relaxed};
 
+use chrono::Utc;
 use crtx_store::mirror;
 use tokio::time::sleep;
 
@@ -80,7 +81,7 @@ impl Syncer {
     fn take(&self, event: Event, group: &mut Group) {
         match event {
             Event::Change(change) => {
-                self.known().heard.change();
+                self.known().heard.change_at = Some(Utc::now());
                 self.take_change(change, group);
             }
             Event::Reached(slot) if self.may_have(slot) => group.proved = group.proved.max(slot),
@@ -131,9 +132,9 @@ impl Syncer {
         };
         self.note(&group.items);
         if !group.items.is_empty() {
-            self.known().changes.write_begins(group.items.iter().map(|item| item.address));
+            self.known().changes.writing.extend(group.items.iter().map(|item| item.address));
             let applied = self.apply_changes(&group.items, moves).await;
-            self.known().changes.write_ended();
+            self.known().changes.writing.clear();
             applied?;
             self.listings_changed.notify_one();
         } else if moves > 0 {
@@ -141,7 +142,7 @@ impl Syncer {
         }
         let mut known = self.known();
         known.reached(moves);
-        if let Some(base) = known.proved.base().filter(|base| *base < proved) {
+        if let Some(base) = known.proved.base.filter(|base| *base < proved) {
             known.proved.through(base, proved);
         }
         Ok(())

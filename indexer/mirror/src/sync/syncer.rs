@@ -158,11 +158,6 @@ impl Syncer {
         lock(&self.lead).is_some_and(|proved| proved.elapsed() < LEASE)
     }
 
-    /// The process in `indexer_processes`.
-    pub const fn id(&self) -> Uuid {
-        self.id
-    }
-
     /// This process leads now, or has lost the lead.
     pub(super) fn prove_lead(&self, leads: bool) {
         *lock(&self.lead) = leads.then(Instant::now);

@@ -105,7 +105,7 @@ impl Market {
     }
 
     async fn audit(&self) -> AuditReport {
-        self.auditor().audit().await.expect("audited")
+        self.auditor().examine(false).await.expect("audited")
     }
 
     /// Audits, and expects exactly one fault of that check. Returns its words.
@@ -257,7 +257,8 @@ async fn a_node_that_answers_no_accounts_proves_nothing() {
 #[tokio::test]
 async fn an_audit_that_compared_nothing_is_not_ok() {
     let (database, chain) = (TestDatabase::create().await, Chain::new());
-    let report = Auditor::new(Arc::new(chain), database.pool().clone(), program()).audit().await.expect("audited");
+    let report =
+        Auditor::new(Arc::new(chain), database.pool().clone(), program()).examine(false).await.expect("audited");
     assert!(!report.ok);
     assert_says(&report.faults[0].message, &["nothing was compared"]);
 }
@@ -365,9 +366,9 @@ async fn content_that_does_not_match_its_name_is_found() {
     let hash = store.put("the result").await.expect("put");
     let mut auditor = market.auditor();
     auditor.content = Some(store);
-    assert!(auditor.audit().await.expect("audited").ok);
+    assert!(auditor.examine(false).await.expect("audited").ok);
     std::fs::write(folder.path().join(crtx_protocol::content::cid_of(&hash)), "another").expect("damaged");
-    let report = auditor.audit().await.expect("audited");
+    let report = auditor.examine(false).await.expect("audited");
     assert!(!report.ok && report.checks[&CheckName::Results].faults == 1, "{report:#?}");
 }
 

@@ -83,7 +83,7 @@ async fn an_only_endpoint_is_tried_although_it_rests() {
 async fn an_endpoint_without_a_websocket_serves_reads_and_does_not_stream() {
     let (first, second) = pair().await;
     let urls = [EndpointUrls { websocket: None, ..first.urls.clone() }, second.urls.clone()];
-    let source = Endpoints::new(&urls, program(), SHORT).expect("endpoints");
+    let source = Endpoints::new(&urls, None, program(), SHORT).expect("endpoints");
     assert_eq!(source.slot(At::Confirmed).await.expect("read"), 100);
     assert_eq!(first.asked("getSlot").len(), 1);
     let _events = source.subscribe().await.expect("subscribed");
@@ -340,12 +340,12 @@ async fn no_error_shows_the_key_in_a_url() {
     let websocket = urls.websocket.as_mut().expect("a URL");
     websocket.set_path("/secret-key");
     node.script().on_connect = OnConnect::HalfOpen;
-    let source = Endpoints::new(&[urls.clone()], program(), SHORT).expect("endpoints");
+    let source = Endpoints::new(&[urls.clone()], None, program(), SHORT).expect("endpoints");
     let mut shown = vec![source.name()];
     shown.extend(source.slot(At::Confirmed).await.err().map(|error| error.to_string()));
     shown.extend(source.subscribe().await.err().map(|error| error.to_string()));
     urls.http.set_port(Some(1)).expect("a port");
-    let source = Endpoints::new(&[urls], program(), SHORT).expect("endpoints");
+    let source = Endpoints::new(&[urls], None, program(), SHORT).expect("endpoints");
     shown.extend(source.slot(At::Confirmed).await.err().map(|error| error.to_string()));
     assert_eq!(shown.len(), 4, "{shown:?}");
     assert!(shown.iter().all(|text| !text.contains("secret")), "{shown:?}");

@@ -173,7 +173,7 @@ impl Node {
 
 pub fn endpoints(nodes: &[&Node], deadlines: Deadlines) -> Endpoints {
     let urls: Vec<_> = nodes.iter().map(|node| node.urls.clone()).collect();
-    Endpoints::new(&urls, program(), deadlines).expect("endpoints")
+    Endpoints::new(&urls, None, program(), deadlines).expect("endpoints")
 }
 
 async fn answer(State(script): State<Arc<Mutex<Script>>>, body: Bytes) -> Response {

@@ -400,7 +400,7 @@ async fn an_execution_is_followed_from_its_opening_to_its_end_although_its_accou
             shown.is_some_and(|execution| execution.status == reads::ShownStatus::Completed)
         })
         .await;
-    let report = auditor(&running).audit().await.expect("audited");
+    let report = auditor(&running).examine(false).await.expect("audited");
     assert_eq!((report.equal, report.different, report.unreadable), (1, 0, 1), "{report:?}");
 }
 
@@ -632,7 +632,7 @@ async fn the_audit_finds_a_row_that_was_tampered_with() {
     forged.price = 1;
     // The same revision, seen "later": what a faulty writer would do.
     put(running.database.pool(), &agent, 9_000, &forged).await;
-    let report = auditor(&running).audit().await.expect("audited");
+    let report = auditor(&running).examine(false).await.expect("audited");
     assert!(!report.ok);
     assert_eq!((report.different, report.differences[0].columns.as_slice()), (1, &["price".to_owned()][..]));
 }
@@ -640,7 +640,7 @@ async fn the_audit_finds_a_row_that_was_tampered_with() {
 #[tokio::test]
 async fn the_audit_finds_vaults_that_hold_too_little() {
     let running = Running::start(chain_with_vaults(49_999, 9_999_999), NEVER).await;
-    let report = auditor(&running).audit().await.expect("audited");
+    let report = auditor(&running).examine(false).await.expect("audited");
     assert!(!report.ok);
     let short: Vec<_> = report.shortfalls.iter().map(|short| (short.account, short.required, short.held)).collect();
     assert_eq!(short, [("escrow", 50_000, 49_999), ("collateral", 10_000_000, 9_999_999)]);
@@ -652,7 +652,7 @@ async fn the_audit_finds_a_listing_whose_open_amount_is_not_the_sum_of_its_recor
     let record = addresses().execution(&wallet(2), Uuid::from_u128(1).as_bytes());
     chain.state().accounts.remove(&record);
     let running = Running::start(chain, NEVER).await;
-    let report = auditor(&running).audit().await.expect("audited");
+    let report = auditor(&running).examine(false).await.expect("audited");
     assert_eq!((report.open_amounts[0].listing, report.open_amounts[0].records), (50_000, 0));
     assert!(!report.ok);
 }

@@ -342,7 +342,7 @@ async fn a_secure_connection_to_a_node_without_tls_is_an_error_and_nothing_else(
     let mut urls = node.urls.clone();
     let plain = urls.websocket.take().expect("a URL");
     urls.websocket = Some(plain.as_str().replace("ws:", "wss:").parse().expect("a URL"));
-    let source = crtx_mirror::source::Endpoints::new(&[urls], crtx_store::testing::fixtures::program(), SHORT);
+    let source = crtx_mirror::source::Endpoints::new(&[urls], None, crtx_store::testing::fixtures::program(), SHORT);
     let reason = source.expect("endpoints").subscribe().await.expect_err("an error");
     assert!(matches!(reason, SourceError::Unreachable { .. } | SourceError::TimedOut { .. }), "{reason}");
 }

@@ -223,7 +223,7 @@ impl Market {
 
     async fn open_at(node: Node) -> Self {
         let (geyser, address) = Geyser::start().await;
-        let source = Endpoints::with_yellowstone(std::slice::from_ref(&node.urls), Some(&address), program(), SHORT);
+        let source = Endpoints::new(std::slice::from_ref(&node.urls), Some(&address), program(), SHORT);
         Self { geyser, node, source: source.expect("endpoints"), address }
     }
 
@@ -372,7 +372,7 @@ async fn a_server_that_cannot_be_reached_or_takes_bytes_and_says_nothing_is_give
     let half_open = format!("http://{}", listener.local_addr().expect("bound"));
     for url in [half_open.as_str(), "http://127.0.0.1:1", "https://127.0.0.1:1"] {
         let address = YellowstoneAddress { url: url.parse().expect("a URL"), token: None };
-        let source = Endpoints::with_yellowstone(std::slice::from_ref(&node.urls), Some(&address), program(), SHORT);
+        let source = Endpoints::new(std::slice::from_ref(&node.urls), Some(&address), program(), SHORT);
         let source = source.expect("endpoints");
         let _events = timeout(PATIENCE, source.subscribe()).await.expect("in time").expect("subscribed");
         assert_eq!(source.name(), node.name());

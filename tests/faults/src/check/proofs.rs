@@ -95,8 +95,8 @@ impl Checker<'_> {
         let urls = EndpointUrls::pairs(&info.rpc_url.parse()?, &info.ws_url)?;
         let program = info.program_id.parse()?;
         let source =
-            Arc::new(Endpoints::new(&urls, program, Deadlines { answer: RPC_TIMEOUT, ..Deadlines::default() })?);
-        let report = Auditor::new(source, self.pool.clone(), program).audit().await?;
+            Arc::new(Endpoints::new(&urls, None, program, Deadlines { answer: RPC_TIMEOUT, ..Deadlines::default() })?);
+        let report = Auditor::new(source, self.pool.clone(), program).examine(false).await?;
         let rule = "a fresh audit finds chain and mirror equal";
         Ok((!report.ok).then(|| Violation { rule, details: format!("{report:#?}\n") }))
     }
