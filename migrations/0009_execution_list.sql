@@ -9,7 +9,7 @@ CREATE FUNCTION listed_status(name text) RETURNS smallint LANGUAGE sql IMMUTABLE
 RETURN CASE name WHEN 'pending' THEN 0 WHEN 'running' THEN 1 WHEN 'completed' THEN 2 WHEN 'failed' THEN 3
                  WHEN 'disputed' THEN 4 END::smallint;
 
--- What the list shows of each execution, from the same rules as `shown_executions`.
+-- What the list shows of each execution, from the same rules as `shown_executions`; its columns are those of the list.
 --
 -- The last part is for disputes whose execution is not known. A row that shows nothing keeps their place: it is what
 -- two transactions lock that write the execution and its dispute at the same time.
@@ -110,19 +110,6 @@ SELECT 1::smallint, creator, '', l.* FROM execution_list l
 UNION ALL
 SELECT 1::smallint, creator, agent, l.* FROM execution_list l;
 
--- Fills list and counters from nothing. The caller has emptied them and keeps others from writing.
-CREATE FUNCTION fill_execution_list() RETURNS void LANGUAGE sql AS $$
-    INSERT INTO execution_list (record, execution_id, caller, on_chain, creator, agent, status, cost, initiated_at,
-                                completed_at)
-    SELECT record, execution_id, caller, on_chain, creator, agent, status, cost, initiated_at, completed_at
-    FROM execution_list_sources;
-    INSERT INTO execution_totals (role, owner, agent, day, status, n)
-    SELECT k.role, k.owner, k.key_agent, k.key_day, l.status, count(*)
-    FROM execution_list l, execution_keys(l.caller, l.creator, l.agent, utc_day(l.initiated_at)) k
-    WHERE l.status >= 0
-    GROUP BY k.role, k.owner, k.key_agent, k.key_day, l.status
-$$;
-
 -- A page and a count read one range for each status. Each new state of a row is an entry in every index, so there are no
 -- others: a list without a status merges five ranges.
 CREATE INDEX execution_list_by_caller
@@ -138,29 +125,6 @@ CREATE INDEX execution_list_by_creator_and_agent
     ON execution_list (creator, agent, status, initiated_at DESC, execution_id DESC, record DESC)
     WHERE creator IS NOT NULL;
 CREATE INDEX execution_list_without_creator ON execution_list (agent) WHERE creator IS NULL AND on_chain;
-
--- The notes of a changed row: one for a new status, one for a creator that became known, two for a row that moved to
--- another caller, creator, agent or day.
-CREATE FUNCTION list_notes(
-    old_caller text, old_creator text, old_agent text, old_time timestamptz, old_status smallint,
-    new_caller text, new_creator text, new_agent text, new_time timestamptz, new_status smallint
-) RETURNS TABLE (caller text, creator text, agent text, day date, was smallint, status smallint)
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-BEGIN ATOMIC
-    SELECT n.caller, n.creator, n.agent, n.day, n.was, n.status
-    FROM (SELECT t.old_day, t.new_day,
-                 (old_caller, old_agent, t.old_day) = (new_caller, new_agent, t.new_day)
-                     AND (old_creator IS NULL OR old_creator IS NOT DISTINCT FROM new_creator) AS stays
-          FROM (SELECT utc_day(old_time) AS old_day, utc_day(new_time) AS new_day) AS t) AS m
-    CROSS JOIN LATERAL (
-        VALUES (m.stays, old_caller, old_creator, old_agent, m.old_day, old_status, new_status),
-               (m.stays AND old_creator IS NULL AND new_creator IS NOT NULL,
-                NULL, new_creator, new_agent, m.new_day, -1, new_status),
-               (NOT m.stays, old_caller, old_creator, old_agent, m.old_day, old_status, -1),
-               (NOT m.stays, new_caller, new_creator, new_agent, m.new_day, -1, new_status)
-    ) AS n (applies, caller, creator, agent, day, was, status)
-    WHERE n.applies AND n.was <> n.status;
-END;
 
 -- Brings the rows of some records up to date. Called after each change of a source, in its transaction. `p_on_chain`: the
 -- mirror has all of them, so nothing else is looked at. `p_vanished`: some may have lost their last source.
@@ -186,10 +150,8 @@ BEGIN
             -- Not a row that is there: if it is being removed, the insertion would wait for that and then write what the
             -- sources said before.
             WITH listed AS (
-                INSERT INTO execution_list (record, execution_id, caller, on_chain, creator, agent, status, cost,
-                                            initiated_at, completed_at)
-                SELECT record, execution_id, caller, on_chain, creator, agent, status, cost, initiated_at, completed_at
-                FROM execution_list_sources s
+                INSERT INTO execution_list
+                SELECT * FROM execution_list_sources s
                 WHERE record = ANY (p_records) AND (on_chain OR NOT p_on_chain)
                   AND NOT EXISTS (SELECT FROM execution_list l WHERE l.record = s.record)
                 ORDER BY record
@@ -226,11 +188,22 @@ BEGIN
               IS DISTINCT FROM
               (s.execution_id, s.caller, s.on_chain, s.creator, s.agent, s.status, s.cost, s.initiated_at, s.completed_at)
         RETURNING s.*)
+    -- One note for a new status, one for a creator that became known, two for a row that moved to another caller, creator,
+    -- agent or day.
     INSERT INTO execution_changes (caller, creator, agent, day, was, status)
     SELECT n.caller, n.creator, n.agent, n.day, n.was, n.status
-    FROM changed c
-    CROSS JOIN LATERAL list_notes(c.old_caller, c.old_creator, c.old_agent, c.old_time, c.old_status,
-                                  c.caller, c.creator, c.agent, c.initiated_at, c.status) n;
+    FROM (SELECT *, utc_day(old_time) AS old_day, utc_day(initiated_at) AS day FROM changed) AS c
+    CROSS JOIN LATERAL (
+        SELECT (c.old_caller, c.old_agent, c.old_day) = (c.caller, c.agent, c.day)
+            AND (c.old_creator IS NULL OR c.old_creator IS NOT DISTINCT FROM c.creator) AS stays) AS m
+    CROSS JOIN LATERAL (
+        VALUES (m.stays, c.old_caller, c.old_creator, c.old_agent, c.old_day, c.old_status, c.status),
+               (m.stays AND c.old_creator IS NULL AND c.creator IS NOT NULL,
+                NULL, c.creator, c.agent, c.day, -1, c.status),
+               (NOT m.stays, c.old_caller, c.old_creator, c.old_agent, c.old_day, c.old_status, -1),
+               (NOT m.stays, c.caller, c.creator, c.agent, c.day, -1, c.status)
+    ) AS n (applies, caller, creator, agent, day, was, status)
+    WHERE n.applies AND n.was <> n.status;
     IF p_vanished THEN
         WITH gone AS (
             DELETE FROM execution_list l

@@ -53,19 +53,3 @@ RETURNS TABLE (completed bigint, failed bigint, disputed bigint) LANGUAGE sql IM
 BEGIN ATOMIC
     SELECT (metric >= 100)::int * n, (metric = 0)::int * n, (metric = 1)::int * n;
 END;
-
-CREATE FUNCTION fill_agent_days() RETURNS void LANGUAGE sql AS $$
-    WITH counted AS (
-        SELECT i.agent, utc_day(i.finished_at) AS day, m.metric, count(*) AS n, sum(m.fees) AS fees,
-               sum(m.earned) AS earned
-        FROM mirror_executions i,
-             day_metrics(i.status, i.dispute_count, i.execution_time_ms, i.platform_amount, i.creator_amount) m
-        WHERE i.finished_at > now() - make_interval(days => kept_days())
-        GROUP BY 1, 2, 3),
-    days AS (
-        INSERT INTO agent_days (agent, day, metric, n, fees, earned)
-        SELECT agent, day, metric, n, fees, earned FROM counted)
-    INSERT INTO market_days (day, completed, failed, disputed, earned, fees)
-    SELECT day, sum(c.completed), sum(c.failed), sum(c.disputed), sum(earned), sum(fees)
-    FROM counted, day_counts(counted.metric, counted.n) c GROUP BY day
-$$;

@@ -123,14 +123,21 @@ BEGIN
 END
 $$;
 
--- Makes list and counters again from their sources. Nobody writes meanwhile.
+-- Makes the list again from its sources, and the counters from notes, which are folded like any others. Nobody writes
+-- meanwhile.
 CREATE FUNCTION rebuild_lists() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock(1668445312);
     TRUNCATE execution_list, execution_totals, execution_changes, agent_days, market_days,
              agent_day_notes, dispute_totals, dispute_notes;
-    PERFORM fill_execution_list();
-    PERFORM fill_agent_days();
+    INSERT INTO execution_list SELECT * FROM execution_list_sources;
+    INSERT INTO execution_changes (caller, creator, agent, day, was, status)
+    SELECT caller, creator, agent, utc_day(initiated_at), -1, status FROM execution_list WHERE status >= 0;
+    INSERT INTO agent_day_notes (agent, day, metric, n, fees, earned)
+    SELECT i.agent, utc_day(i.finished_at), m.metric, 1, m.fees, m.earned
+    FROM mirror_executions i,
+         day_metrics(i.status, i.dispute_count, i.execution_time_ms, i.platform_amount, i.creator_amount) m
+    WHERE i.finished_at > now() - make_interval(days => kept_days());
     PERFORM fill_dispute_totals();
 END
 $$;

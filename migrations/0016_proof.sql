@@ -67,7 +67,7 @@ CREATE TABLE mirror_rebuild_transactions (
     signature text NOT NULL
 );
 
--- What the kept totals must be, counted from the executions: the audit compares with it, and keeps it if they differ.
+-- What the rows of the kept totals must be, counted from the executions: the audit compares, and keeps it if they differ.
 CREATE VIEW counted_callers AS
     SELECT caller, agent, count(*) FILTER (WHERE is_settled(status)) AS completed,
            count(*) FILTER (WHERE is_refunded(status)) AS failed,
@@ -85,9 +85,7 @@ BEGIN
     DELETE FROM mirror_total_notes;
     DELETE FROM mirror_agent_callers;
     DELETE FROM mirror_agent_totals;
-    INSERT INTO mirror_agent_callers (caller, agent, completed, failed, spent)
-    SELECT caller, agent, completed, failed, spent FROM counted_callers;
-    INSERT INTO mirror_agent_totals (agent, unique_callers, earned)
-    SELECT agent, unique_callers, earned FROM counted_agents;
+    INSERT INTO mirror_agent_callers SELECT * FROM counted_callers;
+    INSERT INTO mirror_agent_totals SELECT * FROM counted_agents;
 END
 $$;

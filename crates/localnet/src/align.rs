@@ -44,7 +44,8 @@ pub async fn align(pool: &PgPool, chain: &Chain, client: &ChainClient, progress:
             // The lists of the other chain go with its rows.
             mirror::clear(pool).await?;
         }
-        mirror::resync(pool, &accounts.batch, accounts.slot, Some(&chain.genesis_hash)).await?;
+        mirror::apply_changes(pool, &accounts.batch, 0).await?;
+        mirror::snapshot_applied(pool, accounts.slot, Some(&chain.genesis_hash)).await?;
     }
     let missing = local_network::unaccounted(pool, &accounts.addresses).await?;
     let (mut closed, mut lost) = (Vec::new(), Vec::new());
@@ -67,7 +68,8 @@ pub async fn align(pool: &PgPool, chain: &Chain, client: &ChainClient, progress:
 pub async fn show(pool: &PgPool, chain: &Chain, client: &ChainClient) -> anyhow::Result<()> {
     if chain.started_from == StartedFrom::Nothing {
         let accounts = read(client).await?;
-        mirror::resync(pool, &accounts.batch, accounts.slot, Some(&chain.genesis_hash)).await?;
+        mirror::apply_changes(pool, &accounts.batch, 0).await?;
+        mirror::snapshot_applied(pool, accounts.slot, Some(&chain.genesis_hash)).await?;
     }
     Ok(())
 }

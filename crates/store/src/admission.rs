@@ -14,9 +14,10 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::{
+    Result, StoreError,
     columns::Usdc,
     convert::{amount_to_db, saturating_to_db},
-    error::StoreError,
+    database::run,
     executions::{Call, Execution, Executions, Lease},
 };
 
@@ -140,7 +141,7 @@ struct Verdict {
 }
 
 impl Verdict {
-    fn refusal(&self) -> Result<Option<Refusal>, StoreError> {
+    fn refusal(&self) -> Result<Option<Refusal>> {
         let Some(name) = self.refusal.as_deref() else { return Ok(None) };
         let of_subject = name.split_once('_').and_then(|(of, limit)| Some((of.parse().ok()?, limit)));
         Ok(Some(match of_subject {
@@ -165,7 +166,7 @@ impl Executions {
     /// The commit does not wait for the disk. Nothing is sent before [`Executions::signed`] has stored the signed
     /// transaction, and that commit also flushes this one. A crash in between loses a call for which nothing was
     /// signed; its worker finds no row, as if it had lost its lease.
-    pub async fn reserve(&self, call: &Call, bounds: &Bounds) -> Result<Reservation, StoreError> {
+    pub async fn reserve(&self, call: &Call, bounds: &Bounds) -> Result<Reservation> {
         self.accept(call, bounds, None).await
     }
 
@@ -174,23 +175,13 @@ impl Executions {
     /// already.
     ///
     /// The commit waits for the disk: no later one of this service stands before the creator is asked.
-    pub async fn take_over(
-        &self,
-        call: &Call,
-        opened_at: DateTime<Utc>,
-        limits: CallLimits,
-    ) -> Result<Reservation, StoreError> {
+    pub async fn take_over(&self, call: &Call, opened_at: DateTime<Utc>, limits: CallLimits) -> Result<Reservation> {
         let enough = UsdcBase(u64::MAX);
         let funds = Funds { wallet: enough, key: enough, read_at: ReadAt::Local(Instant::now()) };
         self.accept(call, &Bounds { funds, limits }, Some(opened_at)).await
     }
 
-    async fn accept(
-        &self,
-        call: &Call,
-        bounds: &Bounds,
-        opened_at: Option<DateTime<Utc>>,
-    ) -> Result<Reservation, StoreError> {
+    async fn accept(&self, call: &Call, bounds: &Bounds, opened_at: Option<DateTime<Utc>>) -> Result<Reservation> {
         let token = Uuid::new_v4();
         let verdict = self.write_if_admitted(call, bounds, token, opened_at, false).await?;
         if verdict.taken {
@@ -207,7 +198,7 @@ impl Executions {
 
     /// Accepts a call again that was never opened: nothing was paid, so nothing can be paid twice. Terms and bounds are
     /// those of the new `call`; it is a reservation like any other.
-    pub async fn retry(&self, call: &Call, bounds: &Bounds) -> Result<Retry, StoreError> {
+    pub async fn retry(&self, call: &Call, bounds: &Bounds) -> Result<Retry> {
         let token = Uuid::new_v4();
         let verdict = self.write_if_admitted(call, bounds, token, None, true).await?;
         if verdict.taken {
@@ -227,7 +218,7 @@ impl Executions {
         token: Uuid,
         opened_at: Option<DateTime<Utc>>,
         again: bool,
-    ) -> Result<Verdict, StoreError> {
+    ) -> Result<Verdict> {
         // As text: sent as jsonb, a U+0000 that a caller wrote would be refused.
         let request = serde_json::to_string(&call.request).map_err(|error| StoreError::corrupt("request", error))?;
         let Bounds { funds, limits: CallLimits { under_way, failures_per_hour: failures } } = bounds;
@@ -294,15 +285,12 @@ impl Executions {
             call.request_hash.as_slice(),
             opened_at,
             again,
-        )
-        .fetch_one(&mut *connection)
-        .await?;
-        Ok(verdict)
+        );
+        Ok(verdict.fetch_one(&mut *connection).await?)
     }
 }
 
 /// Deletes the failures that no limit counts any longer.
-pub async fn forget_old_failures(pool: &PgPool) -> Result<(), StoreError> {
-    sqlx::query!("DELETE FROM call_failures WHERE at < now() - interval '1 hour'").execute(pool).await?;
-    Ok(())
+pub async fn forget_old_failures(pool: &PgPool) -> Result<()> {
+    run(pool, sqlx::query!("DELETE FROM call_failures WHERE at < now() - interval '1 hour'")).await
 }

@@ -9,9 +9,10 @@ use solana_pubkey::Pubkey;
 use sqlx::{PgExecutor, PgPool};
 
 use crate::{
+    Result,
     columns::{Base58, Count, Usdc},
     convert::amount_to_db,
-    error::StoreError,
+    database::run,
     transaction,
 };
 
@@ -45,7 +46,7 @@ pub enum Registered {
 }
 
 /// Registers a key for a wallet. The caller has checked the signature of the session key.
-pub async fn register(pool: &PgPool, key: &NewApiKey<'_>) -> Result<Registered, StoreError> {
+pub async fn register(pool: &PgPool, key: &NewApiKey<'_>) -> Result<Registered> {
     let (session, wallet) = (key.session_public_key.to_string(), key.wallet.to_string());
     let mut transaction = transaction::begin(pool).await?;
     // Registrations of one wallet, and of one key, happen one after another.
@@ -58,9 +59,8 @@ pub async fn register(pool: &PgPool, key: &NewApiKey<'_>) -> Result<Registered, 
            FROM api_keys WHERE session_public_key = $1 AND (wallet = $2 OR registered_at IS NOT NULL)"#,
         session,
         wallet,
-    )
-    .fetch_all(&mut *transaction)
-    .await?;
+    );
+    let known = known.fetch_all(&mut *transaction).await?;
     if known.iter().any(|row| !row.own) {
         return Ok(Registered::OtherWallet);
     }
@@ -81,7 +81,7 @@ pub async fn register(pool: &PgPool, key: &NewApiKey<'_>) -> Result<Registered, 
             }
         }
     }
-    sqlx::query!(
+    let statement = sqlx::query!(
         "INSERT INTO api_keys (session_public_key, wallet, grant_address, name, last_four, registered_at)
          VALUES ($1, $2, $3, $4, $5, now())
          ON CONFLICT (session_public_key, wallet) DO UPDATE SET
@@ -91,65 +91,44 @@ pub async fn register(pool: &PgPool, key: &NewApiKey<'_>) -> Result<Registered, 
         key.grant.to_string(),
         key.name,
         key.last_four,
-    )
-    .execute(&mut *transaction)
-    .await?;
+    );
+    statement.execute(&mut *transaction).await?;
     transaction.commit().await?;
     Ok(Registered::Done)
 }
 
 /// Names a key of the wallet. False if the wallet has no row of it.
-pub async fn rename(
-    executor: impl PgExecutor<'_>,
-    wallet: &Pubkey,
-    session_public_key: &Pubkey,
-    name: &str,
-) -> Result<bool, StoreError> {
+pub async fn rename(pool: &PgPool, wallet: &Pubkey, session_public_key: &Pubkey, name: &str) -> Result<bool> {
     let done = sqlx::query!(
         "UPDATE api_keys SET name = $3 WHERE session_public_key = $1 AND wallet = $2",
         session_public_key.to_string(),
         wallet.to_string(),
         name,
-    )
-    .execute(executor)
-    .await?;
-    Ok(done.rows_affected() == 1)
+    );
+    Ok(done.execute(pool).await?.rows_affected() == 1)
 }
 
 /// Revokes a key of that wallet permanently. False if the wallet has no such key, or it is revoked already.
-pub async fn revoke(
-    executor: impl PgExecutor<'_>,
-    wallet: &Pubkey,
-    session_public_key: &Pubkey,
-) -> Result<bool, StoreError> {
+pub async fn revoke(pool: &PgPool, wallet: &Pubkey, session_public_key: &Pubkey) -> Result<bool> {
     let done = sqlx::query!(
         "UPDATE api_keys SET revoked_at = now()
          WHERE session_public_key = $1 AND wallet = $2 AND revoked_at IS NULL",
         session_public_key.to_string(),
         wallet.to_string(),
-    )
-    .execute(executor)
-    .await?;
-    Ok(done.rows_affected() == 1)
+    );
+    Ok(done.execute(pool).await?.rows_affected() == 1)
 }
 
 /// Revokes a key for this wallet although the wallet has no row of it yet: it cannot be registered any more.
-pub async fn revoke_pair(
-    executor: impl PgExecutor<'_>,
-    wallet: &Pubkey,
-    session_public_key: &Pubkey,
-    grant: &Pubkey,
-) -> Result<(), StoreError> {
-    sqlx::query!(
+pub async fn revoke_pair(pool: &PgPool, wallet: &Pubkey, session_public_key: &Pubkey, grant: &Pubkey) -> Result<()> {
+    let statement = sqlx::query!(
         "INSERT INTO api_keys AS k (session_public_key, wallet, grant_address, revoked_at) VALUES ($1, $2, $3, now())
          ON CONFLICT (session_public_key, wallet) DO UPDATE SET revoked_at = COALESCE(k.revoked_at, now())",
         session_public_key.to_string(),
         wallet.to_string(),
         grant.to_string(),
-    )
-    .execute(executor)
-    .await?;
-    Ok(())
+    );
+    run(pool, statement).await
 }
 
 /// A key and the wallet that it acts for.
@@ -174,17 +153,9 @@ impl ApiKeyRow {
     }
 }
 
-/// The key with that session public key, revoked or not. A key is also revoked once its wallet has ended the grant on
-/// chain, from when the mirror shows it: the program never renews a grant.
-pub async fn find(executor: impl PgExecutor<'_>, session_public_key: &Pubkey) -> Result<Option<ApiKeyRow>, StoreError> {
-    Ok(find_all(executor, &[*session_public_key]).await?.pop())
-}
-
-/// The same for several keys, in any order.
-pub async fn find_all(
-    executor: impl PgExecutor<'_>,
-    session_public_keys: &[Pubkey],
-) -> Result<Vec<ApiKeyRow>, StoreError> {
+/// The keys with these session public keys, revoked or not, in any order. A key is also revoked once its wallet has ended
+/// the grant on chain, from when the mirror shows it: the program never renews a grant.
+pub async fn find_all(db: impl PgExecutor<'_>, session_public_keys: &[Pubkey]) -> Result<Vec<ApiKeyRow>> {
     let keys: Vec<String> = session_public_keys.iter().map(Pubkey::to_string).collect();
     let rows = sqlx::query_as!(
         ApiKeyRow,
@@ -196,19 +167,17 @@ pub async fn find_all(
            WHERE k.session_public_key = ANY($1) AND k.registered_at IS NOT NULL"#,
         &keys,
     );
-    Ok(rows.fetch_all(executor).await?)
+    Ok(rows.fetch_all(db).await?)
 }
 
 /// Notes that a key was used.
-pub async fn touch(pool: &PgPool, key: &ApiKeyRow) -> Result<(), StoreError> {
-    sqlx::query!(
+pub async fn touch(pool: &PgPool, key: &ApiKeyRow) -> Result<()> {
+    let statement = sqlx::query!(
         "UPDATE api_keys SET last_used_at = now() WHERE session_public_key = $1 AND wallet = $2",
         key.session_public_key.to_string(),
         key.wallet.to_string(),
-    )
-    .execute(pool)
-    .await?;
-    Ok(())
+    );
+    run(pool, statement).await
 }
 
 /// The limits of a key, by its grant on chain.
@@ -273,32 +242,23 @@ impl From<&agent_marketplace::state::SpendingGrant> for GrantLimits {
 }
 
 /// Keys of a wallet, newest first.
-pub async fn page(
-    executor: impl PgExecutor<'_>,
-    wallet: &Pubkey,
-    limit: u32,
-    offset: u64,
-) -> Result<Vec<ShownKey>, StoreError> {
-    select(executor, wallet, None, limit, offset).await
+pub async fn page(pool: &PgPool, wallet: &Pubkey, limit: u32, offset: u64) -> Result<Vec<ShownKey>> {
+    select(pool, wallet, None, limit, offset).await
 }
 
 /// One key of a wallet.
-pub async fn shown(
-    executor: impl PgExecutor<'_>,
-    wallet: &Pubkey,
-    session_public_key: &Pubkey,
-) -> Result<Option<ShownKey>, StoreError> {
-    Ok(select(executor, wallet, Some(session_public_key), 1, 0).await?.pop())
+pub async fn shown(pool: &PgPool, wallet: &Pubkey, session_public_key: &Pubkey) -> Result<Option<ShownKey>> {
+    Ok(select(pool, wallet, Some(session_public_key), 1, 0).await?.pop())
 }
 
 /// Keys of a wallet, newest first: all of them, or the one with that session public key.
 async fn select(
-    executor: impl PgExecutor<'_>,
+    pool: &PgPool,
     wallet: &Pubkey,
     session_public_key: Option<&Pubkey>,
     limit: u32,
     offset: u64,
-) -> Result<Vec<ShownKey>, StoreError> {
+) -> Result<Vec<ShownKey>> {
     let rows = sqlx::query!(
         r#"SELECT ids.session_key AS "session_public_key!: Base58",
                COALESCE(k.grant_address, g.address) AS "grant_address!: Base58",
@@ -323,7 +283,7 @@ async fn select(
         i64::from(limit),
         amount_to_db("offset", offset)?,
     );
-    let keys = rows.fetch_all(executor).await?.into_iter().map(|row| ShownKey {
+    let keys = rows.fetch_all(pool).await?.into_iter().map(|row| ShownKey {
         session_public_key: row.session_public_key.into(),
         grant: row.grant_address.into(),
         name: row.name,
@@ -347,23 +307,19 @@ async fn select(
 }
 
 /// How many keys a wallet has.
-pub async fn count(executor: impl PgExecutor<'_>, wallet: &Pubkey) -> Result<u64, StoreError> {
+pub async fn count(pool: &PgPool, wallet: &Pubkey) -> Result<u64> {
     let keys = sqlx::query_scalar!(
         r#"SELECT count(*) AS "keys!: Count" FROM (
                SELECT session_public_key FROM api_keys WHERE wallet = $1
                UNION SELECT session_key FROM mirror_grants WHERE wallet = $1) ids"#,
         wallet.to_string()
     );
-    Ok(keys.fetch_one(executor).await?.into())
+    Ok(keys.fetch_one(pool).await?.into())
 }
 
 /// What all keys of a wallet that are neither revoked nor expired at `now_unix_s` may still spend together. `None`: one
 /// of them has no limit.
-pub async fn needed(
-    executor: impl PgExecutor<'_>,
-    wallet: &Pubkey,
-    now_unix_s: i64,
-) -> Result<Option<UsdcBase>, StoreError> {
+pub async fn needed(db: impl PgExecutor<'_>, wallet: &Pubkey, now_unix_s: i64) -> Result<Option<UsdcBase>> {
     let needed = sqlx::query!(
         r#"SELECT LEAST(COALESCE(sum(GREATEST(g.total_cap - g.spent, 0)), 0), 9223372036854775807)::bigint AS "left!: Usdc",
                   COALESCE(bool_or(g.total_cap = 9223372036854775807), false) AS "unlimited!"
@@ -372,8 +328,7 @@ pub async fn needed(
            WHERE g.wallet = $1 AND NOT g.revoked AND k.revoked_at IS NULL AND g.expires_at_unix_s >= $2"#,
         wallet.to_string(),
         now_unix_s,
-    )
-    .fetch_one(executor)
-    .await?;
+    );
+    let needed = needed.fetch_one(db).await?;
     Ok((!needed.unlimited).then(|| needed.left.into()))
 }

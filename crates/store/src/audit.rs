@@ -2,12 +2,13 @@
 //! sees one state of the database.
 
 use serde_json::Value;
-use sqlx::{PgExecutor, PgPool};
+use sqlx::PgPool;
 
 use crate::{
+    Result,
     closings::{Closing, ClosingKind},
     columns::Count,
-    error::StoreError,
+    database::run,
 };
 
 /// A row of a closed account.
@@ -27,12 +28,7 @@ pub struct ClosedRow {
 }
 
 /// The closed rows of one table after `after`, in the order of their addresses.
-pub async fn closed_rows(
-    executor: impl PgExecutor<'_>,
-    kind: ClosingKind,
-    after: &str,
-    limit: u32,
-) -> Result<Vec<ClosedRow>, StoreError> {
+pub async fn closed_rows(pool: &PgPool, kind: ClosingKind, after: &str, limit: u32) -> Result<Vec<ClosedRow>> {
     let rows = sqlx::query!(
         r#"SELECT t.key AS "key!", t.address AS "address!",
                   of_account(t.row) AS "row!",
@@ -51,7 +47,7 @@ pub async fn closed_rows(
         after,
         i64::from(limit),
     );
-    let rows = rows.fetch_all(executor).await?.into_iter().map(|row| {
+    let rows = rows.fetch_all(pool).await?.into_iter().map(|row| {
         let closing = row.slot.zip(row.signature).zip(row.data).zip(row.closed_at);
         let closing = closing.map(|(((slot, signature), data), closed_at)| {
             let slot = slot.into();
@@ -70,10 +66,7 @@ pub async fn closed_rows(
 }
 
 /// Closings whose row is gone, and rows of kinds that nobody can close: their number, and the first addresses.
-pub async fn closings_without_row(
-    executor: impl PgExecutor<'_>,
-    list_at_most: u32,
-) -> Result<(u64, Vec<(String, String)>), StoreError> {
+pub async fn closings_without_row(pool: &PgPool, list_at_most: u32) -> Result<(u64, Vec<(String, String)>)> {
     let rows = sqlx::query!(
         r#"SELECT f.address AS "address!", f.problem AS "problem!", count(*) OVER () AS "all!: Count" FROM (
                SELECT c.address, 'the chain closed it, and the mirror has no row of it' AS problem
@@ -82,15 +75,12 @@ pub async fn closings_without_row(
                                    AND t.tableoid = ('mirror_' || c.kind || 's')::regclass)
                UNION ALL
                SELECT t.address, 'the row is closed, but no instruction closes accounts of its kind'
-               FROM (SELECT address, closed_at_slot FROM mirror_config
-                     UNION ALL SELECT address, closed_at_slot FROM mirror_creators
-                     UNION ALL SELECT address, closed_at_slot FROM mirror_grants) AS t
-               WHERE t.closed_at_slot IS NOT NULL) AS f
+               FROM mirror_rows t
+               WHERE t.name IN ('mirror_config', 'mirror_creators', 'mirror_grants') AND t.closed_at_slot IS NOT NULL) AS f
            ORDER BY f.address LIMIT $1"#,
         i64::from(list_at_most),
-    )
-    .fetch_all(executor)
-    .await?;
+    );
+    let rows = rows.fetch_all(pool).await?;
     let all = rows.first().map_or(0, |row| row.all.into());
     Ok((all, rows.into_iter().map(|row| (row.address, row.problem)).collect()))
 }
@@ -117,11 +107,7 @@ pub struct StoredDocument {
 
 /// Documents after the place `after`, in the order of agents and hashes. Those of closed listings, of which only the name
 /// is left, are left out.
-pub async fn documents(
-    executor: impl PgExecutor<'_>,
-    after: &str,
-    limit: u32,
-) -> Result<Vec<StoredDocument>, StoreError> {
+pub async fn documents(pool: &PgPool, after: &str, limit: u32) -> Result<Vec<StoredDocument>> {
     let documents = sqlx::query_as!(
         StoredDocument,
         r#"SELECT d.agent || ' ' || encode(d.sha256, 'hex') AS "place!", d.agent, d.sha256 AS "sha256: [u8; 32]", d.bytes,
@@ -136,7 +122,7 @@ pub async fn documents(
         after,
         i64::from(limit),
     );
-    Ok(documents.fetch_all(executor).await?)
+    Ok(documents.fetch_all(pool).await?)
 }
 
 /// Results that were compared.
@@ -152,7 +138,7 @@ pub struct ResultPage {
 }
 
 /// Results of records after `after`, in the order of the records. PostgreSQL hashes them, so that they need not travel.
-pub async fn results(executor: impl PgExecutor<'_>, after: &str, limit: u32) -> Result<ResultPage, StoreError> {
+pub async fn results(pool: &PgPool, after: &str, limit: u32) -> Result<ResultPage> {
     let rows = sqlx::query!(
         r#"SELECT e.record, e.result_hash,
                   e.result IS NOT NULL AND sha256(e.result) IS DISTINCT FROM e.result_hash AS "altered!",
@@ -164,9 +150,8 @@ pub async fn results(executor: impl PgExecutor<'_>, after: &str, limit: u32) -> 
            ORDER BY e.record LIMIT $2"#,
         after,
         i64::from(limit),
-    )
-    .fetch_all(executor)
-    .await?;
+    );
+    let rows = rows.fetch_all(pool).await?;
     let mut page = ResultPage { last: rows.last().map(|row| row.record.clone()), ..ResultPage::default() };
     page.compared = u64::try_from(rows.len()).unwrap_or(u64::MAX);
     for row in rows {
@@ -211,7 +196,7 @@ pub struct Found {
 /// Each listing's totals against the records of the mirror. What is open now must be equal. What has ended is at most
 /// what the listing counts, because the mirror may have begun after a record was closed; if the mirror has the
 /// `whole_history`, it must be equal as well.
-pub async fn listing_totals(pool: &PgPool, whole_history: bool, list_at_most: u32) -> Result<Found, StoreError> {
+pub async fn listing_totals(pool: &PgPool, whole_history: bool, list_at_most: u32) -> Result<Found> {
     let wrong = sqlx::query_as!(
         Wrong,
         r#"WITH counted AS (
@@ -262,7 +247,7 @@ pub async fn listing_totals(pool: &PgPool, whole_history: bool, list_at_most: u3
 }
 
 /// The mirror's own totals, counted again: what wallets paid which agent, what agents received.
-pub async fn kept_totals(pool: &PgPool, list_at_most: u32) -> Result<Found, StoreError> {
+pub async fn kept_totals(pool: &PgPool, list_at_most: u32) -> Result<Found> {
     let wrong = sqlx::query_as!(
         Wrong,
         r#"WITH kept AS (
@@ -298,9 +283,8 @@ pub async fn kept_totals(pool: &PgPool, list_at_most: u32) -> Result<Found, Stor
 }
 
 /// Counts the mirror's own totals again. It fails if the writers of now do not end in a moment.
-pub async fn recount(pool: &PgPool) -> Result<(), StoreError> {
-    sqlx::query!("SELECT FROM (SELECT recount_totals()) AS counted").execute(pool).await?;
-    Ok(())
+pub async fn recount(pool: &PgPool) -> Result<()> {
+    run(pool, sqlx::query!("SELECT FROM (SELECT recount_totals()) AS counted")).await
 }
 
 fn found(compared: u64, listed: Vec<Wrong>) -> Found {

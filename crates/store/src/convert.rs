@@ -3,18 +3,13 @@
 use chrono::{DateTime, Utc};
 use solana_pubkey::Pubkey;
 
-use crate::error::StoreError;
+use crate::{Result, StoreError};
 
-/// Reads an address as stored.
-pub fn pubkey(what: &'static str, text: &str) -> Result<Pubkey, StoreError> {
-    text.parse().map_err(|_| StoreError::corrupt(what, text))
-}
-
-pub fn amount_to_db(what: &'static str, amount: u64) -> Result<i64, StoreError> {
+pub fn amount_to_db(what: &'static str, amount: u64) -> Result<i64> {
     i64::try_from(amount).map_err(|_| StoreError::out_of_range(what, amount))
 }
 
-pub fn optional_amount_to_db(what: &'static str, amount: Option<u64>) -> Result<Option<i64>, StoreError> {
+pub fn optional_amount_to_db(what: &'static str, amount: Option<u64>) -> Result<Option<i64>> {
     amount.map(|amount| amount_to_db(what, amount)).transpose()
 }
 
@@ -24,7 +19,7 @@ pub fn saturating_to_db(value: u64) -> i64 {
 }
 
 /// A time of the chain's clock.
-pub fn time_to_db(what: &'static str, unix_s: i64) -> Result<DateTime<Utc>, StoreError> {
+pub fn time_to_db(what: &'static str, unix_s: i64) -> Result<DateTime<Utc>> {
     DateTime::from_timestamp(unix_s, 0).ok_or_else(|| StoreError::out_of_range(what, unix_s))
 }
 

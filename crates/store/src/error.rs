@@ -19,6 +19,8 @@ pub enum StoreError {
     OutOfRange { what: &'static str, value: String },
 }
 
+pub(crate) type Result<T, E = StoreError> = std::result::Result<T, E>;
+
 /// SQLSTATEs of temporary conditions, by their first characters. A retry later may succeed.
 const TEMPORARY: [&str; 10] = [
     "08",    // The connection is lost.

@@ -4,44 +4,34 @@
 
 use sqlx::{PgConnection, PgExecutor, PgPool};
 
-use crate::{error::StoreError, transaction};
+use crate::{Result, transaction};
 
 /// Notes that one round of [`fold`] takes at most, of each kind.
 pub const NOTES_PER_ROUND: i32 = 5_000;
-/// Differences that one comparison reports at most.
-const MAX_DIFFERENCES: i64 = 100;
 
 /// Adds noted changes to the counters: of lists of executions and disputes, and of agents' days. Returns how many notes it
 /// took; [`NOTES_PER_ROUND`] or more means that there may be others. While another process folds, it takes none.
 ///
 /// The commit does not wait for the disk: after a crash the notes are there again.
-pub async fn fold(pool: &PgPool) -> Result<u64, StoreError> {
+pub async fn fold(pool: &PgPool) -> Result<u64> {
     let mut transaction = transaction::begin_relaxed(pool).await?;
-    let taken = sqlx::query_scalar!(r#"SELECT fold_list_notes($1) AS "taken!""#, NOTES_PER_ROUND)
-        .fetch_one(&mut *transaction)
-        .await?;
+    let taken = sqlx::query_scalar!(r#"SELECT fold_list_notes($1) AS "taken!""#, NOTES_PER_ROUND);
+    let taken = taken.fetch_one(&mut *transaction).await?;
     transaction.commit().await?;
     Ok(taken.unsigned_abs())
-}
-
-/// Folds until no note is left.
-pub async fn fold_all(pool: &PgPool) -> Result<(), StoreError> {
-    while fold(pool).await? > 0 {}
-    Ok(())
 }
 
 /// Locks these records, first in the mirror and then in the list, each in order. A transaction that writes executions and
 /// then disputes calls this first: its triggers lock rows of the list in the order of each kind, which is not one order
 /// for both. The second statement does not lock a record that another transaction has added in between: that transaction waits for
 /// its row of the list.
-pub async fn lock(connection: &mut PgConnection, records: &[String]) -> Result<(), StoreError> {
+pub async fn lock(connection: &mut PgConnection, records: &[String]) -> Result<()> {
     let mirrored = sqlx::query_scalar!(
         "SELECT address FROM mirror_executions WHERE address = ANY ($1) ORDER BY address FOR NO KEY UPDATE",
         records
-    )
-    .fetch_all(&mut *connection)
-    .await?;
-    sqlx::query!(
+    );
+    let mirrored = mirrored.fetch_all(&mut *connection).await?;
+    let statement = sqlx::query!(
         "SELECT count(*) FROM (
              SELECT FROM execution_list l
              WHERE record = ANY ($1)
@@ -49,33 +39,29 @@ pub async fn lock(connection: &mut PgConnection, records: &[String]) -> Result<(
              ORDER BY record FOR UPDATE) AS locked",
         records,
         &mirrored
-    )
-    .fetch_one(connection)
-    .await?;
+    );
+    statement.fetch_one(connection).await?;
     Ok(())
 }
 
 /// Makes list and counters again from their sources. Nobody reads or writes them meanwhile.
-pub async fn rebuild(pool: &PgPool) -> Result<(), StoreError> {
+pub async fn rebuild(pool: &PgPool) -> Result<()> {
     let mut transaction = transaction::begin(pool).await?;
     sqlx::query!("SELECT FROM (SELECT rebuild_lists()) AS rebuilt").fetch_one(&mut *transaction).await?;
     Ok(transaction.commit().await?)
 }
 
 /// Makes the rows of these records again from their sources. Counters stay: they count what the sources said.
-pub async fn rewrite(pool: &PgPool, records: &[String]) -> Result<(), StoreError> {
+pub async fn rewrite(pool: &PgPool, records: &[String]) -> Result<()> {
     let mut transaction = transaction::begin(pool).await?;
     lock(&mut transaction, records).await?;
     sqlx::query!("DELETE FROM execution_list WHERE record = ANY ($1)", records).execute(&mut *transaction).await?;
-    sqlx::query!(
-        "INSERT INTO execution_list (record, execution_id, caller, on_chain, creator, agent, status, cost, initiated_at,
-                                     completed_at)
-         SELECT record, execution_id, caller, on_chain, creator, agent, status, cost, initiated_at, completed_at
-         FROM execution_list_sources WHERE record = ANY ($1) ORDER BY record ON CONFLICT (record) DO NOTHING",
+    let statement = sqlx::query!(
+        "INSERT INTO execution_list
+         SELECT * FROM execution_list_sources WHERE record = ANY ($1) ORDER BY record ON CONFLICT (record) DO NOTHING",
         records
-    )
-    .execute(&mut *transaction)
-    .await?;
+    );
+    statement.execute(&mut *transaction).await?;
     Ok(transaction.commit().await?)
 }
 
@@ -105,7 +91,7 @@ pub struct ListComparison {
 /// the rows of the list. Each comparison is one statement, so it sees one moment.
 ///
 /// Counters of a caller with many executions cost as much as counting them, so each key is counted once per call.
-pub async fn compare(pool: &PgPool, after: &str, most: u32) -> Result<ListComparison, StoreError> {
+pub async fn compare(pool: &PgPool, after: &str, most: u32) -> Result<ListComparison> {
     let records = sqlx::query_scalar!(
         r#"SELECT record AS "record!" FROM (
                (SELECT record FROM execution_list WHERE record > $1 ORDER BY record LIMIT $2)
@@ -114,9 +100,8 @@ pub async fn compare(pool: &PgPool, after: &str, most: u32) -> Result<ListCompar
            ORDER BY record LIMIT $2"#,
         after,
         i64::from(most),
-    )
-    .fetch_all(pool)
-    .await?;
+    );
+    let records = records.fetch_all(pool).await?;
     let mut found = ListComparison {
         rows: u64::try_from(records.len()).unwrap_or(u64::MAX),
         next: records.last().filter(|_| records.len() >= usize::try_from(most).unwrap_or(usize::MAX)).cloned(),
@@ -129,43 +114,28 @@ pub async fn compare(pool: &PgPool, after: &str, most: u32) -> Result<ListCompar
     Ok(found)
 }
 
-async fn differing_rows(executor: impl PgExecutor<'_>, records: &[String]) -> Result<Vec<ListDifference>, StoreError> {
+async fn differing_rows(db: impl PgExecutor<'_>, records: &[String]) -> Result<Vec<ListDifference>> {
     let rows = sqlx::query!(
-        r#"SELECT known.record AS "record!",
-                  array_remove(ARRAY[
-                      CASE WHEN l.execution_id <> s.execution_id THEN 'execution_id' END,
-                      CASE WHEN l.caller <> s.caller THEN 'caller' END,
-                      CASE WHEN l.on_chain <> s.on_chain THEN 'on_chain' END,
-                      CASE WHEN l.creator <> s.creator OR NOT s.on_chain AND l.creator IS NOT NULL THEN 'creator' END,
-                      CASE WHEN l.agent <> s.agent THEN 'agent' END,
-                      CASE WHEN l.status <> s.status THEN 'status' END,
-                      CASE WHEN l.cost <> s.cost THEN 'cost' END,
-                      CASE WHEN l.initiated_at <> s.initiated_at THEN 'initiated_at' END,
-                      CASE WHEN l.completed_at IS DISTINCT FROM s.completed_at THEN 'completed_at' END], NULL)
-                  AS "columns!"
+        r#"SELECT known.record AS "record!", d.columns AS "columns!"
            FROM unnest($1::text[]) AS known (record)
            LEFT JOIN execution_list l ON l.record = known.record
            LEFT JOIN (SELECT * FROM execution_list_sources WHERE record = ANY ($1)) AS s ON s.record = known.record
-           WHERE (l.record IS NULL) <> (s.record IS NULL)
-              OR (l.execution_id, l.caller, l.on_chain, l.agent, l.status, l.cost, l.initiated_at, l.completed_at)
-                 IS DISTINCT FROM
-                 (s.execution_id, s.caller, s.on_chain, s.agent, s.status, s.cost, s.initiated_at, s.completed_at)
-              OR l.creator <> s.creator OR NOT s.on_chain AND l.creator IS NOT NULL
-           ORDER BY known.record LIMIT $2"#,
+           -- A listing can come after its executions, and a creator that is known stays.
+           CROSS JOIN LATERAL (SELECT ARRAY(
+               SELECT c.key FROM jsonb_each(to_jsonb(l)) AS c
+               WHERE c.value <> to_jsonb(s) -> c.key
+                 AND (c.key <> 'creator' OR l.creator <> s.creator OR NOT s.on_chain)) AS columns) AS d
+           WHERE (l.record IS NULL) <> (s.record IS NULL) OR d.columns <> '{}'
+           ORDER BY known.record"#,
         records,
-        MAX_DIFFERENCES,
-    )
-    .fetch_all(executor)
-    .await?;
-    Ok(rows.into_iter().map(|row| ListDifference::Row { record: row.record, columns: row.columns }).collect())
+    );
+    let rows = rows.fetch_all(db).await?.into_iter();
+    Ok(rows.map(|row| ListDifference::Row { record: row.record, columns: row.columns }).collect())
 }
 
 /// How many keys the rows of these records are in, and those whose counters, together with the notes, are not what the
 /// list has.
-async fn differing_counters(
-    executor: impl PgExecutor<'_>,
-    records: &[String],
-) -> Result<(u64, Vec<ListDifference>), StoreError> {
+async fn differing_counters(db: impl PgExecutor<'_>, records: &[String]) -> Result<(u64, Vec<ListDifference>)> {
     let rows = sqlx::query!(
         r#"WITH keys AS MATERIALIZED (
                SELECT DISTINCT k.role, k.owner, k.key_agent AS agent
@@ -190,9 +160,8 @@ async fn differing_counters(
                       GROUP BY day, status HAVING sum(n) <> 0) AS "differs!"
            FROM keys k"#,
         records,
-    )
-    .fetch_all(executor)
-    .await?;
+    );
+    let rows = rows.fetch_all(db).await?;
     let counters = u64::try_from(rows.len()).unwrap_or(u64::MAX);
     let wrong = rows.into_iter().filter(|row| row.differs);
     let wrong = wrong.map(|row| ListDifference::Counters { role: row.role, owner: row.owner, agent: row.agent });

@@ -11,9 +11,10 @@ use solana_pubkey::Pubkey;
 use sqlx::{PgConnection, PgExecutor, PgPool, Postgres, Transaction};
 
 use crate::{
+    Result,
     columns::{Base58, Count},
     convert::amount_to_db,
-    error::StoreError,
+    database::run,
     transaction,
 };
 
@@ -91,15 +92,14 @@ pub enum Held {
 }
 
 /// What refers to the content. `None`: nothing that still does.
-pub async fn reference(executor: impl PgExecutor<'_>, sha256: &[u8; 32]) -> Result<Option<Reference>, StoreError> {
+pub async fn reference(db: impl PgExecutor<'_>, sha256: &[u8; 32]) -> Result<Option<Reference>> {
     let row = sqlx::query!(
         r#"SELECT is_kept_for_ever($1) AS "lasting!",
                   (SELECT creator FROM mirror_agents WHERE metadata_hash = $1 AND closed_at_slot IS NULL
                    ORDER BY address LIMIT 1) AS "creator: Base58""#,
         sha256.as_slice()
-    )
-    .fetch_one(executor)
-    .await?;
+    );
+    let row = row.fetch_one(db).await?;
     if row.lasting {
         return Ok(Some(Reference::Lasting));
     }
@@ -114,7 +114,7 @@ pub async fn hold(
     pieces: &[Piece],
     whole: Option<[u8; 32]>,
     limits: &HoldLimits,
-) -> Result<Held, StoreError> {
+) -> Result<Held> {
     let hashes: Vec<Vec<u8>> = pieces.iter().map(|piece| piece.sha256.to_vec()).collect();
     let sizes: Vec<i64> = pieces.iter().map(|piece| amount_to_db("size", piece.size)).collect::<Result<_, _>>()?;
     let mut transaction = locked(pool).await?;
@@ -141,18 +141,16 @@ pub async fn hold(
         &hashes,
         &sizes,
         others.is_known,
-    )
-    .fetch_one(&mut *transaction)
-    .await?;
+    );
+    let again = again.fetch_one(&mut *transaction).await?;
     if let Some(whole) = whole {
-        sqlx::query!(
+        let statement = sqlx::query!(
             "INSERT INTO content_parts (whole, part) SELECT $1, part FROM unnest($2::bytea[]) AS given (part)
              WHERE part <> $1 ON CONFLICT DO NOTHING",
             whole.as_slice(),
             &hashes,
-        )
-        .execute(&mut *transaction)
-        .await?;
+        );
+        statement.execute(&mut *transaction).await?;
     }
     transaction.commit().await?;
     Ok(if again { Held::Again } else { Held::New })
@@ -169,12 +167,12 @@ pub struct Search {
 /// Looks at up to `most` pieces that have been held for longer than `held_for`, in the order of their hashes behind
 /// `after`, and finds those with that fate. Pieces that are noted as listed are not found as such again.
 pub async fn search(
-    executor: impl PgExecutor<'_>,
+    pool: &PgPool,
     held_for: Duration,
     fate: Fate,
     after: Option<[u8; 32]>,
     most: u32,
-) -> Result<Search, StoreError> {
+) -> Result<Search> {
     let rows = sqlx::query!(
         r#"SELECT sha256 AS "sha256: [u8; 32]", content_fate(sha256, size, $5) = $2 AS "found!"
            FROM (SELECT DISTINCT sha256, size FROM held_content
@@ -186,21 +184,19 @@ pub async fn search(
         after.as_ref().map_or(&[][..], |after| &after[..]),
         i64::from(most),
         max_listed(),
-    )
-    .fetch_all(executor)
-    .await?;
+    );
+    let rows = rows.fetch_all(pool).await?;
     let is_full = u32::try_from(rows.len()).is_ok_and(|looked_at| looked_at >= most);
     let last = rows.last().filter(|_| is_full).map(|row| row.sha256);
     Ok(Search { found: rows.iter().filter(|row| row.found).map(|row| row.sha256).collect(), last })
 }
 
 /// Notes that listings refer to these pieces.
-pub async fn note_listed(executor: impl PgExecutor<'_>, pieces: &[[u8; 32]]) -> Result<(), StoreError> {
+pub async fn note_listed(pool: &PgPool, pieces: &[[u8; 32]]) -> Result<()> {
     let hashes: Vec<Vec<u8>> = pieces.iter().map(|sha256| sha256.to_vec()).collect();
-    sqlx::query!("UPDATE held_content SET listed = true WHERE sha256 = ANY ($1) AND NOT listed", &hashes)
-        .execute(executor)
-        .await?;
-    Ok(())
+    let statement =
+        sqlx::query!("UPDATE held_content SET listed = true WHERE sha256 = ANY ($1) AND NOT listed", &hashes);
+    run(pool, statement).await
 }
 
 /// A piece that nobody holds any more. No wallet can hand it in again before [`Released::commit`] or a drop of this value:
@@ -208,19 +204,14 @@ pub async fn note_listed(executor: impl PgExecutor<'_>, pieces: &[[u8; 32]]) -> 
 pub struct Released(Transaction<'static, Postgres>);
 
 impl Released {
-    pub async fn commit(self) -> Result<(), StoreError> {
+    pub async fn commit(self) -> Result<()> {
         Ok(self.0.commit().await?)
     }
 }
 
 /// Deletes the rows of a piece that wallets have held for longer than `held_for`, if it still has that fate. `None`:
 /// its fate has changed, or a wallet holds it for less time.
-pub async fn release(
-    pool: &PgPool,
-    sha256: &[u8; 32],
-    held_for: Duration,
-    fate: Fate,
-) -> Result<Option<Released>, StoreError> {
+pub async fn release(pool: &PgPool, sha256: &[u8; 32], held_for: Duration, fate: Fate) -> Result<Option<Released>> {
     let mut transaction = locked(pool).await?;
     let gone = sqlx::query!(
         "DELETE FROM held_content
@@ -229,24 +220,19 @@ pub async fn release(
         held_for.as_secs_f64(),
         fate.into_str(),
         max_listed(),
-    )
-    .execute(&mut *transaction)
-    .await?
-    .rows_affected();
+    );
+    let gone = gone.execute(&mut *transaction).await?.rows_affected();
     let held = sqlx::query_scalar!(
         r#"SELECT EXISTS (SELECT FROM held_content WHERE sha256 = $1) AS "held!""#,
         sha256.as_slice(),
-    )
-    .fetch_one(&mut *transaction)
-    .await?;
+    );
+    let held = held.fetch_one(&mut *transaction).await?;
     if gone == 0 || held {
         transaction.commit().await?;
         return Ok(None);
     }
     if fate == Fate::Dropped {
-        sqlx::query!("DELETE FROM content_parts WHERE whole = $1", sha256.as_slice())
-            .execute(&mut *transaction)
-            .await?;
+        run(&mut *transaction, sqlx::query!("DELETE FROM content_parts WHERE whole = $1", sha256.as_slice())).await?;
     }
     Ok(Some(Released(transaction)))
 }
@@ -264,7 +250,7 @@ async fn other_pieces(
     wallet: &Pubkey,
     hashes: &[Vec<u8>],
     keep_for: Duration,
-) -> Result<Others, StoreError> {
+) -> Result<Others> {
     let row = sqlx::query!(
         r#"SELECT k.known AS "known!", w.pieces AS "pieces!: Count", w.bytes AS "bytes!: Count", w.seconds AS "seconds!",
                   t.pieces AS "kind_pieces!: Count", t.bytes AS "kind_bytes!: Count"
@@ -283,9 +269,8 @@ async fn other_pieces(
         wallet.to_string(),
         hashes,
         keep_for.as_secs_f64(),
-    )
-    .fetch_one(connection)
-    .await?;
+    );
+    let row = row.fetch_one(connection).await?;
     Ok(Others {
         is_known: row.known,
         of_wallet: Room { pieces: row.pieces.into(), bytes: row.bytes.into() },
@@ -300,7 +285,7 @@ impl Room {
     }
 }
 
-async fn locked(pool: &PgPool) -> Result<Transaction<'static, Postgres>, StoreError> {
+async fn locked(pool: &PgPool) -> Result<Transaction<'static, Postgres>> {
     let mut transaction = transaction::begin(pool).await?;
     sqlx::query!("SELECT pg_advisory_xact_lock($1)", LOCK).execute(&mut *transaction).await?;
     Ok(transaction)

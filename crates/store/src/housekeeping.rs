@@ -4,13 +4,14 @@
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use solana_pubkey::Pubkey;
-use sqlx::PgExecutor;
+use sqlx::{PgExecutor, PgPool};
 use utoipa::ToSchema;
 
 use crate::{
+    Result,
     columns::{Base58, Count},
     convert::saturating_to_db,
-    error::StoreError,
+    database::run,
 };
 
 /// One kind of work.
@@ -44,8 +45,8 @@ pub struct Done {
 }
 
 /// Adds to today's work.
-pub async fn count(executor: impl PgExecutor<'_>, chore: Chore, own: bool, done: &Done) -> Result<(), StoreError> {
-    sqlx::query!(
+pub async fn count(db: impl PgExecutor<'_>, chore: Chore, own: bool, done: &Done) -> Result<()> {
+    let statement = sqlx::query!(
         "INSERT INTO housekeeping AS h (chore, own, actions, fees_lamports, rent_lamports) VALUES ($1, $2, $3, $4, $5)
          ON CONFLICT (day, chore, own) DO UPDATE SET
              actions = h.actions + excluded.actions,
@@ -56,14 +57,12 @@ pub async fn count(executor: impl PgExecutor<'_>, chore: Chore, own: bool, done:
         saturating_to_db(done.actions),
         saturating_to_db(done.fees_lamports),
         saturating_to_db(done.rent_lamports),
-    )
-    .execute(executor)
-    .await?;
-    Ok(())
+    );
+    run(db, statement).await
 }
 
 /// All work of one kind, on all days.
-pub async fn total(executor: impl PgExecutor<'_>, chore: Chore) -> Result<Done, StoreError> {
+pub async fn total(db: impl PgExecutor<'_>, chore: Chore) -> Result<Done> {
     let done = sqlx::query_as!(
         Done,
         r#"SELECT COALESCE(sum(actions), 0)::bigint AS "actions!: Count",
@@ -72,29 +71,27 @@ pub async fn total(executor: impl PgExecutor<'_>, chore: Chore) -> Result<Done, 
            FROM housekeeping WHERE chore = $1"#,
         chore.into_str()
     );
-    Ok(done.fetch_one(executor).await?)
+    Ok(done.fetch_one(db).await?)
 }
 
 /// Fees that were paid today for work whose rent is not the operator's own.
-pub async fn spent_for_others_today(executor: impl PgExecutor<'_>) -> Result<u64, StoreError> {
+pub async fn spent_for_others_today(pool: &PgPool) -> Result<u64> {
     let spent = sqlx::query_scalar!(
         r#"SELECT COALESCE(sum(fees_lamports), 0)::bigint AS "spent!: Count"
            FROM housekeeping WHERE day = current_date AND NOT own"#
-    )
-    .fetch_one(executor)
-    .await?;
-    Ok(spent.into())
+    );
+    Ok(spent.fetch_one(pool).await?.into())
 }
 
 /// Records that ended and whose dispute window is over at `now`, oldest first. `rent_payer`: only those whose rent this
 /// address paid, or only those of all others.
 pub async fn closable(
-    executor: impl PgExecutor<'_>,
+    pool: &PgPool,
     now: DateTime<Utc>,
     rent_payer: &Pubkey,
     own: bool,
     most: i64,
-) -> Result<Vec<Pubkey>, StoreError> {
+) -> Result<Vec<Pubkey>> {
     let found = sqlx::query_scalar!(
         r#"SELECT address AS "address: Base58" FROM mirror_executions
          WHERE closed_at_slot IS NULL AND finished_at IS NOT NULL AND status <> record_status('disputed')
@@ -105,20 +102,18 @@ pub async fn closable(
         rent_payer.to_string(),
         own,
         most,
-    )
-    .fetch_all(executor)
-    .await?;
-    Ok(found.into_iter().map(Pubkey::from).collect())
+    );
+    Ok(found.fetch_all(pool).await?.into_iter().map(Pubkey::from).collect())
 }
 
 /// Open records that are past their deadline at `now` and whose rent another address than `rent_payer` paid, oldest
 /// first.
 pub async fn overdue_of_others(
-    executor: impl PgExecutor<'_>,
+    pool: &PgPool,
     now: DateTime<Utc>,
     rent_payer: &Pubkey,
     most: i64,
-) -> Result<Vec<Pubkey>, StoreError> {
+) -> Result<Vec<Pubkey>> {
     let found = sqlx::query_scalar!(
         r#"SELECT address AS "address: Base58" FROM mirror_executions
          WHERE closed_at_slot IS NULL AND status = record_status('open') AND deadline_at < $1 AND rent_payer <> $2
@@ -126,26 +121,18 @@ pub async fn overdue_of_others(
         now,
         rent_payer.to_string(),
         most,
-    )
-    .fetch_all(executor)
-    .await?;
-    Ok(found.into_iter().map(Pubkey::from).collect())
+    );
+    Ok(found.fetch_all(pool).await?.into_iter().map(Pubkey::from).collect())
 }
 
 /// Records whose dispute was raised before `raised_before` and is not decided, oldest first.
-pub async fn undecided(
-    executor: impl PgExecutor<'_>,
-    raised_before: DateTime<Utc>,
-    most: i64,
-) -> Result<Vec<Pubkey>, StoreError> {
+pub async fn undecided(pool: &PgPool, raised_before: DateTime<Utc>, most: i64) -> Result<Vec<Pubkey>> {
     let found = sqlx::query_scalar!(
         r#"SELECT execution AS "execution: Base58" FROM mirror_disputes
          WHERE closed_at_slot IS NULL AND resolved_at IS NULL AND raised_at < $1
          ORDER BY raised_at, address LIMIT $2"#,
         raised_before,
         most,
-    )
-    .fetch_all(executor)
-    .await?;
-    Ok(found.into_iter().map(Pubkey::from).collect())
+    );
+    Ok(found.fetch_all(pool).await?.into_iter().map(Pubkey::from).collect())
 }

@@ -8,9 +8,10 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::{
+    Result, StoreError,
     columns::{Count, Timestamp},
     convert::optional_amount_to_db,
-    error::StoreError,
+    database::run,
 };
 
 /// The last sign of life of a process that led.
@@ -91,7 +92,7 @@ pub struct ProcessRow {
 
 /// Writes a sign of life. Processes that were silent for ten minutes are forgotten. Only the database's clock says how old something is: times of this process are stored by their
 /// age. Returns how far the clock of this process is ahead of the database's, less what the request may have taken.
-pub async fn beat(pool: &PgPool, beat: &Beat) -> Result<TimeDelta, StoreError> {
+pub async fn beat(pool: &PgPool, beat: &Beat) -> Result<TimeDelta> {
     let sent_at = Utc::now();
     let problems = serde_json::to_value(&beat.problems).map_err(|error| StoreError::corrupt("problems", error))?;
     let database_at = sqlx::query_scalar!(
@@ -118,17 +119,16 @@ pub async fn beat(pool: &PgPool, beat: &Beat) -> Result<TimeDelta, StoreError> {
         beat.last_change_at,
         problems,
         sent_at,
-    )
-    .fetch_one(pool)
-    .await?;
+    );
+    let database_at = database_at.fetch_one(pool).await?;
     Ok(clock_ahead(sent_at, database_at, Utc::now()))
 }
 
 /// How far the clock of this process is ahead of the database's; negative if it is behind. Zero if the difference can be
 /// the time that the question took.
-pub async fn clock_skew(executor: impl PgExecutor<'_>) -> Result<TimeDelta, StoreError> {
+pub async fn clock_skew(db: impl PgExecutor<'_>) -> Result<TimeDelta> {
     let before = Utc::now();
-    let database = sqlx::query_scalar!(r#"SELECT clock_timestamp() AS "now!""#).fetch_one(executor).await?;
+    let database = sqlx::query_scalar!(r#"SELECT clock_timestamp() AS "now!""#).fetch_one(db).await?;
     Ok(clock_ahead(before, database, Utc::now()))
 }
 
@@ -143,7 +143,7 @@ fn clock_ahead(before: DateTime<Utc>, database: DateTime<Utc>, after: DateTime<U
 }
 
 /// The indexer's processes, the leader first.
-pub async fn processes(executor: impl PgExecutor<'_>) -> Result<Vec<ProcessRow>, StoreError> {
+pub async fn processes(db: impl PgExecutor<'_>) -> Result<Vec<ProcessRow>> {
     let rows = sqlx::query_as!(
         ProcessRow,
         r#"SELECT id, started_at AS "started_at: Timestamp", at AS "at: Timestamp",
@@ -153,44 +153,37 @@ pub async fn processes(executor: impl PgExecutor<'_>) -> Result<Vec<ProcessRow>,
                   problems AS "problems: Json<Vec<Problem>>"
            FROM indexer_processes WHERE NOT stopped ORDER BY leads DESC, at DESC, id LIMIT 100"#
     );
-    Ok(rows.fetch_all(executor).await?)
+    Ok(rows.fetch_all(db).await?)
 }
 
 /// A process that stops is not shown any more.
-pub async fn end(executor: impl PgExecutor<'_>, id: Uuid) -> Result<(), StoreError> {
-    sqlx::query!("UPDATE indexer_processes SET stopped = true, leads = false WHERE id = $1", id)
-        .execute(executor)
-        .await?;
-    Ok(())
+pub async fn end(db: impl PgExecutor<'_>, id: Uuid) -> Result<()> {
+    let statement = sqlx::query!("UPDATE indexer_processes SET stopped = true, leads = false WHERE id = $1", id);
+    run(db, statement).await
 }
 
 /// The newest heartbeat; `None` if no indexer ever led on this database.
-pub async fn heartbeat(executor: impl PgExecutor<'_>) -> Result<Option<Heartbeat>, StoreError> {
+pub async fn heartbeat(db: impl PgExecutor<'_>) -> Result<Option<Heartbeat>> {
     let heartbeat = sqlx::query_as!(
         Heartbeat,
         r#"SELECT chain_slot AS "chain_slot!: Count", streaming, last_change_at AS last_change, led_at AS "at!",
                   extract(epoch FROM now() - led_at)::float8 AS "silent_s!"
            FROM indexer_processes WHERE led_at IS NOT NULL ORDER BY led_at DESC LIMIT 1"#
     );
-    Ok(heartbeat.fetch_optional(executor).await?)
+    Ok(heartbeat.fetch_optional(db).await?)
 }
 
 /// Replaces the report of the audit before.
-pub async fn store_audit(executor: impl PgExecutor<'_>, report: &Value) -> Result<(), StoreError> {
-    sqlx::query!(
+pub async fn store_audit(db: impl PgExecutor<'_>, report: &Value) -> Result<()> {
+    let statement = sqlx::query!(
         "INSERT INTO indexer_audit (report) VALUES ($1)
          ON CONFLICT (only_row) DO UPDATE SET report = excluded.report, at = now()",
         report
-    )
-    .execute(executor)
-    .await?;
-    Ok(())
+    );
+    run(db, statement).await
 }
 
 /// The report of the last audit, and its time.
-pub async fn last_audit(executor: impl PgExecutor<'_>) -> Result<Option<(Value, DateTime<Utc>)>, StoreError> {
-    Ok(sqlx::query!("SELECT report, at FROM indexer_audit")
-        .fetch_optional(executor)
-        .await?
-        .map(|row| (row.report, row.at)))
+pub async fn last_audit(db: impl PgExecutor<'_>) -> Result<Option<(Value, DateTime<Utc>)>> {
+    Ok(sqlx::query!("SELECT report, at FROM indexer_audit").fetch_optional(db).await?.map(|row| (row.report, row.at)))
 }

@@ -33,7 +33,8 @@ pub mod sessions;
 pub mod testing;
 pub mod transaction;
 
-pub use database::{connect, migrate};
+pub use database::migrate;
+pub(crate) use error::Result;
 pub use error::StoreError;
 pub use pools::{Pools, ReadPools};
 pub use sqlx::{PgConnection, PgPool, types::Json};

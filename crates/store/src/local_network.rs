@@ -6,8 +6,8 @@ use solana_pubkey::Pubkey;
 use sqlx::PgPool;
 
 use crate::{
+    Result,
     columns::Base58,
-    error::StoreError,
     mirror::{self, Batch},
     transaction,
 };
@@ -36,13 +36,13 @@ pub struct ChainNow<'a> {
 }
 
 /// The time of the clock that dates rows.
-pub async fn database_time(pool: &PgPool) -> Result<DateTime<Utc>, StoreError> {
+pub async fn database_time(pool: &PgPool) -> Result<DateTime<Utc>> {
     Ok(sqlx::query_scalar!(r#"SELECT now() AS "now!""#).fetch_one(pool).await?)
 }
 
 /// Accounts of the database, closed ones among them, that are not `present` on the chain. Each one was closed or is
 /// lost; the chain's history shows which.
-pub async fn unaccounted(pool: &PgPool, present: &[Pubkey]) -> Result<Vec<Pubkey>, StoreError> {
+pub async fn unaccounted(pool: &PgPool, present: &[Pubkey]) -> Result<Vec<Pubkey>> {
     let present: Vec<String> = present.iter().map(Pubkey::to_string).collect();
     let unaccounted = sqlx::query_scalar!(
         r#"SELECT known.address AS "address!: Base58" FROM (
@@ -59,7 +59,7 @@ pub async fn unaccounted(pool: &PgPool, present: &[Pubkey]) -> Result<Vec<Pubkey
 
 /// Makes the gateway's rows and the mirror agree with the chain, in one transaction. Only what the chain has lost
 /// changes. Nothing else may change the rows at the same time.
-pub async fn realign(pool: &PgPool, chain: &ChainNow<'_>) -> Result<Realigned, StoreError> {
+pub async fn realign(pool: &PgPool, chain: &ChainNow<'_>) -> Result<Realigned> {
     let text = |addresses: &[Pubkey]| addresses.iter().map(Pubkey::to_string).collect::<Vec<_>>();
     let (lost, open) = (text(chain.lost), text(chain.open));
     let mut transaction = transaction::begin(pool).await?;
@@ -79,9 +79,8 @@ pub async fn realign(pool: &PgPool, chain: &ChainNow<'_>) -> Result<Realigned, S
                WHERE record IN (SELECT record FROM gone))
            SELECT count(*) AS "rows!" FROM gone"#,
         &lost,
-    )
-    .fetch_one(&mut *transaction)
-    .await?;
+    );
+    let lost = lost.fetch_one(&mut *transaction).await?;
     let reopened = sqlx::query_scalar!(
         r#"WITH open AS (
                SELECT record, result IS NOT NULL AND state <> 'failed' AS settles FROM executions
@@ -103,19 +102,17 @@ pub async fn realign(pool: &PgPool, chain: &ChainNow<'_>) -> Result<Realigned, S
            SELECT count(*) AS "rows!" FROM open"#,
         &open,
         chain.read_after,
-    )
-    .fetch_one(&mut *transaction)
-    .await?;
+    );
+    let reopened = reopened.fetch_one(&mut *transaction).await?;
     // What is open again is counted for its API key when it finishes again.
-    sqlx::query!(
+    let statement = sqlx::query!(
         "UPDATE api_keys k SET execution_count = of_key.ended, spent = of_key.spent
          FROM (SELECT session_key, caller, count(*) FILTER (WHERE finished_at IS NOT NULL) AS ended,
                       COALESCE(sum(charged_amount) FILTER (WHERE state = 'completed'), 0)::bigint AS spent
                FROM executions WHERE opened_at IS NOT NULL GROUP BY session_key, caller) AS of_key
          WHERE k.session_public_key = of_key.session_key AND k.wallet = of_key.caller"
-    )
-    .execute(&mut *transaction)
-    .await?;
+    );
+    statement.execute(&mut *transaction).await?;
     transaction.commit().await?;
     Ok(Realigned { lost: lost.unsigned_abs(), reopened: reopened.unsigned_abs() })
 }

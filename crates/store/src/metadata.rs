@@ -9,7 +9,7 @@ use solana_pubkey::Pubkey;
 use sqlx::{PgExecutor, PgPool, Postgres, Transaction};
 use uuid::Uuid;
 
-use crate::{columns::Base58, error::StoreError, transaction};
+use crate::{Result, columns::Base58, database::run, transaction};
 
 /// Key of the advisory lock: one process at a time claims.
 const CLAIMS_LOCK: i64 = 0x6372_7478_0000_0016;
@@ -57,7 +57,7 @@ pub struct ClaimLimits {
 /// Takes documents that are due: those of shown listings without one, unless a process has them or the next attempt is
 /// later. Every creator and host gets its first document before another gets its second, so the order of the result
 /// and its limits leave out nobody because of another. Empty while another process claims.
-pub async fn claim(pool: &PgPool, holder: Uuid, limits: ClaimLimits) -> Result<Vec<Claimed>, StoreError> {
+pub async fn claim(pool: &PgPool, holder: Uuid, limits: ClaimLimits) -> Result<Vec<Claimed>> {
     let mut transaction = transaction::begin(pool).await?;
     let alone = sqlx::query_scalar!(r#"SELECT pg_try_advisory_xact_lock($1) AS "locked!""#, CLAIMS_LOCK);
     if !alone.fetch_one(&mut *transaction).await? {
@@ -117,9 +117,8 @@ pub async fn claim(pool: &PgPool, holder: Uuid, limits: ClaimLimits) -> Result<V
         i64::from(limits.fresh),
         i64::from(limits.retries),
         i64::from(limits.of_content),
-    )
-    .fetch_all(&mut *transaction)
-    .await?;
+    );
+    let rows = rows.fetch_all(&mut *transaction).await?;
     transaction.commit().await?;
     let claimed = rows.into_iter().map(|row| {
         let (agent, attempts) = (row.agent.into(), row.attempts.unsigned_abs());
@@ -130,11 +129,10 @@ pub async fn claim(pool: &PgPool, holder: Uuid, limits: ClaimLimits) -> Result<V
 }
 
 /// Gives back everything that a process holds, and removes leases that were over long ago.
-pub async fn release_all(executor: impl PgExecutor<'_>, holder: Uuid) -> Result<(), StoreError> {
-    sqlx::query!("DELETE FROM document_leases WHERE holder = $1 OR until < now() - interval '1 day'", holder)
-        .execute(executor)
-        .await?;
-    Ok(())
+pub async fn release_all(db: impl PgExecutor<'_>, holder: Uuid) -> Result<()> {
+    let statement =
+        sqlx::query!("DELETE FROM document_leases WHERE holder = $1 OR until < now() - interval '1 day'", holder);
+    run(db, statement).await
 }
 
 /// Which kind of failure.
@@ -158,10 +156,10 @@ pub async fn store_document(
     bytes: &[u8],
     document: &Value,
     metadata: &Metadata,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let agent = wanted.agent.to_string();
     let mut transaction = transaction::begin(pool).await?;
-    sqlx::query!(
+    let statement = sqlx::query!(
         "WITH stored AS (
              INSERT INTO agent_metadata (agent, sha256, uri, document, name, tagline, tags, endpoint, fetched_at,
                                          attempts, last_attempt, bytes)
@@ -182,9 +180,8 @@ pub async fn store_document(
         metadata.endpoint,
         next_count(wanted),
         bytes,
-    )
-    .execute(&mut *transaction)
-    .await?;
+    );
+    statement.execute(&mut *transaction).await?;
     end_attempt(transaction, &agent).await
 }
 
@@ -197,10 +194,10 @@ pub struct Failure<'a> {
 }
 
 /// Notes why there is no document and when to try again, and gives the lease back. A stored document stays.
-pub async fn store_failure(pool: &PgPool, wanted: &Wanted, failure: Failure<'_>) -> Result<(), StoreError> {
+pub async fn store_failure(pool: &PgPool, wanted: &Wanted, failure: Failure<'_>) -> Result<()> {
     let agent = wanted.agent.to_string();
     let mut transaction = transaction::begin(pool).await?;
-    sqlx::query!(
+    let statement = sqlx::query!(
         "INSERT INTO agent_metadata AS m
              (agent, sha256, uri, error, error_code, attempts, next_attempt, last_attempt)
          VALUES ($1, $2, $3, $4, $5, $6, now() + make_interval(secs => $7), now())
@@ -215,9 +212,8 @@ pub async fn store_failure(pool: &PgPool, wanted: &Wanted, failure: Failure<'_>)
         failure.kind.into_str(),
         next_count(wanted),
         failure.retry_in.as_secs_f64(),
-    )
-    .execute(&mut *transaction)
-    .await?;
+    );
+    statement.execute(&mut *transaction).await?;
     end_attempt(transaction, &agent).await
 }
 
@@ -227,8 +223,8 @@ fn next_count(wanted: &Wanted) -> i32 {
 
 /// Ends the lease of a document whose fetch is over, also one of another process. Deletes what no read of this agent shows:
 /// failures of documents that the listing no longer names, and all but the newest earlier documents.
-async fn end_attempt(mut transaction: Transaction<'_, Postgres>, agent: &str) -> Result<(), StoreError> {
-    sqlx::query!(
+async fn end_attempt(mut transaction: Transaction<'_, Postgres>, agent: &str) -> Result<()> {
+    let statement = sqlx::query!(
         "WITH ended AS (DELETE FROM document_leases WHERE agent = $1)
          DELETE FROM agent_metadata m
          USING mirror_agents a
@@ -239,16 +235,15 @@ async fn end_attempt(mut transaction: Transaction<'_, Postgres>, agent: &str) ->
                                     ORDER BY k.fetched_at DESC, k.sha256 LIMIT $2))",
         agent,
         KEPT_EARLIER,
-    )
-    .execute(&mut *transaction)
-    .await?;
+    );
+    statement.execute(&mut *transaction).await?;
     Ok(transaction.commit().await?)
 }
 
 /// Deletes the documents of agents whose listings closed longer ago than `after`, some at a time. Name, tagline and
 /// tags of the newest one stay, for executions and disputes: a closed listing locks no collateral that pays for more.
 /// Returns how many it deleted.
-pub async fn prune_closed(pool: &PgPool, after: Duration) -> Result<u64, StoreError> {
+pub async fn prune_closed(pool: &PgPool, after: Duration) -> Result<u64> {
     let deleted = sqlx::query!(
         "DELETE FROM agent_metadata WHERE (agent, sha256) IN (
              SELECT d.agent, d.sha256
@@ -262,10 +257,9 @@ pub async fn prune_closed(pool: &PgPool, after: Duration) -> Result<u64, StoreEr
              LIMIT $2)",
         after.as_secs_f64(),
         MAX_PRUNED,
-    )
-    .execute(pool)
-    .await?;
-    sqlx::query!(
+    );
+    let deleted = deleted.execute(pool).await?;
+    let statement = sqlx::query!(
         "UPDATE agent_metadata SET document = '{}', bytes = NULL
          WHERE (agent, sha256) IN (
              SELECT m.agent, m.sha256
@@ -275,23 +269,18 @@ pub async fn prune_closed(pool: &PgPool, after: Duration) -> Result<u64, StoreEr
              LIMIT $2)",
         after.as_secs_f64(),
         MAX_PRUNED,
-    )
-    .execute(pool)
-    .await?;
+    );
+    statement.execute(pool).await?;
     Ok(deleted.rows_affected())
 }
 
 /// The document with that hash, if it has been fetched for that agent.
-pub async fn document(
-    executor: impl PgExecutor<'_>,
-    agent: &Pubkey,
-    sha256: &[u8; 32],
-) -> Result<Option<Value>, StoreError> {
+pub async fn document(db: impl PgExecutor<'_>, agent: &Pubkey, sha256: &[u8; 32]) -> Result<Option<Value>> {
     let document = sqlx::query_scalar!(
         r#"SELECT document AS "document!" FROM agent_metadata
            WHERE agent = $1 AND sha256 = $2 AND document IS NOT NULL"#,
         agent.to_string(),
         sha256.as_slice(),
     );
-    Ok(document.fetch_optional(executor).await?)
+    Ok(document.fetch_optional(db).await?)
 }

@@ -5,15 +5,15 @@ use serde_json::Value;
 use sqlx::PgPool;
 
 use crate::{
+    Result,
     convert::saturating_to_db,
-    error::StoreError,
     fee_payers,
     housekeeping::{self, Chore},
     indexer_status, mirror, reads,
 };
 
 /// Name and value of each number that is known.
-pub async fn read(pool: &PgPool) -> Result<Vec<(&'static str, i64)>, StoreError> {
+pub async fn read(pool: &PgPool) -> Result<Vec<(&'static str, i64)>> {
     let mut figures = Vec::new();
     add_mirror(&mut figures, pool).await?;
     add_documents(&mut figures, pool).await?;
@@ -31,7 +31,7 @@ pub async fn read(pool: &PgPool) -> Result<Vec<(&'static str, i64)>, StoreError>
     Ok(figures)
 }
 
-async fn add_mirror(figures: &mut Vec<(&'static str, i64)>, pool: &PgPool) -> Result<(), StoreError> {
+async fn add_mirror(figures: &mut Vec<(&'static str, i64)>, pool: &PgPool) -> Result<()> {
     if let Some(checkpoint) = mirror::checkpoint(pool).await? {
         figures.push(("indexed_slot", saturating_to_db(checkpoint.slot)));
     }
@@ -54,7 +54,7 @@ async fn add_mirror(figures: &mut Vec<(&'static str, i64)>, pool: &PgPool) -> Re
 }
 
 /// Listings whose document is missing are in an index of their own, and quarantined accounts are few.
-async fn add_documents(figures: &mut Vec<(&'static str, i64)>, pool: &PgPool) -> Result<(), StoreError> {
+async fn add_documents(figures: &mut Vec<(&'static str, i64)>, pool: &PgPool) -> Result<()> {
     let row = sqlx::query!(
         r#"SELECT (SELECT count(*) FROM mirror_quarantine) AS "quarantined!",
                   (SELECT count(*) FROM document_leases WHERE until > now()) AS "fetching!",
@@ -64,9 +64,8 @@ async fn add_documents(figures: &mut Vec<(&'static str, i64)>, pool: &PgPool) ->
            LEFT JOIN agent_metadata m ON m.agent = a.address AND m.sha256 = a.metadata_hash
            WHERE a.name IS NULL AND a.closed_at_slot IS NULL
              AND a.status IN (agent_status('active'), agent_status('paused'))"#
-    )
-    .fetch_one(pool)
-    .await?;
+    );
+    let row = row.fetch_one(pool).await?;
     figures.extend([
         ("quarantined_accounts", row.quarantined),
         ("documents_fetching", row.fetching),

@@ -15,7 +15,7 @@ use sqlx::{
 };
 use tokio::{runtime::Handle, time::sleep};
 
-use crate::{StoreError, transaction};
+use crate::{Result, transaction};
 
 /// How soon the server detects that a client has disconnected, and ends its query.
 const ABANDONED_AFTER: Duration = Duration::from_millis(100);
@@ -120,7 +120,7 @@ impl Pools {
     }
 
     /// Opens the pools, and one connection to check that the database is available.
-    pub async fn connect(database_url: &str, sizes: PoolSizes) -> Result<Self, StoreError> {
+    pub async fn connect(database_url: &str, sizes: PoolSizes) -> Result<Self> {
         let pool = |limits| open(database_url, limits);
         let pools = Self {
             money: pool(PoolLimits::money(sizes.money))?,
@@ -143,7 +143,7 @@ impl Pools {
 }
 
 /// Creates one pool. Connections are opened when they are needed.
-pub fn open(database_url: &str, limits: PoolLimits) -> Result<PgPool, StoreError> {
+pub fn open(database_url: &str, limits: PoolLimits) -> Result<PgPool> {
     let pool = options().max_connections(limits.connections).acquire_timeout(limits.acquire);
     Ok(pool.connect_lazy_with(configure(database_url.parse()?, limits)))
 }
@@ -198,13 +198,13 @@ impl ReadConnection {
     /// Longest time that an abandoned query continues.
     const GRACE: Duration = Duration::from_millis(250);
 
-    pub async fn acquire(pool: &PgPool) -> Result<Self, StoreError> {
+    pub async fn acquire(pool: &PgPool) -> Result<Self> {
         Ok(Self { connection: Some(pool.acquire().await?), place: None, done: false })
     }
 
     /// The same for a read that has a place. An abandoned query keeps it until the server has noticed that, so that one
     /// client cannot run any number of queries.
-    pub async fn acquire_at(pool: &PgPool, place: impl fmt::Debug + Send + Sync + 'static) -> Result<Self, StoreError> {
+    pub async fn acquire_at(pool: &PgPool, place: impl fmt::Debug + Send + Sync + 'static) -> Result<Self> {
         let mut read = Self::acquire(pool).await?;
         read.place = Some(Box::new(place));
         Ok(read)

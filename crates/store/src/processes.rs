@@ -9,7 +9,7 @@ use std::time::Duration;
 use sqlx::{Connection, PgConnection, PgPool};
 use uuid::Uuid;
 
-use crate::error::StoreError;
+use crate::Result;
 
 /// Class of the advisory locks of gateway processes: "crtx" in ASCII.
 const LOCK_CLASS: i32 = 0x6372_7478;
@@ -26,31 +26,27 @@ pub struct Presence {
 
 impl Presence {
     /// Registers the process and takes its lock.
-    pub async fn establish(pool: &PgPool, id: Uuid) -> Result<Self, StoreError> {
+    pub async fn establish(pool: &PgPool, id: Uuid) -> Result<Self> {
         let mut connection = PgConnection::connect_with(&pool.connect_options()).await?;
         let key = sqlx::query_scalar!(
             "INSERT INTO gateway_processes AS p (id) VALUES ($1)
              ON CONFLICT (id) DO UPDATE SET beat_at = now() RETURNING p.lock_key",
             id,
-        )
-        .fetch_one(&mut connection)
-        .await?;
-        sqlx::query!(r#"SELECT pg_advisory_lock($1, $2)::text AS "locked""#, LOCK_CLASS, key)
-            .fetch_one(&mut connection)
-            .await?;
+        );
+        let key = key.fetch_one(&mut connection).await?;
+        let locked = sqlx::query!(r#"SELECT pg_advisory_lock($1, $2)::text AS "locked""#, LOCK_CLASS, key);
+        locked.fetch_one(&mut connection).await?;
         Ok(Self { connection, id, leads: false })
     }
 
     /// Renews the sign of life. False if others have declared this process dead: establish it again.
-    pub async fn beat(&mut self) -> Result<bool, StoreError> {
-        let updated = sqlx::query!("UPDATE gateway_processes SET beat_at = now() WHERE id = $1", self.id)
-            .execute(&mut self.connection)
-            .await?;
-        Ok(updated.rows_affected() == 1)
+    pub async fn beat(&mut self) -> Result<bool> {
+        let updated = sqlx::query!("UPDATE gateway_processes SET beat_at = now() WHERE id = $1", self.id);
+        Ok(updated.execute(&mut self.connection).await?.rows_affected() == 1)
     }
 
     /// Whether this process is the leader of `group`: the first that asks, until its connection ends.
-    pub async fn lead(&mut self, group: i32) -> Result<bool, StoreError> {
+    pub async fn lead(&mut self, group: i32) -> Result<bool> {
         if !self.leads {
             let locked =
                 sqlx::query_scalar!(r#"SELECT pg_try_advisory_lock($1, $2) AS "locked!""#, LEADER_CLASS, group);
@@ -61,7 +57,7 @@ impl Presence {
 
     /// Ends the leases of processes that are dead and have given no sign of life for `silence`. Returns how many
     /// executions can be taken over now.
-    pub async fn bury_the_dead(&mut self, silence: Duration) -> Result<u64, StoreError> {
+    pub async fn bury_the_dead(&mut self, silence: Duration) -> Result<u64> {
         let freed = sqlx::query!(
             "WITH dead AS (
                  DELETE FROM gateway_processes p
@@ -77,22 +73,19 @@ impl Presence {
             silence.as_secs_f64(),
             i64::from(LOCK_CLASS),
             self.id,
-        )
-        .execute(&mut self.connection)
-        .await?;
-        Ok(freed.rows_affected())
+        );
+        Ok(freed.execute(&mut self.connection).await?.rows_affected())
     }
 
     /// Ends the entry: the process stops, and leases that it still holds are free at once.
-    pub async fn end(mut self) -> Result<(), StoreError> {
-        sqlx::query!(
+    pub async fn end(mut self) -> Result<()> {
+        let statement = sqlx::query!(
             "WITH gone AS (DELETE FROM gateway_processes WHERE id = $1)
              UPDATE executions SET lease_until = now(), lease_process = NULL
              WHERE lease_process = $1 AND finished_at IS NULL",
             self.id,
-        )
-        .execute(&mut self.connection)
-        .await?;
+        );
+        statement.execute(&mut self.connection).await?;
         Ok(self.connection.close().await?)
     }
 }

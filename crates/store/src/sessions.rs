@@ -8,7 +8,7 @@ use sqlx::{PgExecutor, PgPool};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{columns::Base58, error::StoreError, transaction};
+use crate::{Result, columns::Base58, database::run, transaction};
 
 /// A wallet that signs in once more ends its oldest session.
 pub const MOST_PER_WALLET: i64 = 20;
@@ -58,20 +58,19 @@ pub struct SessionRow {
 }
 
 /// Stores the session. `None`: its challenge was used before.
-pub async fn open(pool: &PgPool, session: &NewSession) -> Result<Option<SessionRow>, StoreError> {
+pub async fn open(pool: &PgPool, session: &NewSession) -> Result<Option<SessionRow>> {
     let mut transaction = transaction::begin(pool).await?;
     let wallet = session.wallet.to_string();
     // Sign-ins of one wallet count its sessions one after another.
     sqlx::query!("SELECT pg_advisory_xact_lock(1668445306, hashtext($1))", &wallet).execute(&mut *transaction).await?;
-    sqlx::query!(
+    let statement = sqlx::query!(
         "UPDATE sessions SET ended_at = now() WHERE session_id IN (
              SELECT session_id FROM sessions WHERE wallet = $1 AND ended_at IS NULL AND expires_at > now()
              ORDER BY created_at DESC, session_id OFFSET $2)",
         &wallet,
         MOST_PER_WALLET.saturating_sub(1),
-    )
-    .execute(&mut *transaction)
-    .await?;
+    );
+    statement.execute(&mut *transaction).await?;
     let row = sqlx::query_as!(
         SessionRow,
         r#"INSERT INTO sessions (session_id, token_hash, wallet, kind, created_at, expires_at, challenge)
@@ -86,22 +85,16 @@ pub async fn open(pool: &PgPool, session: &NewSession) -> Result<Option<SessionR
         session.kind.into_str(),
         session.lifetime.as_seconds_f64(),
         session.challenge.as_slice(),
-    )
-    .fetch_optional(&mut *transaction)
-    .await?;
+    );
+    let row = row.fetch_optional(&mut *transaction).await?;
     if row.is_some() {
         transaction.commit().await?;
     }
     Ok(row)
 }
 
-/// The session with that token, over or not. `last_used_at` is correct to ten seconds.
-pub async fn find(executor: impl PgExecutor<'_>, token_hash: &[u8; 32]) -> Result<Option<SessionRow>, StoreError> {
-    Ok(find_all(executor, &[*token_hash]).await?.pop())
-}
-
-/// The same for several tokens, in any order.
-pub async fn find_all(executor: impl PgExecutor<'_>, token_hashes: &[[u8; 32]]) -> Result<Vec<SessionRow>, StoreError> {
+/// The sessions with these tokens, over or not, in any order. `last_used_at` is correct to ten seconds.
+pub async fn find_all(db: impl PgExecutor<'_>, token_hashes: &[[u8; 32]]) -> Result<Vec<SessionRow>> {
     let hashes: Vec<Vec<u8>> = token_hashes.iter().map(|hash| hash.to_vec()).collect();
     let rows = sqlx::query_as!(
         SessionRow,
@@ -112,11 +105,11 @@ pub async fn find_all(executor: impl PgExecutor<'_>, token_hashes: &[[u8; 32]]) 
            FROM sessions WHERE token_hash = ANY($1)"#,
         &hashes,
     );
-    Ok(rows.fetch_all(executor).await?)
+    Ok(rows.fetch_all(db).await?)
 }
 
 /// The sessions of a wallet that are not over, newest first.
-pub async fn list(executor: impl PgExecutor<'_>, wallet: &Pubkey) -> Result<Vec<SessionRow>, StoreError> {
+pub async fn list(db: impl PgExecutor<'_>, wallet: &Pubkey) -> Result<Vec<SessionRow>> {
     let rows = sqlx::query_as!(
         SessionRow,
         r#"SELECT session_id, token_hash AS "token_hash: [u8; 32]", wallet AS "wallet: Base58",
@@ -128,40 +121,34 @@ pub async fn list(executor: impl PgExecutor<'_>, wallet: &Pubkey) -> Result<Vec<
            ORDER BY created_at DESC, session_id LIMIT 100"#,
         wallet.to_string(),
     );
-    Ok(rows.fetch_all(executor).await?)
+    Ok(rows.fetch_all(db).await?)
 }
 
 /// Ends a session of that wallet. False if the wallet has no such session, or it is over.
-pub async fn end(executor: impl PgExecutor<'_>, wallet: &Pubkey, session_id: &Uuid) -> Result<bool, StoreError> {
+pub async fn end(db: impl PgExecutor<'_>, wallet: &Pubkey, session_id: &Uuid) -> Result<bool> {
     let done = sqlx::query!(
         "UPDATE sessions SET ended_at = now()
          WHERE session_id = $1 AND wallet = $2 AND ended_at IS NULL AND expires_at > now()",
         session_id,
         wallet.to_string(),
-    )
-    .execute(executor)
-    .await?;
-    Ok(done.rows_affected() == 1)
+    );
+    Ok(done.execute(db).await?.rows_affected() == 1)
 }
 
 /// Notes that a session was used.
-pub async fn touch(executor: impl PgExecutor<'_>, session_id: &Uuid) -> Result<(), StoreError> {
-    sqlx::query!("UPDATE sessions SET last_used_at = now() WHERE session_id = $1", session_id)
-        .execute(executor)
-        .await?;
-    Ok(())
+pub async fn touch(db: impl PgExecutor<'_>, session_id: &Uuid) -> Result<()> {
+    let statement = sqlx::query!("UPDATE sessions SET last_used_at = now() WHERE session_id = $1", session_id);
+    run(db, statement).await
 }
 
 /// Deletes at most so many sessions that were over for an hour: by then no clock accepts their challenge any more. Returns
 /// how many.
-pub async fn purge(pool: &PgPool, most: i64) -> Result<u64, StoreError> {
+pub async fn purge(pool: &PgPool, most: i64) -> Result<u64> {
     let purged = sqlx::query!(
         "DELETE FROM sessions WHERE session_id IN (
              SELECT session_id FROM sessions WHERE COALESCE(ended_at, expires_at) < now() - interval '1 hour'
              ORDER BY COALESCE(ended_at, expires_at) LIMIT $1)",
         most,
-    )
-    .execute(pool)
-    .await?;
-    Ok(purged.rows_affected())
+    );
+    Ok(purged.execute(pool).await?.rows_affected())
 }

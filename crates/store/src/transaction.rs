@@ -7,21 +7,21 @@
 
 use sqlx::{PgConnection, PgPool, Postgres, Row, Transaction};
 
-use crate::error::StoreError;
+use crate::Result;
 
 /// Opens a transaction in a task of its own. If the caller is cancelled, the task drops a transaction that was fully
 /// opened, and sqlx rolls that back.
-pub async fn begin(pool: &PgPool) -> Result<Transaction<'static, Postgres>, StoreError> {
+pub async fn begin(pool: &PgPool) -> Result<Transaction<'static, Postgres>> {
     begin_with(pool, "BEGIN").await
 }
 
 /// The same for a transaction that can be done again from its source: its commit does not wait for the disk. After a
 /// crash of the server, the newest of these commits may be lost, and then all later ones with them.
-pub async fn begin_relaxed(pool: &PgPool) -> Result<Transaction<'static, Postgres>, StoreError> {
+pub async fn begin_relaxed(pool: &PgPool) -> Result<Transaction<'static, Postgres>> {
     begin_with(pool, "BEGIN; SET LOCAL synchronous_commit = off").await
 }
 
-async fn begin_with(pool: &PgPool, statement: &'static str) -> Result<Transaction<'static, Postgres>, StoreError> {
+async fn begin_with(pool: &PgPool, statement: &'static str) -> Result<Transaction<'static, Postgres>> {
     let pool = pool.clone();
     #[expect(clippy::disallowed_methods, reason = "in a task that nobody cancels")]
     let begun = tokio::spawn(async move { pool.begin_with(statement).await }).await;

@@ -48,7 +48,8 @@ async fn a_call_is_paid_once_and_its_answer_has_every_specified_field() {
     assert_eq!(market.usdc().amount, HOLDING - PRICE);
     let row = market.row(id).await;
     assert_eq!(row.state, State::Completed);
-    let key = api_keys::find(market.database.pool(), &market.session_key()).await.unwrap().unwrap();
+    let key =
+        crtx_store::testing::single::api_key(market.database.pool(), &market.session_key()).await.unwrap().unwrap();
     assert_eq!((key.execution_count, key.spent.0), (1, PRICE));
     assert!(key.last_used_at.is_some());
 }
@@ -141,7 +142,8 @@ async fn every_bad_behaviour_is_refunded_on_chain_before_the_answer() {
         assert_eq!(market.row(id).await.state, State::Failed);
         let shown = single::execution(market.database.pool(), &market.wallet, &id).await.unwrap().expect("known");
         assert_eq!((shown.status, shown.cost_usdc.0), (Shown::Failed, 0));
-        let key = api_keys::find(market.database.pool(), &market.session_key()).await.unwrap().unwrap();
+        let key =
+            crtx_store::testing::single::api_key(market.database.pool(), &market.session_key()).await.unwrap().unwrap();
         assert_eq!((key.execution_count, key.spent.0), (1, 0));
     }
 }

@@ -14,7 +14,7 @@ use crtx_chain::{
 };
 use crtx_gateway::Limits;
 use crtx_protocol::result_hash::ResultHash;
-use crtx_store::{api_keys, executions::State, testing::probes};
+use crtx_store::{executions::State, testing::probes};
 use serde_json::{Value, json};
 use solana_pubkey::Pubkey;
 use uuid::Uuid;
@@ -25,7 +25,8 @@ fn task() -> Value {
 
 /// The amount that the key's grant has spent.
 async fn spent(market: &Market) -> u64 {
-    let key = api_keys::find(market.database.pool(), &market.session_key()).await.unwrap().unwrap();
+    let key =
+        crtx_store::testing::single::api_key(market.database.pool(), &market.session_key()).await.unwrap().unwrap();
     key.spent.0
 }
 

@@ -231,7 +231,7 @@ async fn random_input_at_every_endpoint_gets_a_specified_answer_and_harms_nothin
     let folder = tempfile::tempdir().unwrap();
     let mut up = Up::start(folder.path(), &[]).await.unwrap();
     let market = Market::new(up.info().clone());
-    let pool = crtx_store::connect(&market.info.database_url, 2).await.unwrap();
+    let pool = crtx_store::testing::connect(&market.info.database_url, 2).await.unwrap();
     let (execution, all) = (market.paid().await, endpoints(&market).await);
     let mut world = World { market, pool, execution, runner: TestRunner::default() };
     let mut seen: BTreeMap<&str, BTreeSet<u16>> = BTreeMap::new();

@@ -37,7 +37,7 @@ fn seed() -> String {
 
 /// Runs schemathesis until it is through. Its report.
 async fn run(market: &Market, report: &Path) -> Value {
-    let pool = crtx_store::connect(&market.info.database_url, 2).await.unwrap();
+    let pool = crtx_store::testing::connect(&market.info.database_url, 2).await.unwrap();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemathesis");
     let wallet = market.info.wallet.parse().unwrap();
     let status = Command::new(schemathesis())

@@ -75,7 +75,7 @@ impl Victim {
         let evidence = OpenDisputeArgs { evidence_hash: hash.0, evidence_uri: stored.text("uri").to_owned() };
         chain.send(chain.build.open_dispute(&wallet, &wallet, &agent, &record, evidence), &[&chain.wallet]).await;
         let dispute = chain.build.addresses.dispute(&record).to_string();
-        let pool = crtx_store::connect(&market.info.database_url, 2).await.unwrap();
+        let pool = crtx_store::testing::connect(&market.info.database_url, 2).await.unwrap();
         let victim = Self { market, chain, pool, session, key, execution, dispute };
         victim.until_the_index_shows_it().await;
         victim

@@ -213,7 +213,7 @@ async fn burgled(up: &Up, folder: &std::path::Path) -> (Loot, ApiKey) {
     market.paid().await;
     let refunded = market.behave("wrong_hash").await;
     assert_ne!(refunded.status, 200, "{refunded:?}");
-    let pool = crtx_store::connect(&market.info.database_url, 2).await.unwrap();
+    let pool = crtx_store::testing::connect(&market.info.database_url, 2).await.unwrap();
     let database = dump(&pool).await;
     let session_key = Pubkey::new_from_array(key.session_public_key());
     assert!(database.contains(&session_key.to_string()), "the dump has the key's row");

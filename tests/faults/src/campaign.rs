@@ -97,7 +97,7 @@ impl Campaign {
     async fn start(options: &Options, folder: &Path, logs: &Path) -> Result<Self> {
         let world = World::start(folder, logs, GATEWAYS).await?;
         let info = world.info()?;
-        let pool = crtx_store::connect(&info.database_url, 4).await?;
+        let pool = crtx_store::testing::connect(&info.database_url, 4).await?;
         let cast = Cast::assemble(&world, &pool, options.seed).await?;
         let market = callers::Market {
             base_urls: world.base_urls()?,

@@ -10,7 +10,7 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::types::{Lease, State};
-use crate::{columns::Base58, error::StoreError};
+use crate::{Result, columns::Base58, database::run};
 
 /// Access to the executions, with the length of the leases it takes.
 #[derive(Clone, Debug)]
@@ -47,36 +47,32 @@ impl Executions {
     }
 
     /// Extends the lease. False if it is lost.
-    pub async fn renew(&self, lease: Lease) -> Result<bool, StoreError> {
+    pub async fn renew(&self, lease: Lease) -> Result<bool> {
         let updated = sqlx::query!(
             "UPDATE executions SET lease_until = now() + make_interval(secs => $3)
              WHERE record = $1 AND lease_owner = $2",
             lease.record.to_string(),
             lease.token,
             self.lease_seconds,
-        )
-        .execute(&self.pool)
-        .await?;
-        Ok(updated.rows_affected() == 1)
+        );
+        Ok(updated.execute(&self.pool).await?.rows_affected() == 1)
     }
 
     /// Gives the lease back. The next worker can take it after `pause`.
-    pub async fn postpone(&self, lease: Lease, pause: Duration) -> Result<(), StoreError> {
-        sqlx::query!(
+    pub async fn postpone(&self, lease: Lease, pause: Duration) -> Result<()> {
+        let statement = sqlx::query!(
             "UPDATE executions
              SET lease_owner = gen_random_uuid(), lease_until = now() + make_interval(secs => $3), lease_process = NULL
              WHERE record = $1 AND lease_owner = $2 AND finished_at IS NULL",
             lease.record.to_string(),
             lease.token,
             pause.as_secs_f64(),
-        )
-        .execute(&self.pool)
-        .await?;
-        Ok(())
+        );
+        run(&self.pool, statement).await
     }
 
     /// Leases executions in one of `states` that nobody works on, oldest lease first.
-    pub async fn claim(&self, states: &[State], limit: u32) -> Result<Vec<Claimed>, StoreError> {
+    pub async fn claim(&self, states: &[State], limit: u32) -> Result<Vec<Claimed>> {
         let states: Vec<String> = states.iter().map(|state| state.into_str().to_owned()).collect();
         let rows = sqlx::query!(
             r#"UPDATE executions
@@ -93,9 +89,8 @@ impl Executions {
             i64::from(limit),
             &states,
             self.process(),
-        )
-        .fetch_all(&self.pool)
-        .await?;
+        );
+        let rows = rows.fetch_all(&self.pool).await?;
         let claimed = rows.into_iter().map(|row| {
             let lease = Lease { record: row.record.into(), token: row.token };
             Claimed { lease, agent: row.agent.into() }

@@ -10,28 +10,32 @@ use super::{
     types::{Call, Charged, Delivered, Execution, Failure, Reported, Request, State},
 };
 use crate::{
+    Result,
     columns::{Base58, Count, Usdc},
-    error::StoreError,
 };
 
 impl Executions {
     /// The execution with that record.
-    pub async fn get(&self, record: &Pubkey) -> Result<Option<Execution>, StoreError> {
-        self.read(Some(record.to_string()), None, false).await
+    pub async fn get(&self, record: &Pubkey) -> Result<Option<Execution>> {
+        self.read(&record.to_string()).await
     }
 
     /// The last execution of the wallet with this id: of those that the wallet handed over, or of those of its keys, if
     /// there are some.
-    pub async fn last(&self, wallet: &Pubkey, id: &Uuid, handed_over: bool) -> Result<Option<Execution>, StoreError> {
-        self.read(None, Some((wallet, id)), handed_over).await
+    pub async fn last(&self, wallet: &Pubkey, id: &Uuid, handed_over: bool) -> Result<Option<Execution>> {
+        let key = sqlx::query_scalar!(
+            "SELECT record FROM executions WHERE caller = $1 AND execution_id = $2
+             ORDER BY (session_key IS NULL) <> $3, created_at DESC LIMIT 1",
+            wallet.to_string(),
+            id,
+            handed_over,
+        );
+        let Some(key) = key.fetch_optional(self.pool()).await? else { return Ok(None) };
+        self.read(&key).await
     }
 
-    async fn read(
-        &self,
-        record: Option<String>,
-        call: Option<(&Pubkey, &Uuid)>,
-        handed_over: bool,
-    ) -> Result<Option<Execution>, StoreError> {
+    /// The row with that key.
+    async fn read(&self, key: &str) -> Result<Option<Execution>> {
         let stored = sqlx::query!(
             r#"SELECT record AS "record: Base58", execution_id, caller AS "caller: Base58", agent AS "agent: Base58",
                       session_key AS "session_key: Base58", state AS "state: State", idempotency_key,
@@ -44,13 +48,8 @@ impl Executions {
                       charged_creator_amount AS "charged_creator_amount: Usdc",
                       charged_platform_amount AS "charged_platform_amount: Usdc", settled_elsewhere, failure_reason,
                       error_status, error_code, error_message, created_at, opened_at, dispatched_at, finished_at
-               FROM executions WHERE record = COALESCE($1, (
-                   SELECT record FROM executions WHERE caller = $2 AND execution_id = $3
-                   ORDER BY (session_key IS NULL) <> $4, created_at DESC LIMIT 1))"#,
-            record,
-            call.map(|(wallet, _)| wallet.to_string()),
-            call.map(|(_, id)| *id),
-            handed_over,
+               FROM executions WHERE record = $1"#,
+            key,
         );
         let Some(row) = stored.fetch_optional(self.pool()).await? else { return Ok(None) };
         // What is known together or not at all.

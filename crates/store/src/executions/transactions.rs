@@ -4,7 +4,7 @@ use crtx_protocol::transaction::Outcome;
 use solana_pubkey::Pubkey;
 
 use super::leases::Executions;
-use crate::{columns::Count, convert::optional_amount_to_db, error::StoreError};
+use crate::{Result, columns::Count, convert::optional_amount_to_db, database::run};
 
 /// What a transaction is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
@@ -35,14 +35,14 @@ pub struct Landing {
 impl Executions {
     /// Notes what the chain said about a transaction. This is a fact, so it needs no lease. An unknown outcome changes
     /// nothing.
-    pub async fn resolve(&self, signature: &str, outcome: &Outcome) -> Result<(), StoreError> {
+    pub async fn resolve(&self, signature: &str, outcome: &Outcome) -> Result<()> {
         let (outcome, slot, detail) = match outcome {
             Outcome::Confirmed { slot } => ("confirmed", Some(*slot), None),
             Outcome::Rejected { slot, error } => ("rejected", Some(*slot), Some(error.as_str())),
             Outcome::Expired => ("expired", None, None),
             Outcome::Unknown => return Ok(()),
         };
-        sqlx::query!(
+        let statement = sqlx::query!(
             "UPDATE execution_transactions SET outcome = $2, slot = $3, detail = $4, resolved_at = now()
              FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
              WHERE signature = $1 AND outcome = 'unknown'",
@@ -50,18 +50,12 @@ impl Executions {
             outcome,
             optional_amount_to_db("slot", slot)?,
             detail,
-        )
-        .execute(self.pool())
-        .await?;
-        Ok(())
+        );
+        run(self.pool(), statement).await
     }
 
     /// Transactions of that kind whose outcome is not known yet, oldest first.
-    pub async fn unresolved(
-        &self,
-        record: &Pubkey,
-        kind: TransactionKind,
-    ) -> Result<Vec<StoredTransaction>, StoreError> {
+    pub async fn unresolved(&self, record: &Pubkey, kind: TransactionKind) -> Result<Vec<StoredTransaction>> {
         let stored = sqlx::query_as!(
             StoredTransaction,
             r#"SELECT signature, signed_transaction AS bytes, last_valid_block_height AS "last_valid_block_height: Count"
@@ -74,15 +68,14 @@ impl Executions {
     }
 
     /// How many transactions of that kind the chain rejected for this execution.
-    pub async fn rejections(&self, record: &Pubkey, kind: TransactionKind) -> Result<u32, StoreError> {
+    pub async fn rejections(&self, record: &Pubkey, kind: TransactionKind) -> Result<u32> {
         let count = sqlx::query_scalar!(
             r#"SELECT count(*) AS "count!" FROM execution_transactions
                WHERE record = $1 AND kind = $2 AND outcome = 'rejected'"#,
             record.to_string(),
             kind.into_str(),
-        )
-        .fetch_one(self.pool())
-        .await?;
+        );
+        let count = count.fetch_one(self.pool()).await?;
         Ok(u32::try_from(count).unwrap_or(u32::MAX))
     }
 }

@@ -11,8 +11,8 @@ use super::{
     types::{Charged, Delivered, Failure, Lease, Reported, SettledElsewhere, State},
 };
 use crate::{
+    Result, StoreError,
     convert::{amount_to_db, optional_amount_to_db},
-    error::StoreError,
 };
 
 #[derive(Debug, thiserror::Error)]
@@ -145,9 +145,8 @@ impl Executions {
                FROM rows"#,
             lease.record.to_string(),
             lease.token,
-        )
-        .fetch_one(self.pool())
-        .await?;
+        );
+        let row = row.fetch_one(self.pool()).await?;
         match (row.gone, row.held) {
             (1, _) => Ok(true),
             (_, true) => Ok(false),
@@ -347,7 +346,7 @@ impl Executions {
 
     /// Any state → failed: the record was refunded on chain. A row with a valid lease is not changed: its worker reads
     /// the record itself. Returns whether the row changed.
-    pub async fn follow_refund(&self, record: &Pubkey, failure: &Failure) -> Result<bool, StoreError> {
+    pub async fn follow_refund(&self, record: &Pubkey, failure: &Failure) -> Result<bool> {
         let followed = sqlx::query!(
             r#"WITH ended AS (
                    UPDATE executions

@@ -9,9 +9,9 @@ use sqlx::{PgConnection, PgExecutor, PgPool};
 
 use super::quarantine;
 use crate::{
+    Result,
     columns::{Base58, Count},
     convert::amount_to_db,
-    error::StoreError,
     transaction,
 };
 
@@ -29,11 +29,7 @@ pub struct Missing {
 /// Accounts that are open in the mirror, were stored before `slot`, and are not in a snapshot of that slot: `seen` says
 /// whether the snapshot has an account. A read has to confirm that they are closed. Reads the rows in parts. Returns them
 /// by their tables.
-pub async fn missing(
-    pool: &PgPool,
-    slot: u64,
-    seen: impl Fn(&Pubkey) -> bool,
-) -> Result<BTreeMap<String, Missing>, StoreError> {
+pub async fn missing(pool: &PgPool, slot: u64, seen: impl Fn(&Pubkey) -> bool) -> Result<BTreeMap<String, Missing>> {
     let (mut found, mut after) = (BTreeMap::<String, Missing>::new(), String::new());
     loop {
         let page = sqlx::query!(
@@ -41,9 +37,8 @@ pub async fn missing(
                WHERE address > $1 AND closed_at_slot IS NULL AND slot < $2 ORDER BY address LIMIT 5000"#,
             after,
             amount_to_db("slot", slot)?,
-        )
-        .fetch_all(pool)
-        .await?;
+        );
+        let page = page.fetch_all(pool).await?;
         let Some(last) = page.last() else { break };
         after = Pubkey::from(last.address).to_string();
         for row in page {
@@ -72,7 +67,7 @@ pub async fn missing(
 
 /// Marks accounts as closed: a read at `slot` did not find them. Rows that were read later stay as they are. Returns
 /// how many were open or in the quarantine.
-pub async fn mark_closed(pool: &PgPool, addresses: &[Pubkey], slot: u64) -> Result<u64, StoreError> {
+pub async fn mark_closed(pool: &PgPool, addresses: &[Pubkey], slot: u64) -> Result<u64> {
     let addresses: Vec<String> = addresses.iter().map(Pubkey::to_string).collect();
     let slot = amount_to_db("slot", slot)?;
     let mut transaction = transaction::begin(pool).await?;
@@ -83,7 +78,7 @@ pub async fn mark_closed(pool: &PgPool, addresses: &[Pubkey], slot: u64) -> Resu
 }
 
 /// Marks rows that were read at `slot` or before. Returns how many.
-pub(super) async fn mark(connection: &mut PgConnection, addresses: &[String], slot: i64) -> Result<u64, StoreError> {
+pub(super) async fn mark(connection: &mut PgConnection, addresses: &[String], slot: i64) -> Result<u64> {
     let closed = sqlx::query!(
         "UPDATE mirror_accounts SET closed_at_slot = $2, observed_at = now()
          WHERE address = ANY($1) AND closed_at_slot IS NULL AND slot <= $2",
@@ -94,11 +89,11 @@ pub(super) async fn mark(connection: &mut PgConnection, addresses: &[String], sl
 }
 
 /// Deletes rows, each from its own table, whose triggers count what is gone. Returns how many addresses there were.
-pub(super) async fn delete(connection: &mut PgConnection, addresses: &[String]) -> Result<u64, StoreError> {
+pub(super) async fn delete(connection: &mut PgConnection, addresses: &[String]) -> Result<u64> {
     if addresses.is_empty() {
         return Ok(0);
     }
-    sqlx::query!(
+    let statement = sqlx::query!(
         "WITH config AS (DELETE FROM mirror_config WHERE address = ANY($1)),
               creators AS (DELETE FROM mirror_creators WHERE address = ANY($1)),
               agents AS (DELETE FROM mirror_agents WHERE address = ANY($1)),
@@ -106,14 +101,13 @@ pub(super) async fn delete(connection: &mut PgConnection, addresses: &[String]) 
               disputes AS (DELETE FROM mirror_disputes WHERE address = ANY($1))
          DELETE FROM mirror_grants WHERE address = ANY($1)",
         addresses,
-    )
-    .execute(connection)
-    .await?;
+    );
+    statement.execute(connection).await?;
     Ok(u64::try_from(addresses.len()).unwrap_or(u64::MAX))
 }
 
 /// Accounts that the mirror shows as open.
-pub async fn open_accounts(pool: &PgPool) -> Result<u64, StoreError> {
+pub async fn open_accounts(pool: &PgPool) -> Result<u64> {
     let open =
         sqlx::query_scalar!(r#"SELECT count(*) AS "count!: Count" FROM mirror_accounts WHERE closed_at_slot IS NULL"#);
     Ok(open.fetch_one(pool).await?.into())
@@ -128,7 +122,7 @@ pub struct OpenRow {
 }
 
 /// The rows of open accounts after `after`, in the order of their addresses.
-pub async fn open_rows(executor: impl PgExecutor<'_>, after: &str, limit: u32) -> Result<Vec<OpenRow>, StoreError> {
+pub async fn open_rows(db: impl PgExecutor<'_>, after: &str, limit: u32) -> Result<Vec<OpenRow>> {
     let rows = sqlx::query_as!(
         OpenRow,
         r#"SELECT address AS "address: Base58", slot AS "slot: Count" FROM mirror_accounts
@@ -136,11 +130,11 @@ pub async fn open_rows(executor: impl PgExecutor<'_>, after: &str, limit: u32) -
         after,
         i64::from(limit),
     );
-    Ok(rows.fetch_all(executor).await?)
+    Ok(rows.fetch_all(db).await?)
 }
 
 /// Those of the addresses whose rows say that the account is open, with their slots.
-pub async fn still_open(executor: impl PgExecutor<'_>, addresses: &[Pubkey]) -> Result<Vec<OpenRow>, StoreError> {
+pub async fn still_open(db: impl PgExecutor<'_>, addresses: &[Pubkey]) -> Result<Vec<OpenRow>> {
     let addresses: Vec<String> = addresses.iter().map(Pubkey::to_string).collect();
     let rows = sqlx::query_as!(
         OpenRow,
@@ -148,12 +142,12 @@ pub async fn still_open(executor: impl PgExecutor<'_>, addresses: &[Pubkey]) -> 
            WHERE closed_at_slot IS NULL AND address = ANY($1)"#,
         &addresses,
     );
-    Ok(rows.fetch_all(executor).await?)
+    Ok(rows.fetch_all(db).await?)
 }
 
 /// Sets every slot after `most` to `to`, also the checkpoint's: slots that the chain has not reached, in rows that were
 /// written when every answer of a node was believed. Returns how many rows of accounts had one.
-pub async fn take_back_slots(pool: &PgPool, most: u64, to: u64) -> Result<u64, StoreError> {
+pub async fn take_back_slots(pool: &PgPool, most: u64, to: u64) -> Result<u64> {
     let changed = sqlx::query!(
         "WITH quarantined AS (UPDATE mirror_quarantine SET slot = $2 WHERE slot > $1),
               wanted AS (UPDATE mirror_closings_wanted SET closed_at_slot = $2 WHERE closed_at_slot > $1),
@@ -176,16 +170,15 @@ pub async fn take_back_slots(pool: &PgPool, most: u64, to: u64) -> Result<u64, S
 ///
 /// A trigger starts a search for the closing of each row that becomes closed, and the closing proves the account and ends
 /// the search. So only accounts with a search, and closed rows of kinds that the program never closes, are read.
-pub async fn unproved_closed(pool: &PgPool, after: &str, slot: u64) -> Result<Vec<(Pubkey, bool)>, StoreError> {
+pub async fn unproved_closed(pool: &PgPool, after: &str, slot: u64) -> Result<Vec<(Pubkey, bool)>> {
     let rows = sqlx::query!(
         r#"SELECT c.address AS "address!: Base58",
                   f.address IS NULL AND EXISTS (
                       SELECT FROM mirror_states s WHERE s.address = c.address AND s.closed_at_slot <= $2)
                   AS "never_final!"
            FROM (SELECT address FROM mirror_closings_wanted WHERE address > $1 AND closed_at_slot <= $2
-                 UNION ALL SELECT address FROM mirror_config WHERE address > $1 AND closed_at_slot <= $2
-                 UNION ALL SELECT address FROM mirror_creators WHERE address > $1 AND closed_at_slot <= $2
-                 UNION ALL SELECT address FROM mirror_grants WHERE address > $1 AND closed_at_slot <= $2
+                 UNION ALL SELECT address FROM mirror_rows WHERE address > $1 AND closed_at_slot <= $2
+                     AND name IN ('mirror_config', 'mirror_creators', 'mirror_grants')
                  ORDER BY address LIMIT $3) AS c
            LEFT JOIN LATERAL (SELECT address FROM mirror_final_accounts t WHERE t.address = c.address OFFSET 0) f
                ON true
@@ -193,8 +186,6 @@ pub async fn unproved_closed(pool: &PgPool, after: &str, slot: u64) -> Result<Ve
         after,
         amount_to_db("slot", slot)?,
         PAGE,
-    )
-    .fetch_all(pool)
-    .await?;
-    Ok(rows.into_iter().map(|row| (row.address.into(), row.never_final)).collect())
+    );
+    Ok(rows.fetch_all(pool).await?.into_iter().map(|row| (row.address.into(), row.never_final)).collect())
 }

@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-#[cfg(feature = "testing")]
-use crtx_protocol::mirror_digest::data_hash;
 use solana_pubkey::Pubkey;
 
 use super::{
@@ -11,10 +9,7 @@ use super::{
     quarantine::QuarantineRow,
     row::{AccountRow, MirrorTable, Mirrored},
 };
-use crate::{
-    convert::{amount_to_db, pubkey},
-    error::StoreError,
-};
+use crate::{Result, convert::amount_to_db};
 
 /// Rows to be written together. Of each account only the newest state is kept.
 #[derive(Clone, Debug, Default)]
@@ -27,13 +22,7 @@ pub struct Batch {
 impl Batch {
     /// Adds an account as read at `slot`, with the hash of its bytes. Fails for bytes that the program never writes; the
     /// account then belongs into [`Batch::quarantine`].
-    pub fn push_read<A: Mirrored>(
-        &mut self,
-        address: &Pubkey,
-        slot: u64,
-        account: &A,
-        hash: &[u8; 32],
-    ) -> Result<(), StoreError> {
+    pub fn push_read<A: Mirrored>(&mut self, address: &Pubkey, slot: u64, account: &A, hash: &[u8; 32]) -> Result<()> {
         let row = AccountRow::read(address, slot, account, hash)?;
         if self.rows.get(&row.address).is_none_or(|kept| row.version() > kept.version()) {
             self.rows.insert(row.address.clone(), row);
@@ -41,25 +30,8 @@ impl Batch {
         Ok(())
     }
 
-    /// For tests: adds an account, whose bytes follow from its fields.
-    #[cfg(feature = "testing")]
-    pub fn push<A: Mirrored + crate::testing::encode::Encode>(
-        &mut self,
-        address: &Pubkey,
-        slot: u64,
-        account: &A,
-    ) -> Result<(), StoreError> {
-        self.push_read(address, slot, account, &data_hash(&account.encode()))
-    }
-
     /// Adds an account whose bytes cannot be decoded.
-    pub fn quarantine(
-        &mut self,
-        address: &Pubkey,
-        slot: u64,
-        data: Vec<u8>,
-        error: impl ToString,
-    ) -> Result<(), StoreError> {
+    pub fn quarantine(&mut self, address: &Pubkey, slot: u64, data: Vec<u8>, error: impl ToString) -> Result<()> {
         let slot = amount_to_db("slot", slot)?;
         let row = QuarantineRow { address: address.to_string(), slot, data, error: error.to_string() };
         self.quarantine.insert(row.address.clone(), row);
@@ -101,8 +73,8 @@ impl Batch {
     }
 
     /// Addresses of the listings in the batch.
-    pub fn agent_addresses(&self) -> Result<Vec<Pubkey>, StoreError> {
-        self.of(&AGENTS).map(|row| pubkey("agent address", &row.address)).collect()
+    pub fn agent_addresses(&self) -> Vec<Pubkey> {
+        self.of(&AGENTS).filter_map(|row| row.address.parse().ok()).collect()
     }
 
     /// The rows of one table.

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgExecutor;
 
-use crate::{columns::Count, convert::amount_to_db, error::StoreError};
+use crate::{Result, columns::Count, convert::amount_to_db, database::run};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
@@ -16,33 +16,27 @@ pub struct Checkpoint {
 }
 
 /// The checkpoint; `None` before the first write.
-pub async fn checkpoint(executor: impl PgExecutor<'_>) -> Result<Option<Checkpoint>, StoreError> {
+pub async fn checkpoint(db: impl PgExecutor<'_>) -> Result<Option<Checkpoint>> {
     let checkpoint = sqlx::query_as!(
         Checkpoint,
         r#"SELECT slot AS "slot: Count", genesis_hash, snapshot_at FROM mirror_checkpoint"#
     );
-    Ok(checkpoint.fetch_optional(executor).await?)
+    Ok(checkpoint.fetch_optional(db).await?)
 }
 
 /// Moves the checkpoint to `slot` if that is later.
-pub async fn move_to(executor: impl PgExecutor<'_>, slot: u64) -> Result<(), StoreError> {
-    sqlx::query!(
+pub async fn move_to(db: impl PgExecutor<'_>, slot: u64) -> Result<()> {
+    let statement = sqlx::query!(
         "INSERT INTO mirror_checkpoint AS c (slot) VALUES ($1)
          ON CONFLICT (only_row) DO UPDATE SET slot = GREATEST(c.slot, excluded.slot), updated_at = now()",
         amount_to_db("slot", slot)?,
-    )
-    .execute(executor)
-    .await?;
-    Ok(())
+    );
+    run(db, statement).await
 }
 
 /// The same, after a whole snapshot of `slot` was applied.
-pub async fn snapshot_applied(
-    executor: impl PgExecutor<'_>,
-    slot: u64,
-    genesis_hash: Option<&str>,
-) -> Result<(), StoreError> {
-    sqlx::query!(
+pub async fn snapshot_applied(db: impl PgExecutor<'_>, slot: u64, genesis_hash: Option<&str>) -> Result<()> {
+    let statement = sqlx::query!(
         "INSERT INTO mirror_checkpoint AS c (slot, genesis_hash, snapshot_at) VALUES ($1, $2, now())
          ON CONFLICT (only_row) DO UPDATE SET
              slot = GREATEST(c.slot, excluded.slot),
@@ -51,8 +45,6 @@ pub async fn snapshot_applied(
              updated_at = now()",
         amount_to_db("slot", slot)?,
         genesis_hash,
-    )
-    .execute(executor)
-    .await?;
-    Ok(())
+    );
+    run(db, statement).await
 }

@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use sqlx::PgPool;
 
-use super::{batch::Batch, kinds::TABLES, row::AccountRow};
-use crate::error::StoreError;
+use super::{batch::Batch, row::AccountRow};
+use crate::{Result, StoreError};
 
 const ROWS_PER_QUERY: usize = 1_000;
 
@@ -43,33 +43,28 @@ impl Difference {
 }
 
 /// Compares every account of the batch that can be decoded with its row.
-pub async fn compare(pool: &PgPool, batch: &Batch) -> Result<Comparison, StoreError> {
+pub async fn compare(pool: &PgPool, batch: &Batch) -> Result<Comparison> {
     let mut found = Comparison::default();
-    for table in TABLES {
-        let read: Vec<&AccountRow> = batch.of(table).collect();
-        for read in read.chunks(ROWS_PER_QUERY) {
-            let addresses: Vec<String> = read.iter().map(|row| row.address.clone()).collect();
-            let stored = sqlx::query_scalar!(
-                r#"SELECT row AS "row!" FROM mirror_rows
-                   WHERE name = $1 AND address = ANY($2) AND closed_at_slot IS NULL"#,
-                table.name,
-                &addresses,
-            );
-            let stored = by_address(stored.fetch_all(pool).await?)?;
-            read.iter().try_for_each(|row| found.add(row, stored.get(&row.address)))?;
-        }
+    for addresses in batch.readable().chunks(ROWS_PER_QUERY) {
+        let stored = sqlx::query_scalar!(
+            r#"SELECT row AS "row!" FROM mirror_rows WHERE address = ANY($1) AND closed_at_slot IS NULL"#,
+            addresses,
+        );
+        let stored = by_address(stored.fetch_all(pool).await?)?;
+        let mut read = addresses.iter().filter_map(|address| batch.rows.get(address));
+        read.try_for_each(|row| found.add(row, stored.get(&row.address)))?;
     }
     Ok(found)
 }
 
 /// Compares every account of the batch that can be decoded with a given row.
-pub fn compare_with(batch: &Batch, rows: Vec<Value>) -> Result<Comparison, StoreError> {
+pub fn compare_with(batch: &Batch, rows: Vec<Value>) -> Result<Comparison> {
     let (given, mut found) = (by_address(rows)?, Comparison::default());
     batch.rows.values().try_for_each(|row| found.add(row, given.get(&row.address)))?;
     Ok(found)
 }
 
-fn by_address(rows: Vec<Value>) -> Result<HashMap<String, Map<String, Value>>, StoreError> {
+fn by_address(rows: Vec<Value>) -> Result<HashMap<String, Map<String, Value>>> {
     rows.into_iter()
         .map(|row| {
             let columns: Map<String, Value> =
@@ -81,7 +76,7 @@ fn by_address(rows: Vec<Value>) -> Result<HashMap<String, Map<String, Value>>, S
 }
 
 impl Comparison {
-    fn add(&mut self, read: &AccountRow, stored: Option<&Map<String, Value>>) -> Result<(), StoreError> {
+    fn add(&mut self, read: &AccountRow, stored: Option<&Map<String, Value>>) -> Result<()> {
         let (address, table, revision) = (read.address.clone(), read.table.name, read.number("revision"));
         let Some(stored) = stored else {
             self.differences.push(Difference { address, table, columns: Vec::new(), revision, row_revision: None });

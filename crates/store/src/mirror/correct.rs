@@ -13,7 +13,7 @@ use super::{
     digest, quarantine,
     write::{apply, count_totals},
 };
-use crate::{columns::Base58, convert::amount_to_db, error::StoreError, transaction};
+use crate::{Result, StoreError, columns::Base58, convert::amount_to_db, transaction};
 
 /// What the mirror shows of an account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct Shown {
 }
 
 /// What the mirror shows of these accounts. Accounts that it never had are missing.
-pub async fn shown(pool: &PgPool, addresses: &[Pubkey]) -> Result<HashMap<Pubkey, Vec<Shown>>, StoreError> {
+pub async fn shown(pool: &PgPool, addresses: &[Pubkey]) -> Result<HashMap<Pubkey, Vec<Shown>>> {
     let addresses: Vec<String> = addresses.iter().map(Pubkey::to_string).collect();
     let mut found: HashMap<Pubkey, Vec<Shown>> = HashMap::new();
     let rows = sqlx::query!(
@@ -32,9 +32,8 @@ pub async fn shown(pool: &PgPool, addresses: &[Pubkey]) -> Result<HashMap<Pubkey
            FROM unnest($1::text[]) AS a (address)
            CROSS JOIN LATERAL (SELECT * FROM mirror_states s WHERE s.address = a.address OFFSET 0) t"#,
         &addresses,
-    )
-    .fetch_all(pool)
-    .await?;
+    );
+    let rows = rows.fetch_all(pool).await?;
     for row in rows {
         found.entry(row.address.into()).or_default().push(Shown { open: row.open, data_hash: row.data_hash });
     }
@@ -54,7 +53,7 @@ pub struct Corrected {
 /// Makes rows equal to the accounts as they were read at `slot`, also if the rows have newer revisions. Of `gone`, which
 /// the read did not find, rows of accounts that were finalized once are closed, and all others are deleted. Rows that
 /// were stored after `slot` stay as they are.
-pub async fn correct(pool: &PgPool, read: &Batch, gone: &[Pubkey], slot: u64) -> Result<Corrected, StoreError> {
+pub async fn correct(pool: &PgPool, read: &Batch, gone: &[Pubkey], slot: u64) -> Result<Corrected> {
     let gone: Vec<String> = gone.iter().map(Pubkey::to_string).collect();
     let at = amount_to_db("slot", slot)?;
     let mut corrected = Corrected::default();
@@ -64,7 +63,7 @@ pub async fn correct(pool: &PgPool, read: &Batch, gone: &[Pubkey], slot: u64) ->
     lock(&mut transaction, &addresses).await?;
     // Rows with other bytes become older than every other state, so that the upsert replaces them. States up to the row's
     // slot are not accepted again.
-    sqlx::query!(
+    let statement = sqlx::query!(
         "UPDATE mirror_accounts t SET revision = -1, data_hash = NULL, after_slot = LEAST(t.slot, $3::bigint - 1)
          FROM unnest($1::text[], $2::bytea[]) AS r (address, data_hash)
          WHERE t.address = r.address AND t.data_hash IS DISTINCT FROM r.data_hash AND t.slot <= $3
@@ -72,9 +71,8 @@ pub async fn correct(pool: &PgPool, read: &Batch, gone: &[Pubkey], slot: u64) ->
         &addresses,
         &hashes,
         at,
-    )
-    .execute(&mut *transaction)
-    .await?;
+    );
+    statement.execute(&mut *transaction).await?;
     corrected.replaced = apply(&mut transaction, read).await?;
     if !gone.is_empty() {
         let never_final = sqlx::query_scalar!(
@@ -83,9 +81,8 @@ pub async fn correct(pool: &PgPool, read: &Batch, gone: &[Pubkey], slot: u64) ->
              ORDER BY tableoid, address FOR UPDATE",
             &gone,
             at,
-        )
-        .fetch_all(&mut *transaction)
-        .await?;
+        );
+        let never_final = never_final.fetch_all(&mut *transaction).await?;
         corrected.deleted = accounts::delete(&mut transaction, &never_final).await?;
         corrected.closed = accounts::mark(&mut transaction, &gone, at).await?;
         quarantine::remove(&mut transaction, &gone, at).await?;
@@ -97,42 +94,40 @@ pub async fn correct(pool: &PgPool, read: &Batch, gone: &[Pubkey], slot: u64) ->
 
 /// Makes rows that an audit found to be wrong equal to the accounts as they were read at `slot`, though their hashes may
 /// fit. `found` has the revision of each wrong row; a row that has another one by now was written meanwhile and stays.
-pub async fn rewrite(pool: &PgPool, read: &Batch, found: &HashMap<String, i64>, slot: u64) -> Result<u64, StoreError> {
+pub async fn rewrite(pool: &PgPool, read: &Batch, found: &HashMap<String, i64>, slot: u64) -> Result<u64> {
     let at = amount_to_db("slot", slot)?;
     let mut transaction = transaction::begin(pool).await?;
     let (addresses, revisions): (Vec<String>, Vec<i64>) =
         read.rows.keys().filter_map(|address| Some((address.clone(), *found.get(address)?))).unzip();
     lock(&mut transaction, &addresses).await?;
-    sqlx::query!(
+    let statement = sqlx::query!(
         "UPDATE mirror_accounts t SET revision = -1, data_hash = NULL, after_slot = LEAST(t.slot, $3::bigint - 1)
          FROM unnest($1::text[], $2::bigint[]) AS r (address, revision)
          WHERE t.address = r.address AND t.revision = r.revision AND t.closed_at_slot IS NULL",
         &addresses,
         &revisions,
         at,
-    )
-    .execute(&mut *transaction)
-    .await?;
+    );
+    statement.execute(&mut *transaction).await?;
     let written = apply(&mut transaction, read).await?;
     transaction.commit().await?;
     Ok(written)
 }
 
 /// Locks rows in the order in which batches lock them: by tables as they were created, then by addresses.
-async fn lock(connection: &mut PgConnection, addresses: &[String]) -> Result<(), StoreError> {
-    sqlx::query!(
+async fn lock(connection: &mut PgConnection, addresses: &[String]) -> Result<()> {
+    let statement = sqlx::query!(
         "SELECT address FROM mirror_accounts WHERE address = ANY($1) ORDER BY tableoid, address FOR NO KEY UPDATE",
         addresses,
-    )
-    .fetch_all(connection)
-    .await?;
+    );
+    statement.fetch_all(connection).await?;
     Ok(())
 }
 
 /// Makes the row of the account in `last` equal to it and marks it as closed at `slot`. If the address was used again
 /// later, that is the row of the earlier use. `last` has one account, of a kind that the program closes, as it was at
 /// `slot`. True: the row missed the last state, or somebody changed it since.
-pub async fn close_with(connection: &mut PgConnection, last: Batch, slot: u64) -> Result<bool, StoreError> {
+pub async fn close_with(connection: &mut PgConnection, last: Batch, slot: u64) -> Result<bool> {
     let slot = amount_to_db("slot", slot)?;
     let read = last.rows.values().next();
     let read = read.ok_or_else(|| StoreError::corrupt("closing", "it has no account that can be decoded"))?;
@@ -186,20 +181,19 @@ pub async fn close_with(connection: &mut PgConnection, last: Batch, slot: u64) -
         };
         count_totals(connection).await?;
     }
-    sqlx::query!(
+    let statement = sqlx::query!(
         "UPDATE mirror_accounts SET closed_at_slot = $2 WHERE address = $1 AND closed_at_slot IS DISTINCT FROM $2",
         address,
         slot,
-    )
-    .execute(connection)
-    .await?;
+    );
+    statement.execute(connection).await?;
     Ok(is_wrong)
 }
 
 /// For a local chain that lost its last blocks: makes the mirror equal to a snapshot of the chain. The rows of `lost`
 /// are deleted: no transaction of this chain names these accounts. Rows with a later revision than the snapshot's are
 /// replaced. Rows of closed accounts stay. Returns how many rows were deleted.
-pub async fn roll_back(connection: &mut PgConnection, snapshot: &Batch, lost: &[Pubkey]) -> Result<u64, StoreError> {
+pub async fn roll_back(connection: &mut PgConnection, snapshot: &Batch, lost: &[Pubkey]) -> Result<u64> {
     let lost: Vec<String> = lost.iter().map(Pubkey::to_string).collect();
     let (addresses, revisions): (Vec<String>, Vec<i64>) =
         snapshot.rows.values().map(|row| (row.address.clone(), row.number("revision"))).unzip();
@@ -210,9 +204,8 @@ pub async fn roll_back(connection: &mut PgConnection, snapshot: &Batch, lost: &[
         &lost,
         &addresses,
         &revisions,
-    )
-    .fetch_all(&mut *connection)
-    .await?;
+    );
+    let gone = gone.fetch_all(&mut *connection).await?;
     let deleted = accounts::delete(connection, &gone).await?;
     apply(connection, snapshot).await?;
     // The snapshot may have no execution.

@@ -16,9 +16,10 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::{
+    Result, StoreError,
     columns::{Base58, Count},
     convert::amount_to_db,
-    error::StoreError,
+    database::run,
     transaction,
 };
 
@@ -47,18 +48,18 @@ pub type FinalHashes = BTreeMap<Pubkey, Option<[u8; 32]>>;
 const HISTORY: i64 = 4_096;
 
 /// The digest now; `None` while it is computed for the first time or repaired.
-pub async fn digest(executor: impl PgExecutor<'_>) -> Result<Option<DigestRow>, StoreError> {
+pub async fn digest(db: impl PgExecutor<'_>) -> Result<Option<DigestRow>> {
     let row = sqlx::query_as!(
         DigestRow,
         r#"SELECT slot AS "slot!: Count", accounts AS "accounts: Count", checksum AS "checksum: [u8; 32]"
            FROM mirror_digest WHERE slot IS NOT NULL"#
     );
-    Ok(row.fetch_optional(executor).await?)
+    Ok(row.fetch_optional(db).await?)
 }
 
 /// The digest at a slot; `None` if it is not known for exactly this slot: it is later than the digest, too long ago, or
 /// in a time that was caught up with in one step.
-pub async fn digest_at(executor: impl PgExecutor<'_>, slot: u64) -> Result<Option<DigestRow>, StoreError> {
+pub async fn digest_at(db: impl PgExecutor<'_>, slot: u64) -> Result<Option<DigestRow>> {
     let row = sqlx::query_as!(
         DigestRow,
         r#"SELECT h.slot AS "slot: Count", h.accounts AS "accounts: Count", h.checksum AS "checksum: [u8; 32]"
@@ -67,7 +68,7 @@ pub async fn digest_at(executor: impl PgExecutor<'_>, slot: u64) -> Result<Optio
            ORDER BY h.slot DESC LIMIT 1"#,
         amount_to_db("slot", slot)?,
     );
-    Ok(row.fetch_optional(executor).await?)
+    Ok(row.fetch_optional(db).await?)
 }
 
 /// The digest while its row is locked.
@@ -83,16 +84,10 @@ struct Open {
 
 impl Open {
     /// `None` if the digest belongs to another process.
-    async fn lock(
-        connection: &mut PgConnection,
-        process: Uuid,
-        addresses: &[Pubkey],
-    ) -> Result<Option<Self>, StoreError> {
+    async fn lock(connection: &mut PgConnection, process: Uuid, addresses: &[Pubkey]) -> Result<Option<Self>> {
         let row =
-            sqlx::query!("SELECT slot, accounts, lattice FROM mirror_digest WHERE filled_by = $1 FOR UPDATE", process)
-                .fetch_optional(&mut *connection)
-                .await?;
-        let Some(row) = row else { return Ok(None) };
+            sqlx::query!("SELECT slot, accounts, lattice FROM mirror_digest WHERE filled_by = $1 FOR UPDATE", process);
+        let Some(row) = row.fetch_optional(&mut *connection).await? else { return Ok(None) };
         let known = final_hashes(&mut *connection, addresses).await?;
         let lattice =
             MirrorDigest::from_bytes(&row.lattice).map_err(|error| StoreError::corrupt("mirror digest", error))?;
@@ -120,7 +115,7 @@ impl Open {
     }
 
     /// Writes the accounts and the digest, which shows `slot` now.
-    async fn write(self, connection: &mut PgConnection, slot: Option<i64>) -> Result<(), StoreError> {
+    async fn write(self, connection: &mut PgConnection, slot: Option<i64>) -> Result<()> {
         if self.changed.is_empty() {
             sqlx::query!("UPDATE mirror_digest SET slot = $1", slot).execute(connection).await?;
             return Ok(());
@@ -128,7 +123,7 @@ impl Open {
         let addresses: Vec<String> = self.changed.keys().map(Pubkey::to_string).collect();
         let (slots, hashes): (Vec<i64>, Vec<Option<Vec<u8>>>) =
             self.changed.values().map(|(slot, hash)| (*slot, hash.map(Vec::from))).unzip();
-        sqlx::query!(
+        let statement = sqlx::query!(
             "WITH accounts AS (
                  INSERT INTO mirror_final_accounts (address, slot, data_hash)
                  SELECT * FROM unnest($5::text[], $6::bigint[], $7::bytea[])
@@ -141,10 +136,8 @@ impl Open {
             &addresses,
             &slots,
             hashes.as_slice() as _,
-        )
-        .execute(connection)
-        .await?;
-        Ok(())
+        );
+        run(connection, statement).await
     }
 }
 
@@ -174,24 +167,23 @@ pub enum DigestWrite {
 
 /// Takes the digest over for a process that begins to lead, or to fill it again. No slot is stated until that process
 /// moves it: what was proved before says nothing about what happened since.
-pub async fn begin_digest(pool: &PgPool, process: Uuid) -> Result<(), StoreError> {
+pub async fn begin_digest(pool: &PgPool, process: Uuid) -> Result<()> {
     let empty = MirrorDigest::identity();
     let mut transaction = transaction::begin(pool).await?;
-    sqlx::query!(
+    let statement = sqlx::query!(
         "INSERT INTO mirror_digest (slot, accounts, lattice, checksum, filled_by) VALUES (NULL, 0, $1, $2, $3)
          ON CONFLICT (only_row) DO UPDATE SET slot = NULL, filled_by = excluded.filled_by",
         &empty.to_bytes(),
         &empty.checksum(),
         process,
-    )
-    .execute(&mut *transaction)
-    .await?;
+    );
+    statement.execute(&mut *transaction).await?;
     sqlx::query!("DELETE FROM mirror_digest_history").execute(&mut *transaction).await?;
     Ok(transaction.commit().await?)
 }
 
 /// Applies what became final and shows the digest at a later slot.
-pub async fn advance_digest(pool: &PgPool, process: Uuid, moved: &DigestMove) -> Result<DigestWrite, StoreError> {
+pub async fn advance_digest(pool: &PgPool, process: Uuid, moved: &DigestMove) -> Result<DigestWrite> {
     let DigestMove { from, to, steps, exact } = moved;
     let at = amount_to_db("slot", *to)?;
     let addresses: Vec<Pubkey> = steps.values().flat_map(BTreeMap::keys).copied().collect();
@@ -221,24 +213,22 @@ pub async fn advance_digest(pool: &PgPool, process: Uuid, moved: &DigestMove) ->
     let grows = !entries.is_empty();
     for (entry, accounts, checksum) in entries {
         end_entry(&mut transaction, if exact { Some(entry.saturating_sub(1)) } else { before }).await?;
-        sqlx::query!(
+        let statement = sqlx::query!(
             "INSERT INTO mirror_digest_history (slot, accounts, checksum) VALUES ($1, $2, $3)
              ON CONFLICT (slot) DO UPDATE SET accounts = excluded.accounts, checksum = excluded.checksum, through = NULL",
             entry,
             accounts,
             checksum.as_slice(),
-        )
-        .execute(&mut *transaction)
-        .await?;
+        );
+        statement.execute(&mut *transaction).await?;
     }
     if grows {
-        sqlx::query!(
+        let statement = sqlx::query!(
             "DELETE FROM mirror_digest_history WHERE slot <=
                  (SELECT slot FROM mirror_digest_history ORDER BY slot DESC OFFSET $1 LIMIT 1)",
             HISTORY
-        )
-        .execute(&mut *transaction)
-        .await?;
+        );
+        statement.execute(&mut *transaction).await?;
     }
     open.write(&mut transaction, Some(at)).await?;
     transaction.commit().await?;
@@ -246,24 +236,17 @@ pub async fn advance_digest(pool: &PgPool, process: Uuid, moved: &DigestMove) ->
 }
 
 /// The newest entry of the history holds until `through`.
-async fn end_entry(connection: &mut PgConnection, through: Option<i64>) -> Result<(), StoreError> {
-    sqlx::query!(
+async fn end_entry(connection: &mut PgConnection, through: Option<i64>) -> Result<()> {
+    let statement = sqlx::query!(
         "UPDATE mirror_digest_history SET through = GREATEST(slot, COALESCE($1, slot)) WHERE through IS NULL",
         through
-    )
-    .execute(connection)
-    .await?;
-    Ok(())
+    );
+    run(connection, statement).await
 }
 
 /// Sets accounts as a finalized snapshot or read of `slot` shows them. If one differs, the digest shows no slot until it
 /// is moved again. Returns how many differed; `None` if another process has taken the digest over.
-pub async fn fill_digest(
-    pool: &PgPool,
-    process: Uuid,
-    slot: u64,
-    states: &FinalHashes,
-) -> Result<Option<u64>, StoreError> {
+pub async fn fill_digest(pool: &PgPool, process: Uuid, slot: u64, states: &FinalHashes) -> Result<Option<u64>> {
     let addresses: Vec<Pubkey> = states.keys().copied().collect();
     let mut transaction = transaction::begin(pool).await?;
     let Some(mut open) = Open::lock(&mut transaction, process, &addresses).await? else { return Ok(None) };
@@ -281,22 +264,18 @@ pub async fn fill_digest(
 }
 
 /// Accounts of the finalized state after `after` with their hashes, in the order of their addresses.
-pub async fn final_hashes_after(
-    executor: impl PgExecutor<'_>,
-    after: &str,
-    limit: u32,
-) -> Result<Vec<(Pubkey, [u8; 32])>, StoreError> {
+pub async fn final_hashes_after(db: impl PgExecutor<'_>, after: &str, limit: u32) -> Result<Vec<(Pubkey, [u8; 32])>> {
     let rows = sqlx::query!(
         r#"SELECT address AS "address: Base58", data_hash AS "data_hash!: [u8; 32]" FROM mirror_final_accounts
            WHERE data_hash IS NOT NULL AND address > $1 ORDER BY address LIMIT $2"#,
         after,
         i64::from(limit),
     );
-    Ok(rows.fetch_all(executor).await?.into_iter().map(|row| (row.address.into(), row.data_hash)).collect())
+    Ok(rows.fetch_all(db).await?.into_iter().map(|row| (row.address.into(), row.data_hash)).collect())
 }
 
 /// The finalized states of these accounts, as far as they were finalized once.
-pub async fn final_hashes(executor: impl PgExecutor<'_>, addresses: &[Pubkey]) -> Result<FinalHashes, StoreError> {
+pub async fn final_hashes(db: impl PgExecutor<'_>, addresses: &[Pubkey]) -> Result<FinalHashes> {
     let addresses: Vec<String> = addresses.iter().map(Pubkey::to_string).collect();
     let stored = sqlx::query!(
         r#"SELECT f.address AS "address: Base58", f.data_hash AS "data_hash: [u8; 32]"
@@ -304,13 +283,12 @@ pub async fn final_hashes(executor: impl PgExecutor<'_>, addresses: &[Pubkey]) -
            CROSS JOIN LATERAL (SELECT * FROM mirror_final_accounts t WHERE t.address = a.address OFFSET 0) f"#,
         &addresses,
     );
-    Ok(stored.fetch_all(executor).await?.into_iter().map(|row| (row.address.into(), row.data_hash)).collect())
+    Ok(stored.fetch_all(db).await?.into_iter().map(|row| (row.address.into(), row.data_hash)).collect())
 }
 
 /// Forgets the digest and what was final, but not which accounts were final once. Those of `lost` never were.
-pub(super) async fn forget(connection: &mut PgConnection, lost: &[String]) -> Result<(), StoreError> {
+pub(super) async fn forget(connection: &mut PgConnection, lost: &[String]) -> Result<()> {
     sqlx::query!("DELETE FROM mirror_final_accounts WHERE address = ANY($1)", lost).execute(&mut *connection).await?;
     sqlx::query!("TRUNCATE mirror_digest, mirror_digest_history").execute(&mut *connection).await?;
-    sqlx::query!("UPDATE mirror_final_accounts SET data_hash = NULL").execute(connection).await?;
-    Ok(())
+    run(connection, sqlx::query!("UPDATE mirror_final_accounts SET data_hash = NULL")).await
 }

@@ -27,4 +27,4 @@ pub use digest::{
 };
 pub use kinds::ExecutionAccount;
 pub use row::Mirrored;
-pub use write::{Applied, apply, apply_changes, apply_differing, clear, resync};
+pub use write::{Applied, apply, apply_changes, apply_differing, clear};

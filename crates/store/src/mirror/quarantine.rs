@@ -7,7 +7,7 @@ use solana_pubkey::Pubkey;
 use sqlx::{PgConnection, PgPool};
 
 use super::row::AccountRow;
-use crate::{columns::Base58, convert::amount_to_db, error::StoreError};
+use crate::{Result, columns::Base58, convert::amount_to_db, database::run};
 
 pub const NAME: &str = "mirror_quarantine";
 
@@ -20,30 +20,22 @@ pub struct QuarantineRow {
 }
 
 /// Removes accounts that can be decoded as they were read.
-pub async fn release(
-    connection: &mut PgConnection,
-    readable: impl Iterator<Item = &AccountRow>,
-) -> Result<(), StoreError> {
+pub async fn release(connection: &mut PgConnection, readable: impl Iterator<Item = &AccountRow>) -> Result<()> {
     let (addresses, slots): (Vec<String>, Vec<i64>) =
         readable.map(|row| (row.address.clone(), row.number("slot"))).unzip();
-    sqlx::query!(
+    let statement = sqlx::query!(
         "DELETE FROM mirror_quarantine q USING unnest($1::text[], $2::bigint[]) AS r (address, slot)
          WHERE q.address = r.address AND q.slot <= r.slot",
         &addresses,
         &slots,
-    )
-    .execute(connection)
-    .await?;
-    Ok(())
+    );
+    run(connection, statement).await
 }
 
 /// Keeps these accounts. Equal bytes write nothing.
-pub async fn write(
-    connection: &mut PgConnection,
-    rows: impl Iterator<Item = &QuarantineRow>,
-) -> Result<(), StoreError> {
+pub async fn write(connection: &mut PgConnection, rows: impl Iterator<Item = &QuarantineRow>) -> Result<()> {
     for row in rows {
-        sqlx::query!(
+        let statement = sqlx::query!(
             "INSERT INTO mirror_quarantine AS t (address, slot, data, error, data_hash) VALUES ($1, $2, $3, $4, $5)
              ON CONFLICT (address) DO UPDATE SET
                  slot = excluded.slot, data = excluded.data, error = excluded.error,
@@ -56,22 +48,21 @@ pub async fn write(
             row.data,
             without_nul(&row.error),
             &data_hash(&row.data),
-        )
-        .execute(&mut *connection)
-        .await?;
+        );
+        statement.execute(&mut *connection).await?;
     }
     Ok(())
 }
 
 /// Removes accounts that a read at `slot` did not find. Returns how many were there.
-pub async fn remove(connection: &mut PgConnection, addresses: &[String], slot: i64) -> Result<u64, StoreError> {
+pub async fn remove(connection: &mut PgConnection, addresses: &[String], slot: i64) -> Result<u64> {
     let removed = sqlx::query!("DELETE FROM mirror_quarantine WHERE address = ANY($1) AND slot <= $2", addresses, slot);
     Ok(removed.execute(connection).await?.rows_affected())
 }
 
 /// The quarantined ones of these accounts, with the hash of bytes that were quarantined a moment ago: they need no new
 /// attempt.
-pub async fn hashes(pool: &PgPool, addresses: &[String]) -> Result<HashMap<String, Option<[u8; 32]>>, StoreError> {
+pub async fn hashes(pool: &PgPool, addresses: &[String]) -> Result<HashMap<String, Option<[u8; 32]>>> {
     let rows = sqlx::query!(
         r#"SELECT address, CASE WHEN observed_at > now() - interval '10 minutes' THEN data_hash END AS "hash: [u8; 32]"
            FROM mirror_quarantine WHERE address = ANY($1)"#,
@@ -81,7 +72,7 @@ pub async fn hashes(pool: &PgPool, addresses: &[String]) -> Result<HashMap<Strin
 }
 
 /// Quarantined accounts that a snapshot of `slot` does not have.
-pub async fn missing(pool: &PgPool, slot: u64, seen: impl Fn(&Pubkey) -> bool) -> Result<Vec<Pubkey>, StoreError> {
+pub async fn missing(pool: &PgPool, slot: u64, seen: impl Fn(&Pubkey) -> bool) -> Result<Vec<Pubkey>> {
     let rows = sqlx::query_scalar!(
         r#"SELECT address AS "address: Base58" FROM mirror_quarantine WHERE slot < $1 ORDER BY address LIMIT 10000"#,
         amount_to_db("slot", slot)?

@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use solana_pubkey::Pubkey;
 
 use crate::{
+    Result, StoreError,
     convert::{amount_to_db, time_to_db},
-    error::StoreError,
 };
 
 /// The table of a kind of account. The members of its rows' JSON name its columns.
@@ -48,7 +48,7 @@ impl MirrorTable {
 pub trait Mirrored {
     /// The table, and the columns that are in the account. Fails for bytes that the program never writes.
     #[doc(hidden)]
-    fn mirrored(&self) -> Result<(&'static MirrorTable, Value), StoreError>;
+    fn mirrored(&self) -> Result<(&'static MirrorTable, Value)>;
 }
 
 /// An account as it was read.
@@ -63,7 +63,7 @@ pub struct AccountRow {
 }
 
 impl AccountRow {
-    pub fn read<A: Mirrored>(address: &Pubkey, slot: u64, account: &A, hash: &[u8; 32]) -> Result<Self, StoreError> {
+    pub fn read<A: Mirrored>(address: &Pubkey, slot: u64, account: &A, hash: &[u8; 32]) -> Result<Self> {
         let (address, slot) = (address.to_string(), amount_to_db("slot", slot)?);
         let (table, columns) = account.mirrored()?;
         let mut columns: Map<String, Value> =
@@ -96,16 +96,16 @@ pub fn bytes(bytes: &[u8]) -> String {
 }
 
 /// A time of the chain's clock, as PostgreSQL writes it.
-pub fn time(what: &'static str, unix_s: i64) -> Result<String, StoreError> {
+pub fn time(what: &'static str, unix_s: i64) -> Result<String> {
     time_to_db(what, unix_s).map(|time| time.to_rfc3339())
 }
 
 /// A time that the program stores as 0 before it is known.
-pub fn optional_time(what: &'static str, unix_s: i64) -> Result<Option<String>, StoreError> {
+pub fn optional_time(what: &'static str, unix_s: i64) -> Result<Option<String>> {
     if unix_s == 0 { Ok(None) } else { time(what, unix_s).map(Some) }
 }
 
-pub fn bit(what: &'static str, value: u8) -> Result<bool, StoreError> {
+pub fn bit(what: &'static str, value: u8) -> Result<bool> {
     match value {
         0 => Ok(false),
         1 => Ok(true),

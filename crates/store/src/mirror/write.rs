@@ -11,15 +11,15 @@ use super::{
     checkpoint,
     kinds::{DISPUTES, EXECUTIONS, TABLES},
     quarantine,
-    row::{AccountRow, MirrorTable},
+    row::AccountRow,
 };
-use crate::{convert::pubkey, error::StoreError, execution_list, transaction};
+use crate::{Result, columns::Base58, database::run, execution_list, transaction};
 
 /// Rows per statement: enough to make the round trip cheap, few enough to keep locks short.
 const ROWS_PER_STATEMENT: usize = 1_000;
 
 /// Writes a batch into the caller's transaction. Returns how many rows changed.
-pub async fn apply(connection: &mut PgConnection, batch: &Batch) -> Result<u64, StoreError> {
+pub async fn apply(connection: &mut PgConnection, batch: &Batch) -> Result<u64> {
     let mut changed: u64 = 0;
     if batch.of(&DISPUTES).next().is_some() {
         execution_list::lock(&mut *connection, &batch.records()).await?;
@@ -27,7 +27,10 @@ pub async fn apply(connection: &mut PgConnection, batch: &Batch) -> Result<u64, 
     for table in TABLES {
         let rows: Vec<&AccountRow> = batch.of(table).collect();
         for rows in rows.chunks(ROWS_PER_STATEMENT) {
-            changed = changed.saturating_add(upsert(&mut *connection, table, rows).await?);
+            let Some(first) = rows.first() else { continue };
+            let columns: Vec<_> = rows.iter().map(|row| &row.columns).collect();
+            let upsert = sqlx::query(AssertSqlSafe(table.upsert(first))).bind(Json(columns));
+            changed = changed.saturating_add(upsert.execute(&mut *connection).await?.rows_affected());
         }
     }
     if batch.of(&EXECUTIONS).next().is_some() {
@@ -41,8 +44,8 @@ pub async fn apply(connection: &mut PgConnection, batch: &Batch) -> Result<u64, 
 /// Adds the changes that the trigger on `mirror_executions` noted in this transaction to the totals: which wallets paid
 /// which agent, and what agents received (`migrations/0003_totals.sql`). It locks totals in the order of tables and
 /// keys, so the transaction must have all its locks on executions before.
-pub async fn count_totals(connection: &mut PgConnection) -> Result<(), StoreError> {
-    sqlx::query!(
+pub async fn count_totals(connection: &mut PgConnection) -> Result<()> {
+    let statement = sqlx::query!(
         "WITH noted AS (
              DELETE FROM mirror_total_notes RETURNING agent, caller, completed, failed, spent, earned),
          changes AS (
@@ -63,21 +66,8 @@ pub async fn count_totals(connection: &mut PgConnection) -> Result<(), StoreErro
          GROUP BY agent ORDER BY agent
          ON CONFLICT (agent) DO UPDATE SET
              unique_callers = t.unique_callers + excluded.unique_callers, earned = t.earned + excluded.earned"
-    )
-    .execute(connection)
-    .await?;
-    Ok(())
-}
-
-async fn upsert(
-    connection: &mut PgConnection,
-    table: &'static MirrorTable,
-    rows: &[&AccountRow],
-) -> Result<u64, StoreError> {
-    let Some(first) = rows.first() else { return Ok(0) };
-    let values: Vec<_> = rows.iter().map(|row| &row.columns).collect();
-    let upsert = sqlx::query(AssertSqlSafe(table.upsert(first))).bind(Json(values));
-    Ok(upsert.execute(connection).await?.rows_affected())
+    );
+    run(connection, statement).await
 }
 
 /// What [`apply_differing`] found and wrote.
@@ -92,18 +82,15 @@ pub struct Applied {
 /// Compares a part of a snapshot with the stored rows first, and writes only what differs, in a transaction of its own.
 /// It writes nothing, and locks nothing, if all rows are equal. The commit does not wait for the disk: a later commit
 /// notes that the snapshot was applied.
-pub async fn apply_differing(pool: &PgPool, mut batch: Batch) -> Result<Applied, StoreError> {
+pub async fn apply_differing(pool: &PgPool, mut batch: Batch) -> Result<Applied> {
     let mut applied = Applied::default();
     let mut kept = HashSet::new();
-    for table in TABLES {
-        for found in differing(pool, table, &batch.of(table).collect::<Vec<_>>()).await? {
-            let address = pubkey("account address", &found.address)?;
-            if found.is_replaced {
-                applied.written.push(address);
-                kept.insert(found.address);
-            } else {
-                applied.ahead.push(address);
-            }
+    for (address, is_replaced) in differing(pool, &batch).await? {
+        if is_replaced {
+            applied.written.push(address);
+            kept.insert(address.to_string());
+        } else {
+            applied.ahead.push(address);
         }
     }
     let addresses: Vec<String> = batch.rows.keys().chain(batch.quarantine.keys()).cloned().collect();
@@ -125,43 +112,32 @@ pub async fn apply_differing(pool: &PgPool, mut batch: Batch) -> Result<Applied,
     Ok(applied)
 }
 
-/// An account that was read in another state than the mirror shows.
-#[derive(sqlx::FromRow)]
-struct Differs {
-    address: String,
-    /// Otherwise the row has a newer revision, and was stored at an earlier slot: the account was opened again, or its
-    /// newer state was dropped with a fork.
-    is_replaced: bool,
-}
-
-async fn differing(pool: &PgPool, table: &MirrorTable, rows: &[&AccountRow]) -> Result<Vec<Differs>, StoreError> {
-    if rows.is_empty() {
-        return Ok(Vec::new());
-    }
+/// Accounts that were read in another state than the mirror shows, and whether that state replaces the row. Otherwise the
+/// row has a newer revision, and was stored at an earlier slot: the account was opened again, or its newer state was
+/// dropped with a fork.
+async fn differing(pool: &PgPool, batch: &Batch) -> Result<Vec<(Pubkey, bool)>> {
     // OFFSET 0: each row is read by its key. Without statistics, a plain join reads the whole table.
-    let statement = format!(
-        "SELECT d.address, d.is_replaced FROM (
-             SELECT r.address,
-                    t.address IS NULL
-                        OR is_replaced(t.slot, t.revision, t.data_hash, t.after_slot, t.closed_at_slot,
-                                       r.slot, r.revision, r.data_hash) AS is_replaced,
-                    t.revision > r.revision AND t.slot < r.slot AND t.closed_at_slot IS NULL AS is_ahead
-             FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bytea[]) AS r (address, slot, revision, data_hash)
-             LEFT JOIN LATERAL (SELECT * FROM {} s WHERE s.address = r.address OFFSET 0) t ON true) d
-         WHERE d.is_replaced OR d.is_ahead",
-        table.name
+    let rows = sqlx::query!(
+        r#"SELECT d.address AS "address!: Base58", d.is_replaced AS "is_replaced!" FROM (
+               SELECT r.address,
+                      t.address IS NULL
+                          OR is_replaced(t.slot, t.revision, t.data_hash, t.after_slot, t.closed_at_slot,
+                                         r.slot, r.revision, r.data_hash) AS is_replaced,
+                      t.revision > r.revision AND t.slot < r.slot AND t.closed_at_slot IS NULL AS is_ahead
+               FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bytea[]) AS r (address, slot, revision, data_hash)
+               LEFT JOIN LATERAL (SELECT * FROM mirror_accounts s WHERE s.address = r.address OFFSET 0) t ON true) d
+           WHERE d.is_replaced OR d.is_ahead"#,
+        &batch.readable(),
+        &batch.rows.values().map(|row| row.number("slot")).collect::<Vec<_>>(),
+        &batch.rows.values().map(|row| row.number("revision")).collect::<Vec<_>>(),
+        &batch.rows.values().map(|row| row.data_hash.to_vec()).collect::<Vec<_>>(),
     );
-    let differing = sqlx::query_as(AssertSqlSafe(statement))
-        .bind(rows.iter().map(|row| row.address.as_str()).collect::<Vec<_>>())
-        .bind(rows.iter().map(|row| row.number("slot")).collect::<Vec<_>>())
-        .bind(rows.iter().map(|row| row.number("revision")).collect::<Vec<_>>())
-        .bind(rows.iter().map(|row| row.data_hash.as_slice()).collect::<Vec<_>>());
-    Ok(differing.fetch_all(pool).await?)
+    Ok(rows.fetch_all(pool).await?.into_iter().map(|row| (row.address.into(), row.is_replaced)).collect())
 }
 
 /// Writes a batch of changes and moves the checkpoint to `slot` if that is later, in one transaction. Slot 0 does not
 /// move it. The commit does not wait for the disk: the chain can repeat the batch.
-pub async fn apply_changes(pool: &PgPool, batch: &Batch, slot: u64) -> Result<u64, StoreError> {
+pub async fn apply_changes(pool: &PgPool, batch: &Batch, slot: u64) -> Result<u64> {
     let mut transaction = transaction::begin_relaxed(pool).await?;
     let changed = apply(&mut transaction, batch).await?;
     if slot > 0 {
@@ -171,36 +147,24 @@ pub async fn apply_changes(pool: &PgPool, batch: &Batch, slot: u64) -> Result<u6
     Ok(changed)
 }
 
-/// Applies a whole snapshot read at `slot`, in one transaction with the checkpoint. For a local network, before anything
-/// else uses the database.
-pub async fn resync(pool: &PgPool, batch: &Batch, slot: u64, genesis_hash: Option<&str>) -> Result<u64, StoreError> {
-    let mut transaction = transaction::begin(pool).await?;
-    let changed = apply(&mut transaction, batch).await?;
-    checkpoint::snapshot_applied(&mut *transaction, slot, genesis_hash).await?;
-    transaction.commit().await?;
-    Ok(changed)
-}
-
 /// Deletes all rows of the mirror and the checkpoint: for another chain, whose rows would not replace rows with later
 /// revisions. Metadata documents stay: they are found by their hash.
 ///
 /// Row triggers do not see what is truncated: agents are noted as changed, and the lists are made again. The checkpoint is
 /// locked first, because readers of the list of agents read it first.
-pub async fn clear(pool: &PgPool) -> Result<(), StoreError> {
+pub async fn clear(pool: &PgPool) -> Result<()> {
     let mut transaction = transaction::begin(pool).await?;
-    sqlx::query!(
+    let statement = sqlx::query!(
         "UPDATE mirror_agent_changes SET changed_in = pg_current_xact_id()
          WHERE agent IN (SELECT address FROM mirror_agents)"
-    )
-    .execute(&mut *transaction)
-    .await?;
-    sqlx::query!(
+    );
+    statement.execute(&mut *transaction).await?;
+    let statement = sqlx::query!(
         "TRUNCATE mirror_checkpoint, mirror_accounts, mirror_quarantine, mirror_total_notes, mirror_agent_callers,
                   mirror_agent_totals, mirror_final_accounts, mirror_digest, mirror_digest_history, mirror_closings,
                   mirror_closings_wanted, mirror_rebuild, mirror_rebuild_transactions"
-    )
-    .execute(&mut *transaction)
-    .await?;
+    );
+    statement.execute(&mut *transaction).await?;
     sqlx::query!("SELECT FROM (SELECT rebuild_lists()) AS rebuilt").fetch_one(&mut *transaction).await?;
     Ok(transaction.commit().await?)
 }

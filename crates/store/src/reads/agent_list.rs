@@ -8,19 +8,19 @@ use chrono::{DateTime, Utc};
 use crtx_protocol::usdc::UsdcBase;
 use serde::{Deserialize, Serialize};
 use solana_pubkey::Pubkey;
-use sqlx::{PgConnection, PgPool, Postgres, Transaction, types::Json};
+use sqlx::{PgPool, Postgres, Transaction, types::Json};
 use utoipa::ToSchema;
 
 use super::agents::{ListingStatus, ListingStatusName};
 use crate::{
+    Result,
     columns::{Base58, Count, Usdc},
-    error::StoreError,
     transaction,
 };
 
 /// A transaction that sees one state of the database.
 pub struct Look {
-    transaction: Transaction<'static, Postgres>,
+    pub(crate) transaction: Transaction<'static, Postgres>,
     pub head: LookHead,
 }
 
@@ -81,7 +81,7 @@ pub struct CreatorSummary {
 }
 
 impl Look {
-    pub async fn begin(pool: &PgPool) -> Result<Self, StoreError> {
+    pub async fn begin(pool: &PgPool) -> Result<Self> {
         let mut transaction = transaction::begin(pool).await?;
         // Few rows of a large table: without statistics the planner would read all of them.
         let settings = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL enable_seqscan = off;
@@ -92,24 +92,18 @@ impl Look {
             r#"SELECT pg_current_snapshot()::text AS "seen!",
                       pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS "next_transaction!: Count",
                       (SELECT slot FROM mirror_checkpoint) AS "slot: Count""#
-        )
-        .fetch_one(&mut *transaction)
-        .await?;
+        );
+        let head = head.fetch_one(&mut *transaction).await?;
         Ok(Self { transaction, head })
     }
 
-    pub async fn end(self) -> Result<(), StoreError> {
+    pub async fn end(self) -> Result<()> {
         Ok(self.transaction.commit().await?)
-    }
-
-    /// The connection of the transaction.
-    pub fn connection(&mut self) -> &mut PgConnection {
-        &mut self.transaction
     }
 
     /// The agents with a change that the look `seen` did not see, of their own or of their creator; in no order, and
     /// some twice. Agents that are gone are among them. `None`: all agents.
-    pub async fn changed(&mut self, seen: Option<&str>) -> Result<Vec<Pubkey>, StoreError> {
+    pub async fn changed(&mut self, seen: Option<&str>) -> Result<Vec<Pubkey>> {
         // Before the first transaction nothing was seen. `OFFSET 0`: agents are found for each creator that changed.
         let agents = sqlx::query!(
             r#"SELECT agent AS "agent!: Base58" FROM mirror_agent_changes
@@ -128,7 +122,7 @@ impl Look {
     }
 
     /// Those of some agents that lists show.
-    pub async fn listed(&mut self, agents: &[Pubkey]) -> Result<Vec<AgentSummary>, StoreError> {
+    pub async fn listed(&mut self, agents: &[Pubkey]) -> Result<Vec<AgentSummary>> {
         let agents: Vec<String> = agents.iter().map(Pubkey::to_string).collect();
         let rows = sqlx::query_as!(
             AgentSummary,
@@ -149,11 +143,7 @@ impl Look {
     }
 
     /// Descriptions of agents with their document's hash. An agent without that document is missing.
-    pub async fn descriptions(
-        &mut self,
-        agents: &[Pubkey],
-        hashes: &[Vec<u8>],
-    ) -> Result<Vec<(Pubkey, String)>, StoreError> {
+    pub async fn descriptions(&mut self, agents: &[Pubkey], hashes: &[Vec<u8>]) -> Result<Vec<(Pubkey, String)>> {
         let agents: Vec<String> = agents.iter().map(Pubkey::to_string).collect();
         let texts = sqlx::query!(
             r#"SELECT m.agent AS "agent!: Base58", COALESCE(m.document ->> 'description', '') AS "description!"
@@ -161,9 +151,8 @@ impl Look {
                JOIN agent_metadata m ON m.agent = wanted.agent AND m.sha256 = wanted.sha256 AND m.error IS NULL"#,
             &agents,
             hashes,
-        )
-        .fetch_all(&mut *self.transaction)
-        .await?;
-        Ok(texts.into_iter().map(|row| (row.agent.into(), row.description)).collect())
+        );
+        let texts = texts.fetch_all(&mut *self.transaction).await?.into_iter();
+        Ok(texts.map(|row| (row.agent.into(), row.description)).collect())
     }
 }

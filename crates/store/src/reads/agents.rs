@@ -16,8 +16,8 @@ use utoipa::ToSchema;
 
 use super::days::{AgentMetrics, METRICS_DAYS, share};
 use crate::{
+    Result,
     columns::{Base58, Count, Timestamp, Usdc, base_units},
-    error::StoreError,
 };
 
 /// A listing that is not closed.
@@ -176,10 +176,7 @@ pub struct AgentVersion(String);
 
 /// Several agents in any order, active or paused, each once. Those that were delisted or closed, or have no checked
 /// document, are missing.
-pub async fn agents(executor: impl PgExecutor<'_>, wanted: &[Pubkey]) -> Result<Vec<AgentDetails>, StoreError> {
-    if wanted.is_empty() {
-        return Ok(Vec::new());
-    }
+pub async fn agents(db: impl PgExecutor<'_>, wanted: &[Pubkey]) -> Result<Vec<AgentDetails>> {
     let addresses: Vec<String> = wanted.iter().map(Pubkey::to_string).collect();
     let agents = sqlx::query_as!(
         AgentDetails,
@@ -224,17 +221,11 @@ pub async fn agents(executor: impl PgExecutor<'_>, wanted: &[Pubkey]) -> Result<
            LEFT JOIN mirror_agent_totals t ON t.agent = a.address"#,
         &addresses,
     );
-    Ok(agents.fetch_all(executor).await?)
+    Ok(agents.fetch_all(db).await?)
 }
 
 /// The versions of agents that [`agents`] would return now, in any order, each once.
-pub async fn agent_versions(
-    executor: impl PgExecutor<'_>,
-    wanted: &[Pubkey],
-) -> Result<HashMap<Pubkey, AgentVersion>, StoreError> {
-    if wanted.is_empty() {
-        return Ok(HashMap::new());
-    }
+pub async fn agent_versions(db: impl PgExecutor<'_>, wanted: &[Pubkey]) -> Result<HashMap<Pubkey, AgentVersion>> {
     let addresses: Vec<String> = wanted.iter().map(Pubkey::to_string).collect();
     let rows = sqlx::query!(
         r#"SELECT l.address AS "address!: Base58",
@@ -247,18 +238,13 @@ pub async fn agent_versions(
            LEFT JOIN mirror_creators c ON c.wallet = l.creator AND c.closed_at_slot IS NULL
            LEFT JOIN mirror_agent_totals t ON t.agent = l.address"#,
         &addresses,
-    )
-    .fetch_all(executor)
-    .await?;
-    Ok(rows.into_iter().map(|row| (row.address.into(), row.version)).collect())
+    );
+    Ok(rows.fetch_all(db).await?.into_iter().map(|row| (row.address.into(), row.version)).collect())
 }
 
 /// The names of some agents: of the document in force or, while that one is not known, of the newest known one. An agent
 /// without any known document is left out.
-pub async fn agent_names(
-    executor: impl PgExecutor<'_>,
-    agents: &[Pubkey],
-) -> Result<HashMap<Pubkey, String>, StoreError> {
+pub async fn agent_names(db: impl PgExecutor<'_>, agents: &[Pubkey]) -> Result<HashMap<Pubkey, String>> {
     let addresses: Vec<String> = agents.iter().map(Pubkey::to_string).collect();
     // `OFFSET 0` and `LIMIT 1`: found once for each agent, by an index.
     let rows = sqlx::query!(
@@ -269,8 +255,6 @@ pub async fn agent_names(
                       ORDER BY (m.sha256 = a.metadata_hash) DESC NULLS LAST, m.fetched_at DESC LIMIT 1)) AS name
            FROM unnest($1::text[]) AS q (agent)"#,
         &addresses
-    )
-    .fetch_all(executor)
-    .await?;
-    Ok(rows.into_iter().filter_map(|row| Some((row.agent.into(), row.name?))).collect())
+    );
+    Ok(rows.fetch_all(db).await?.into_iter().filter_map(|row| Some((row.agent.into(), row.name?))).collect())
 }

@@ -11,8 +11,8 @@ use sqlx::{PgConnection, PgExecutor};
 use utoipa::ToSchema;
 
 use crate::{
+    Result,
     columns::{Count, Usdc},
-    error::StoreError,
 };
 
 /// Days that the metrics cover, today among them.
@@ -68,24 +68,18 @@ pub struct AgentMetrics {
 }
 
 /// The metrics of an agent at `now`, without what its listing knows. All zero for an agent that did nothing.
-pub async fn agent_metrics(
-    connection: &mut PgConnection,
-    agent: &Pubkey,
-    now: DateTime<Utc>,
-) -> Result<AgentMetrics, StoreError> {
+pub async fn agent_metrics(connection: &mut PgConnection, agent: &Pubkey, now: DateTime<Utc>) -> Result<AgentMetrics> {
     let rows = sqlx::query!(
         r#"SELECT metric, sum(n)::bigint AS "n!: Count", LEAST(sum(fees), 9223372036854775807)::bigint AS "fees!: Usdc"
            FROM agent_days
-           WHERE agent = $1 AND day > ($2::timestamptz AT TIME ZONE 'UTC')::date - $3::integer
-             AND day <= ($2::timestamptz AT TIME ZONE 'UTC')::date
+           WHERE agent = $1 AND day BETWEEN utc_day($2) - $3::integer + 1 AND utc_day($2)
            GROUP BY metric HAVING sum(n) > 0
            ORDER BY metric"#,
         agent.to_string(),
         now,
         METRICS_DAYS,
-    )
-    .fetch_all(&mut *connection)
-    .await?;
+    );
+    let rows = rows.fetch_all(&mut *connection).await?;
     let metrics = metrics(rows.into_iter().map(|row| (row.metric, row.n.into(), row.fees.into())));
     Ok(AgentMetrics { amount_at_risk_usdc: disputable_amount(connection, agent, now).await?, ..metrics })
 }
@@ -121,11 +115,7 @@ fn metrics(rows: impl Iterator<Item = (i16, u64, UsdcBase)>) -> AgentMetrics {
 const MAX_DISPUTABLE: i64 = 100_000;
 
 /// The amounts of an agent's completed executions that their callers can still dispute at `now`.
-async fn disputable_amount(
-    connection: &mut PgConnection,
-    agent: &Pubkey,
-    now: DateTime<Utc>,
-) -> Result<UsdcBase, StoreError> {
+async fn disputable_amount(connection: &mut PgConnection, agent: &Pubkey, now: DateTime<Utc>) -> Result<UsdcBase> {
     let row = sqlx::query!(
         r#"SELECT LEAST(COALESCE(sum(amount), 0), 9223372036854775807)::bigint AS "sum!: Usdc"
            FROM (SELECT amount FROM mirror_executions
@@ -135,9 +125,8 @@ async fn disputable_amount(
         agent.to_string(),
         now,
         MAX_DISPUTABLE,
-    )
-    .fetch_one(connection)
-    .await?;
+    );
+    let row = row.fetch_one(connection).await?;
     Ok(row.sum.into())
 }
 
@@ -186,23 +175,17 @@ pub struct AgentDay {
 }
 
 /// The last 30 days of an agent at `now`, oldest first, without those on which nothing ended.
-pub async fn agent_days(
-    executor: impl PgExecutor<'_>,
-    agent: &Pubkey,
-    now: DateTime<Utc>,
-) -> Result<Vec<AgentDay>, StoreError> {
+pub async fn agent_days(db: impl PgExecutor<'_>, agent: &Pubkey, now: DateTime<Utc>) -> Result<Vec<AgentDay>> {
     let rows = sqlx::query!(
         r#"SELECT day, metric, n AS "n: Count", LEAST(fees, 9223372036854775807)::bigint AS "fees!: Usdc"
            FROM agent_days
-           WHERE agent = $1 AND n > 0 AND day > ($2::timestamptz AT TIME ZONE 'UTC')::date - $3::integer
-             AND day <= ($2::timestamptz AT TIME ZONE 'UTC')::date
+           WHERE agent = $1 AND n > 0 AND day BETWEEN utc_day($2) - $3::integer + 1 AND utc_day($2)
            ORDER BY day, metric"#,
         agent.to_string(),
         now,
         METRICS_DAYS,
-    )
-    .fetch_all(executor)
-    .await?;
+    );
+    let rows = rows.fetch_all(db).await?;
     let days = rows.chunk_by(|one, next| one.day == next.day).filter_map(|rows| {
         let metrics = metrics(rows.iter().map(|row| (row.metric, row.n.into(), row.fees.into())));
         Some(AgentDay {
@@ -253,7 +236,7 @@ pub struct CreatorDay {
 }
 
 /// The last 30 days of the market at `now`, oldest first, without those on which nothing ended.
-pub async fn market_history(executor: impl PgExecutor<'_>, now: DateTime<Utc>) -> Result<Vec<MarketDay>, StoreError> {
+pub async fn market_history(db: impl PgExecutor<'_>, now: DateTime<Utc>) -> Result<Vec<MarketDay>> {
     let days = sqlx::query_as!(
         MarketDay,
         r#"SELECT day, completed AS "completed_executions: Count", failed AS "failed_executions: Count",
@@ -261,21 +244,16 @@ pub async fn market_history(executor: impl PgExecutor<'_>, now: DateTime<Utc>) -
                   LEAST(earned + fees, 9223372036854775807)::bigint AS "volume_usdc!: Usdc",
                   LEAST(fees, 9223372036854775807)::bigint AS "fees_usdc!: Usdc"
            FROM market_days
-           WHERE day > ($1::timestamptz AT TIME ZONE 'UTC')::date - $2::integer
-             AND day <= ($1::timestamptz AT TIME ZONE 'UTC')::date AND completed + failed > 0
+           WHERE day BETWEEN utc_day($1) - $2::integer + 1 AND utc_day($1) AND completed + failed > 0
            ORDER BY day"#,
         now,
         METRICS_DAYS,
     );
-    Ok(days.fetch_all(executor).await?)
+    Ok(days.fetch_all(db).await?)
 }
 
 /// The same of all agents of one creator.
-pub async fn creator_history(
-    executor: impl PgExecutor<'_>,
-    creator: &Pubkey,
-    now: DateTime<Utc>,
-) -> Result<Vec<CreatorDay>, StoreError> {
+pub async fn creator_history(db: impl PgExecutor<'_>, creator: &Pubkey, now: DateTime<Utc>) -> Result<Vec<CreatorDay>> {
     let days = sqlx::query_as!(
         CreatorDay,
         r#"SELECT d.day, sum(c.completed)::bigint AS "completed_executions!: Count",
@@ -284,15 +262,14 @@ pub async fn creator_history(
                   LEAST(sum(d.earned), 9223372036854775807)::bigint AS "earned_usdc!: Usdc",
                   LEAST(sum(d.fees), 9223372036854775807)::bigint AS "fees_usdc!: Usdc"
            FROM mirror_agents a JOIN agent_days d ON d.agent = a.address, day_counts(d.metric, d.n) c
-           WHERE a.creator = $1 AND d.day > ($2::timestamptz AT TIME ZONE 'UTC')::date - $3::integer
-             AND d.day <= ($2::timestamptz AT TIME ZONE 'UTC')::date
+           WHERE a.creator = $1 AND d.day BETWEEN utc_day($2) - $3::integer + 1 AND utc_day($2)
            GROUP BY d.day HAVING sum(c.completed + c.failed) > 0
            ORDER BY d.day"#,
         creator.to_string(),
         now,
         METRICS_DAYS,
     );
-    Ok(days.fetch_all(executor).await?)
+    Ok(days.fetch_all(db).await?)
 }
 
 #[cfg(test)]

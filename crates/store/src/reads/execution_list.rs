@@ -17,8 +17,8 @@ use super::{
     page::{Listed, Start},
 };
 use crate::{
+    Result, StoreError,
     columns::{Base58, Count, Timestamp, Usdc},
-    error::StoreError,
 };
 
 // The status that a caller sees. `docs/specification.md`, "Execution states in the gateway".
@@ -120,12 +120,12 @@ pub type ExecutionPage = Listed<ListedExecution, ExecutionPlace>;
 /// Parts of the executions of wallets, newest first, and how many there are: the answers to questions, in their order, all
 /// of one moment.
 pub async fn execution_lists(
-    executor: impl PgExecutor<'_>,
+    db: impl PgExecutor<'_>,
     questions: &[ExecutionListQuestion],
-) -> Result<Vec<ExecutionPage>, StoreError> {
+) -> Result<Vec<ExecutionPage>> {
     let corrupt = |what| StoreError::corrupt("list of executions", what);
     let mut answers: Vec<Option<(u64, Vec<ListedExecution>)>> = vec![None; questions.len()];
-    for (place, total, execution) in rows_of(executor, questions).await? {
+    for (place, total, execution) in rows_of(db, questions).await? {
         let place = usize::try_from(place).ok().and_then(|place| place.checked_sub(1));
         let answer = place.and_then(|place| answers.get_mut(place)).ok_or_else(|| corrupt("nobody asked for a row"))?;
         answer.get_or_insert((total, Vec::new())).1.extend(execution);
@@ -147,9 +147,9 @@ pub async fn execution_lists(
 /// the one in which it begins and before the one in which it ends; the rows of the range in these two days are counted,
 /// from the same indexes. `OFFSET 0` keeps the planner from computing a value again wherever it is named.
 async fn rows_of(
-    executor: impl PgExecutor<'_>,
+    db: impl PgExecutor<'_>,
     questions: &[ExecutionListQuestion],
-) -> Result<Vec<(i64, u64, Option<ListedExecution>)>, StoreError> {
+) -> Result<Vec<(i64, u64, Option<ListedExecution>)>> {
     fn each<T>(questions: &[ExecutionListQuestion], value: impl Fn(&ExecutionListQuestion) -> T) -> Vec<T> {
         questions.iter().map(value).collect()
     }
@@ -215,7 +215,7 @@ async fn rows_of(
         &each(questions, |q| i64::from(q.limit).saturating_add(1)),
         &each(questions, |q| q.start.offset_to_db()),
     );
-    let rows = rows.fetch_all(executor).await?.into_iter().map(|row| {
+    let rows = rows.fetch_all(db).await?.into_iter().map(|row| {
         let execution = || {
             Some(ListedExecution {
                 execution_id: row.execution_id?,

@@ -12,8 +12,8 @@ use uuid::Uuid;
 
 use super::{disputes::DisputeStatus, execution_list::ShownStatus};
 use crate::{
+    Result,
     columns::{Base58, Count, Timestamp, Usdc, base_units},
-    error::StoreError,
 };
 
 /// Who submitted the settlement of an execution.
@@ -144,9 +144,9 @@ pub struct ExecutionQuestion {
 
 /// The answers to several questions, in their order, all of one moment. `None`: the wallet has no such execution.
 pub async fn executions(
-    executor: impl PgExecutor<'_>,
+    db: impl PgExecutor<'_>,
     questions: &[ExecutionQuestion],
-) -> Result<Vec<Option<ExecutionDetails>>, StoreError> {
+) -> Result<Vec<Option<ExecutionDetails>>> {
     let wallets: Vec<String> = questions.iter().map(|question| question.wallet.to_string()).collect();
     let ids: Vec<Uuid> = questions.iter().map(|question| question.execution_id).collect();
     // `LIMIT 1`: found once for each question, by an index; the newest if its record was opened again. A result is stored as bytes, because it may contain U+0000.
@@ -174,9 +174,8 @@ pub async fn executions(
                ORDER BY s.initiated_at DESC LIMIT 1) AS x"#,
         &wallets,
         &ids,
-    )
-    .fetch_all(executor)
-    .await?;
+    );
+    let found = found.fetch_all(db).await?;
     let mut answers = vec![None; questions.len()];
     for execution in found {
         let place = usize::try_from(execution.place).ok().and_then(|place| place.checked_sub(1));
@@ -208,11 +207,11 @@ pub struct RecentExecution {
 
 /// The newest executions of an agent. `link`: the explorer's URL of an account, with `{address}` in it.
 pub async fn recent_executions(
-    executor: impl PgExecutor<'_>,
+    db: impl PgExecutor<'_>,
     agent: &Pubkey,
     limit: u32,
     link: &str,
-) -> Result<Vec<RecentExecution>, StoreError> {
+) -> Result<Vec<RecentExecution>> {
     let executions = sqlx::query_as!(
         RecentExecution,
         r#"SELECT key_address(l.record) AS "record!",
@@ -234,5 +233,5 @@ pub async fn recent_executions(
         i64::from(limit),
         link,
     );
-    Ok(executions.fetch_all(executor).await?)
+    Ok(executions.fetch_all(db).await?)
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 use sqlx::PgExecutor;
 use utoipa::ToSchema;
 
-use crate::{columns::Count, error::StoreError};
+use crate::{Result, columns::Count};
 
 /// How far the mirror is behind, by the database's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -16,7 +16,7 @@ pub struct Freshness {
     pub lag_seconds: Option<f64>,
 }
 
-pub async fn freshness(executor: impl PgExecutor<'_>) -> Result<Freshness, StoreError> {
+pub async fn freshness(db: impl PgExecutor<'_>) -> Result<Freshness> {
     let freshness = sqlx::query_as!(
         Freshness,
         r#"SELECT c.snapshot_at IS NOT NULL AS "has_snapshot!",
@@ -25,17 +25,17 @@ pub async fn freshness(executor: impl PgExecutor<'_>) -> Result<Freshness, Store
                       AS lag_seconds
            FROM mirror_checkpoint c"#
     );
-    Ok(freshness.fetch_optional(executor).await?.unwrap_or_default())
+    Ok(freshness.fetch_optional(db).await?.unwrap_or_default())
 }
 
 /// Accounts whose bytes cannot be read: their number, and one of them with the reason.
-pub async fn quarantined(executor: impl PgExecutor<'_>) -> Result<(u64, Option<(String, String)>), StoreError> {
+pub async fn quarantined(db: impl PgExecutor<'_>) -> Result<(u64, Option<(String, String)>)> {
     let row = sqlx::query!(
         r#"SELECT count(*) AS "count!: Count", min(address) AS address,
                   (SELECT error FROM mirror_quarantine ORDER BY address LIMIT 1) AS error
            FROM mirror_quarantine"#
     );
-    let row = row.fetch_one(executor).await?;
+    let row = row.fetch_one(db).await?;
     Ok((row.count.into(), row.address.zip(row.error)))
 }
 
@@ -51,7 +51,7 @@ pub struct MirrorCounts {
     pub grants: u64,
 }
 
-pub async fn mirror_counts(executor: impl PgExecutor<'_>) -> Result<MirrorCounts, StoreError> {
+pub async fn mirror_counts(db: impl PgExecutor<'_>) -> Result<MirrorCounts> {
     let counts = sqlx::query_as!(
         MirrorCounts,
         r#"SELECT
@@ -63,5 +63,5 @@ pub async fn mirror_counts(executor: impl PgExecutor<'_>) -> Result<MirrorCounts
                (SELECT count(*) FROM mirror_disputes) AS "disputes!: Count",
                (SELECT count(*) FROM mirror_grants) AS "grants!: Count""#
     );
-    Ok(counts.fetch_one(executor).await?)
+    Ok(counts.fetch_one(db).await?)
 }

@@ -8,7 +8,7 @@ use sqlx::PgExecutor;
 use utoipa::ToSchema;
 
 use super::agents::ListingStatus;
-use crate::{columns::Timestamp, error::StoreError};
+use crate::{Result, columns::Timestamp};
 
 /// Longest part of a message that a stranger wrote, in characters.
 const MAX_FOREIGN_CHARS: usize = 300;
@@ -132,7 +132,7 @@ impl ListingState {
 }
 
 /// `None`: the mirror has no listing at this address.
-pub async fn listing(executor: impl PgExecutor<'_>, address: &Pubkey) -> Result<Option<ListingState>, StoreError> {
+pub async fn listing(db: impl PgExecutor<'_>, address: &Pubkey) -> Result<Option<ListingState>> {
     // A failure with another URI says nothing about this one.
     let listing = sqlx::query_as!(
         ListingState,
@@ -148,15 +148,15 @@ pub async fn listing(executor: impl PgExecutor<'_>, address: &Pubkey) -> Result<
            WHERE a.address = $1"#,
         address.to_string(),
     );
-    let listing = listing.fetch_optional(executor).await?;
+    let listing = listing.fetch_optional(db).await?;
     Ok(listing.map(|listing| ListingState { uri: printable(&listing.uri), ..listing }))
 }
 
 /// Whether the program has an account at this address whose bytes cannot be read.
-pub async fn is_quarantined(executor: impl PgExecutor<'_>, address: &Pubkey) -> Result<bool, StoreError> {
+pub async fn is_quarantined(db: impl PgExecutor<'_>, address: &Pubkey) -> Result<bool> {
     let found = sqlx::query_scalar!(
         r#"SELECT EXISTS (SELECT FROM mirror_quarantine WHERE address = $1) AS "found!""#,
         address.to_string(),
     );
-    Ok(found.fetch_one(executor).await?)
+    Ok(found.fetch_one(db).await?)
 }

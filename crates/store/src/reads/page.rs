@@ -10,8 +10,6 @@ pub enum Start<P> {
 }
 
 impl<P> Start<P> {
-    pub const FIRST: Self = Self::Offset(0);
-
     /// `OFFSET`, at most 2^40: no list has as many rows, and a statement can add its limit.
     pub(crate) fn offset_to_db(&self) -> i64 {
         match self {

@@ -14,8 +14,8 @@ use uuid::Uuid;
 
 use super::{agents::ListingStatus, listings::ListingReason};
 use crate::{
+    Result,
     columns::{Count, Timestamp, Usdc},
-    error::StoreError,
 };
 
 /// Sums over everything that the wallet did, as far as this index has seen it.
@@ -124,7 +124,7 @@ pub struct OverdueExecution {
     deadline_at: Timestamp,
 }
 
-pub async fn wallet_totals(executor: impl PgExecutor<'_>, wallet: &Pubkey) -> Result<WalletTotals, StoreError> {
+pub async fn wallet_totals(db: impl PgExecutor<'_>, wallet: &Pubkey) -> Result<WalletTotals> {
     let totals = sqlx::query_as!(
         WalletTotals,
         r#"SELECT
@@ -155,27 +155,20 @@ pub async fn wallet_totals(executor: impl PgExecutor<'_>, wallet: &Pubkey) -> Re
                FROM mirror_agents WHERE creator = $1 AND closed_at_slot IS NULL) AS listings"#,
         wallet.to_string()
     );
-    Ok(totals.fetch_one(executor).await?)
+    Ok(totals.fetch_one(db).await?)
 }
 
-pub async fn wallet_profile(
-    executor: impl PgExecutor<'_>,
-    wallet: &Pubkey,
-) -> Result<Option<WalletProfile>, StoreError> {
+pub async fn wallet_profile(db: impl PgExecutor<'_>, wallet: &Pubkey) -> Result<Option<WalletProfile>> {
     let profile = sqlx::query_as!(
         WalletProfile,
         "SELECT display_name, verified FROM mirror_creators WHERE wallet = $1 AND closed_at_slot IS NULL",
         wallet.to_string()
     );
-    Ok(profile.fetch_optional(executor).await?)
+    Ok(profile.fetch_optional(db).await?)
 }
 
 /// The newest listings of a creator.
-pub async fn owned_agents(
-    executor: impl PgExecutor<'_>,
-    creator: &Pubkey,
-    limit: u32,
-) -> Result<Vec<OwnedAgent>, StoreError> {
+pub async fn owned_agents(db: impl PgExecutor<'_>, creator: &Pubkey, limit: u32) -> Result<Vec<OwnedAgent>> {
     let agents = sqlx::query_as!(
         OwnedAgent,
         r#"SELECT a.address AS agent_id, a.name, NULL::jsonb AS "reason: Json<ListingReason>",
@@ -195,7 +188,7 @@ pub async fn owned_agents(
         creator.to_string(),
         i64::from(limit)
     );
-    let mut agents = agents.fetch_all(executor).await?;
+    let mut agents = agents.fetch_all(db).await?;
     for agent in &mut agents {
         let (failure, code) = (agent.error.as_deref(), agent.error_code.as_deref());
         agent.reason = ListingReason::of(agent.status, agent.name.is_some(), failure, code).map(Json);
@@ -206,11 +199,11 @@ pub async fn owned_agents(
 /// The collateral of the newest delisted agents of a creator. The program demands of a withdrawal that nothing is open,
 /// and a second after the last dispute window.
 pub async fn withdrawable_collateral(
-    executor: impl PgExecutor<'_>,
+    db: impl PgExecutor<'_>,
     creator: &Pubkey,
     limit: u32,
     now: DateTime<Utc>,
-) -> Result<Vec<WithdrawableCollateral>, StoreError> {
+) -> Result<Vec<WithdrawableCollateral>> {
     let collateral = sqlx::query_as!(
         WithdrawableCollateral,
         r#"SELECT a.address AS agent_id, a.name, a.collateral AS "amount_usdc!: Usdc",
@@ -229,15 +222,11 @@ pub async fn withdrawable_collateral(
         i64::from(limit),
         now,
     );
-    Ok(collateral.fetch_all(executor).await?)
+    Ok(collateral.fetch_all(db).await?)
 }
 
 /// The wallet's open executions that are longest past their deadline.
-pub async fn overdue_executions(
-    executor: impl PgExecutor<'_>,
-    caller: &Pubkey,
-    limit: u32,
-) -> Result<Vec<OverdueExecution>, StoreError> {
+pub async fn overdue_executions(db: impl PgExecutor<'_>, caller: &Pubkey, limit: u32) -> Result<Vec<OverdueExecution>> {
     let executions = sqlx::query_as!(
         OverdueExecution,
         r#"SELECT execution_id, address AS execution_record, agent AS agent_id, amount AS "amount_usdc!: Usdc",
@@ -249,5 +238,5 @@ pub async fn overdue_executions(
         caller.to_string(),
         i64::from(limit)
     );
-    Ok(executions.fetch_all(executor).await?)
+    Ok(executions.fetch_all(db).await?)
 }

@@ -23,17 +23,41 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
     process,
     sync::atomic::{AtomicU32, Ordering},
-    time::{SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool, postgres::PgConnectOptions};
 
-use crate::database::MIGRATIONS;
+use crate::{
+    Result,
+    database::MIGRATIONS,
+    execution_list,
+    mirror::{self, Batch},
+};
 
 /// Names the server; any database of it will do, the tests create their own.
 pub const URL_VARIABLE: &str = "CRTX_TEST_DATABASE_URL";
 
 static COUNTER: AtomicU32 = AtomicU32::new(0);
+
+/// Opens a pool. Waits at most five seconds for a connection, so that a test fails instead of hanging.
+pub async fn connect(database_url: &str, max_connections: u32) -> Result<PgPool> {
+    let pool = crate::pools::options().max_connections(max_connections).acquire_timeout(Duration::from_secs(5));
+    Ok(pool.connect(database_url).await?)
+}
+
+/// Writes a whole snapshot, and that it was applied. Returns how many rows changed.
+pub async fn resync(pool: &PgPool, snapshot: &Batch, slot: u64, genesis_hash: Option<&str>) -> Result<u64> {
+    let changed = mirror::apply_changes(pool, snapshot, 0).await?;
+    mirror::snapshot_applied(pool, slot, genesis_hash).await?;
+    Ok(changed)
+}
+
+/// Folds the notes of the lists until none is left.
+pub async fn fold_all(pool: &PgPool) -> Result<()> {
+    while execution_list::fold(pool).await? > 0 {}
+    Ok(())
+}
 
 /// A database that exists as long as this value.
 pub struct TestDatabase {

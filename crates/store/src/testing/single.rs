@@ -1,16 +1,29 @@
 //! One question to a read that answers several in one statement.
 
 use solana_pubkey::Pubkey;
-use sqlx::PgExecutor;
+use sqlx::{PgConnection, PgExecutor};
 use uuid::Uuid;
 
 use crate::{
-    StoreError,
+    Result, StoreError,
+    api_keys::{self, ApiKeyRow},
     reads::{
         ExecutionDetails, ExecutionFilter, ExecutionListQuestion, ExecutionPage, ExecutionPlace, ExecutionQuestion,
-        Start, execution_lists, executions,
+        Start, agent_list::Look, execution_lists, executions,
     },
+    sessions::{self, SessionRow},
 };
+
+impl<P> Start<P> {
+    pub const FIRST: Self = Self::Offset(0);
+}
+
+impl Look {
+    /// The connection of the transaction.
+    pub fn connection(&mut self) -> &mut PgConnection {
+        &mut self.transaction
+    }
+}
 
 /// One execution of that wallet. `None` for another wallet's execution with the same UUID.
 pub async fn execution(
@@ -20,6 +33,16 @@ pub async fn execution(
 ) -> Result<Option<ExecutionDetails>, StoreError> {
     let question = ExecutionQuestion { wallet: *caller, execution_id: *execution_id };
     Ok(executions(executor, &[question]).await?.pop().flatten())
+}
+
+/// The key with that session public key, revoked or not.
+pub async fn api_key(db: impl PgExecutor<'_>, session_public_key: &Pubkey) -> Result<Option<ApiKeyRow>> {
+    Ok(api_keys::find_all(db, &[*session_public_key]).await?.pop())
+}
+
+/// The session with that token, over or not.
+pub async fn session(db: impl PgExecutor<'_>, token_hash: &[u8; 32]) -> Result<Option<SessionRow>> {
+    Ok(sessions::find_all(db, &[*token_hash]).await?.pop())
 }
 
 /// A part of the executions of one wallet, newest first, and how many there are.

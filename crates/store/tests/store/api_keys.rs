@@ -37,7 +37,7 @@ async fn register(pool: &PgPool, owner: u8, session: u8, name: &str) -> Register
 
 /// The wallet that the key acts for.
 async fn owner_of(pool: &PgPool, session: u8) -> Option<Pubkey> {
-    api_keys::find(pool, &wallet(session)).await.expect("read").map(|row| row.wallet)
+    crtx_store::testing::single::api_key(pool, &wallet(session)).await.expect("read").map(|row| row.wallet)
 }
 
 #[tokio::test]
@@ -47,12 +47,12 @@ async fn a_key_is_found_by_its_public_half() {
     assert_eq!(register(pool, 2, 1, "laptop").await, Registered::Done);
     assert_eq!(register(pool, 3, 1, "laptop").await, Registered::OtherWallet);
 
-    let found = api_keys::find(pool, &wallet(1)).await.expect("read").expect("there");
+    let found = crtx_store::testing::single::api_key(pool, &wallet(1)).await.expect("read").expect("there");
     assert_eq!(
         (found.wallet, found.name.as_deref(), found.execution_count, found.spent),
         (wallet(2), Some("laptop"), 0, UsdcBase(0))
     );
-    assert_eq!(api_keys::find(pool, &wallet(4)).await.expect("read"), None);
+    assert_eq!(crtx_store::testing::single::api_key(pool, &wallet(4)).await.expect("read"), None);
 }
 
 #[tokio::test]
@@ -91,7 +91,7 @@ async fn what_another_wallet_does_to_its_pair_does_not_touch_the_key() {
     api_keys::revoke_pair(pool, &attacker, &key, &address).await.expect("done");
     assert_eq!(register(pool, OWNER, SESSION, "laptop").await, Registered::Done);
     assert!(api_keys::rename(pool, &wallet(ATTACKER), &wallet(SESSION), "mine").await.expect("done"));
-    let row = api_keys::find(pool, &wallet(SESSION)).await.expect("read").expect("there");
+    let row = crtx_store::testing::single::api_key(pool, &wallet(SESSION)).await.expect("read").expect("there");
     assert_eq!((row.wallet, row.name.as_deref(), row.revoked_at), (wallet(OWNER), Some("laptop"), None));
 }
 
@@ -107,7 +107,7 @@ async fn a_wallet_revokes_its_own_pair_alone_registered_or_not() {
     api_keys::revoke_pair(pool, &attacker, &key, &address).await.expect("done");
     assert_eq!(register(pool, OWNER, SESSION, "laptop").await, Registered::Done);
     assert!(!api_keys::revoke(pool, &attacker, &key).await.expect("done"), "it is revoked for the attacker already");
-    assert_eq!(api_keys::find(pool, &key).await.expect("read").expect("there").revoked_at, None);
+    assert_eq!(crtx_store::testing::single::api_key(pool, &key).await.expect("read").expect("there").revoked_at, None);
     // The owner of another key revokes it before it is registered.
     granted(pool, OWNER, 50, false).await;
     let address = addresses().grant(&wallet(OWNER), &wallet(50));

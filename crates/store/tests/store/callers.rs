@@ -174,7 +174,7 @@ async fn another_chain_has_its_own_callers() {
     let mut snapshot = Batch::default();
     snapshot.push(&address(4, 1), 2, &completed(open(4, agent, 1), "r")).expect("a row");
     mirror::clear(pool).await.expect("cleared");
-    mirror::resync(pool, &snapshot, 2, Some("other")).await.expect("applied");
+    crtx_store::testing::resync(pool, &snapshot, 2, Some("other")).await.expect("applied");
     show(pool, listing(wallet(1), 0), "agent", &["data"]).await;
     assert_eq!(unique_callers(pool, &agent).await, 1);
     assert_exact(pool).await;
@@ -201,7 +201,7 @@ async fn several_writers_of_the_same_executions_count_each_of_them_once() {
     for _ in 0..2 {
         let (pool, snapshot) = (pool.clone(), snapshot.clone());
         tasks.push(tokio::spawn(async move {
-            mirror::resync(&pool, &snapshot, 5, None).await.expect("applied");
+            crtx_store::testing::resync(&pool, &snapshot, 5, None).await.expect("applied");
         }));
     }
     for first in 0..4 {
@@ -270,7 +270,7 @@ async fn a_snapshot_in_several_statements_and_a_writer_of_its_last_row_do_not_wa
     until_waiting(pool, 1).await;
     let resync = tokio::spawn({
         let pool = pool.clone();
-        async move { mirror::resync(&pool, &snapshot, 6, None).await }
+        async move { crtx_store::testing::resync(&pool, &snapshot, 6, None).await }
     });
     until_waiting(pool, 2).await;
     holder.rollback().await.expect("the lock is free");

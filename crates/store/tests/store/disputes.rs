@@ -2,7 +2,7 @@
 
 use agent_marketplace::state::DisputeOutcome;
 use crtx_store::{
-    PgPool, execution_list,
+    PgPool,
     reads::{self, DisputeFilter, DisputePlace, DisputeScope, DisputeStatus, Start},
     testing::{TestDatabase, fixtures::*},
 };
@@ -51,7 +51,7 @@ async fn listed(pool: &PgPool, who: u8, scope: DisputeScope, outcome: Option<Dis
             }
         }
         assert_eq!(pages, found);
-        execution_list::fold_all(pool).await.unwrap();
+        crtx_store::testing::fold_all(pool).await.unwrap();
     }
     found
 }

@@ -382,7 +382,10 @@ async fn a_refund_is_counted_for_the_api_key_once_by_every_path() {
     };
     api_keys::register(database.pool(), &key).await.unwrap();
     let counted = async || {
-        let key = api_keys::find(database.pool(), &call(1).session_key.unwrap()).await.unwrap().unwrap();
+        let key = crtx_store::testing::single::api_key(database.pool(), &call(1).session_key.unwrap())
+            .await
+            .unwrap()
+            .unwrap();
         (key.execution_count, key.spent)
     };
     for seed in 1..=2 {

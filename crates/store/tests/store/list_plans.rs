@@ -3,9 +3,8 @@
 use chrono::Utc;
 use crtx_store::{
     PgPool,
-    execution_list::fold_all,
     reads::{self, DisputeFilter, DisputeScope, ExecutionFilter, ExecutionRole, ShownStatus, Start},
-    testing::{TestDatabase, fixtures::wallet, single, volume},
+    testing::{TestDatabase, fixtures::wallet, fold_all, single, volume},
 };
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};

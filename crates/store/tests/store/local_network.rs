@@ -130,7 +130,7 @@ async fn an_execution_that_is_open_again_is_counted_once_for_its_key() {
     }
     failed(&executions, 4).await;
     let counted = || async {
-        let key = api_keys::find(pool, &wallet(202)).await.unwrap().expect("the key");
+        let key = crtx_store::testing::single::api_key(pool, &wallet(202)).await.unwrap().expect("the key");
         (key.execution_count, key.spent.0)
     };
     assert_eq!(counted().await, (4, 150_000));
@@ -162,7 +162,7 @@ async fn the_mirror_loses_only_what_the_chain_lost() {
         before.push(&wallet(number), 90, &record(number)).unwrap();
     }
     before.push(&wallet(53), 91, &fixtures::completed(record(53), "lost")).unwrap();
-    mirror::resync(pool, &before, 91, Some("chain")).await.unwrap();
+    crtx_store::testing::resync(pool, &before, 91, Some("chain")).await.unwrap();
     // 51 is closed, 52 was never on this chain, 53 is open again, and the agent has an earlier revision.
     let mut now = Batch::default();
     now.push(&wallet(50), 10_080, &agent(3)).unwrap();

@@ -104,7 +104,7 @@ async fn every_kind_of_account_comes_back_as_it_went_in() {
     batch.push(&wallet(35), 7, &granted).expect("record");
     batch.push(&wallet(32), 7, &dispute).expect("dispute");
     batch.push(&wallet(33), 7, &grant(wallet(2), wallet(3))).expect("grant");
-    mirror::resync(database.pool(), &batch, 7, Some("genesis")).await.expect("applied");
+    crtx_store::testing::resync(database.pool(), &batch, 7, Some("genesis")).await.expect("applied");
 
     let found = mirror::compare(database.pool(), &batch).await.expect("compared");
     assert_eq!((found.equal, found.differences), (8, vec![]));
@@ -140,7 +140,7 @@ async fn accounts_that_a_snapshot_lacks_are_found_and_marked_but_not_deleted() {
 
     let mut snapshot = Batch::default();
     snapshot.push(&kept, 50, &listing(wallet(1), 0)).expect("a row");
-    mirror::resync(database.pool(), &snapshot, 50, None).await.expect("applied");
+    crtx_store::testing::resync(database.pool(), &snapshot, 50, None).await.expect("applied");
     let missing = async || mirror::missing(database.pool(), 50, |address| *address == kept).await.expect("read");
     assert_eq!(missing().await.into_values().flat_map(|of| of.addresses).collect::<Vec<_>>(), [gone]);
 
@@ -173,7 +173,7 @@ async fn a_replacing_snapshot_leaves_nothing_of_the_old_chain_but_documents() {
     let mut snapshot = Batch::default();
     snapshot.push(&address, 2, &new).expect("a row");
     mirror::clear(database.pool()).await.expect("cleared");
-    mirror::resync(database.pool(), &snapshot, 2, Some("other")).await.expect("applied");
+    crtx_store::testing::resync(database.pool(), &snapshot, 2, Some("other")).await.expect("applied");
     assert!(reads::agents(database.pool(), &[old]).await.expect("read").pop().is_none());
     assert_eq!(mirror::checkpoint(database.pool()).await.expect("read").expect("there").slot, 2);
     // The same listing on the new chain finds its document.
@@ -317,7 +317,7 @@ async fn a_mirror_that_never_saw_an_execution_open_has_no_terms_of_it() {
     let mut snapshot = Batch::default();
     snapshot.push(&address, 7, &completed(open, "r")).expect("a row");
     mirror::clear(pool).await.expect("cleared");
-    mirror::resync(pool, &snapshot, 7, Some("chain")).await.expect("applied");
+    crtx_store::testing::resync(pool, &snapshot, 7, Some("chain")).await.expect("applied");
     assert_eq!(stored_terms(&database, &address).await, NO_TERMS);
     assert_eq!(mirror::compare(pool, &snapshot).await.expect("compared").equal, 1);
     let execution = single::execution(pool, &wallet(2), &id).await.expect("read").expect("there");

@@ -22,7 +22,10 @@ async fn open(pool: &PgPool, number: u8, owner: u8) -> SessionRow {
 }
 
 async fn is_live(pool: &PgPool, number: u8) -> bool {
-    sessions::find(pool, &[number; 32]).await.unwrap().is_some_and(|row| !row.ended && !row.expired)
+    crtx_store::testing::single::session(pool, &[number; 32])
+        .await
+        .unwrap()
+        .is_some_and(|row| !row.ended && !row.expired)
 }
 
 #[tokio::test]
@@ -30,10 +33,13 @@ async fn a_challenge_is_used_once_and_a_replay_leaves_no_session() {
     let database = TestDatabase::create().await;
     let pool = database.pool();
     let opened = open(pool, 1, 2).await;
-    assert_eq!(sessions::find(pool, &[1; 32]).await.unwrap().expect("stored").session_id, opened.session_id);
+    assert_eq!(
+        crtx_store::testing::single::session(pool, &[1; 32]).await.unwrap().expect("stored").session_id,
+        opened.session_id
+    );
     let replayed = NewSession { challenge: [1; 16], ..session(9, 2) };
     assert_eq!(sessions::open(pool, &replayed).await.unwrap(), None);
-    assert_eq!(sessions::find(pool, &[9; 32]).await.unwrap(), None);
+    assert_eq!(crtx_store::testing::single::session(pool, &[9; 32]).await.unwrap(), None);
 }
 
 #[tokio::test]
@@ -67,10 +73,10 @@ async fn the_last_use_is_noted() {
     let database = TestDatabase::create().await;
     let pool = database.pool();
     let id = open(pool, 1, 2).await.session_id;
-    let row = sessions::find(pool, &[1; 32]).await.unwrap().unwrap();
+    let row = crtx_store::testing::single::session(pool, &[1; 32]).await.unwrap().unwrap();
     assert!(row.is_use_due && row.last_used_at.is_none());
     sessions::touch(pool, &id).await.unwrap();
-    let row = sessions::find(pool, &[1; 32]).await.unwrap().unwrap();
+    let row = crtx_store::testing::single::session(pool, &[1; 32]).await.unwrap().unwrap();
     assert!(!row.is_use_due && row.last_used_at.is_some());
 }
 
@@ -84,9 +90,9 @@ async fn what_is_over_is_deleted_after_a_while_and_nothing_else() {
     let just_ended = open(pool, 3, 2).await.session_id;
     sessions::end(pool, &wallet(2), &just_ended).await.unwrap();
     assert_eq!(sessions::purge(pool, 100).await.unwrap(), 1);
-    assert_eq!(sessions::find(pool, &[1; 32]).await.unwrap(), None);
+    assert_eq!(crtx_store::testing::single::session(pool, &[1; 32]).await.unwrap(), None);
     assert!(is_live(pool, 2).await);
-    assert!(sessions::find(pool, &[3; 32]).await.unwrap().is_some_and(|row| row.ended));
+    assert!(crtx_store::testing::single::session(pool, &[3; 32]).await.unwrap().is_some_and(|row| row.ended));
     let replayed = NewSession { challenge: [3; 16], ..session(4, 2) };
     assert_eq!(sessions::open(pool, &replayed).await.unwrap(), None, "it is still remembered");
 }

@@ -9,7 +9,7 @@ use crtx_api::{
 };
 use crtx_protocol::result_hash::ResultHash;
 use crtx_store::{
-    ReadPools, execution_list, mirror,
+    ReadPools, mirror,
     pools::{self, PoolLimits},
     reads::Start,
     testing::{fixtures::*, probes},
@@ -438,7 +438,7 @@ async fn the_history_of_an_agent_has_its_days_and_its_newest_executions_without_
         let address = addresses().execution(&wallet(50), &[number; 16]);
         put(pool, &address, 20, &execution).await;
     }
-    execution_list::fold_all(pool).await.expect("folded");
+    crtx_store::testing::fold_all(pool).await.expect("folded");
     let answer = market.get(&path).await;
     let recent = answer.body["recent_executions"].as_array().expect("a list");
     let newest = addresses().execution(&wallet(50), &[11; 16]);

@@ -184,7 +184,7 @@ async fn a_credential_that_ends_is_refused_by_the_next_request_however_often_it_
     for _ in 0..2 {
         assert_eq!(market.get_in(&token, "/v1/executions").await.body["total"], 20);
     }
-    let session = sessions::find(pool, &token.hash()).await.expect("read").expect("there");
+    let session = crtx_store::testing::single::session(pool, &token.hash()).await.expect("read").expect("there");
     assert!(sessions::end(pool, &wallet(2), &session.session_id).await.expect("ended"));
     market.get_in(&token, "/v1/executions").await.assert_error(401, "unauthorized");
     market.get_in(&token, &format!("/v1/executions/{}", ids[0])).await.assert_error(401, "unauthorized");

@@ -32,7 +32,7 @@ fn beat(problems: Vec<Problem>) -> Beat {
 
 /// A mirror with a snapshot, and an indexer that reports these problems.
 async fn mirror(pool: &PgPool, problems: Vec<Problem>) {
-    mirror::resync(pool, &Batch::default(), 100, Some("one")).await.expect("a snapshot");
+    crtx_store::testing::resync(pool, &Batch::default(), 100, Some("one")).await.expect("a snapshot");
     indexer_status::beat(pool, &beat(problems)).await.expect("a beat");
 }
 

@@ -7,7 +7,7 @@ use crtx_chain::{
     FetchedAccount,
     token::{TOKEN_PROGRAM_ID, TokenAccount, associated_token_address},
 };
-use crtx_store::{execution_list, mirror::ExecutionAccount, sessions::SessionKind, testing::fixtures::*};
+use crtx_store::{mirror::ExecutionAccount, sessions::SessionKind, testing::fixtures::*};
 use serde_json::{Value, json};
 use solana_pubkey::Pubkey;
 use uuid::Uuid;
@@ -279,7 +279,7 @@ async fn the_history_of_a_creator_and_of_the_market_say_what_was_paid_day_by_day
         })
         .await;
     }
-    execution_list::fold_all(pool).await.expect("folded");
+    crtx_store::testing::fold_all(pool).await.expect("folded");
     let record = record(wallet(50), agent, Uuid::from_u128(1)).record;
     let paid = record.amount;
     let fee = paid * u64::from(record.fee_bps) / 10_000;

@@ -17,7 +17,7 @@ use futures::StreamExt;
 use solana_pubkey::Pubkey;
 
 use super::event::{ClosedAccount, closed_accounts};
-use crate::{history::History, sync};
+use crate::{history::History, pauses::doubled, sync};
 
 /// Between two looks for searches that are due.
 const ROUND_INTERVAL: Duration = Duration::from_secs(5);
@@ -99,7 +99,7 @@ impl Closer {
             tracing::debug!(%address, %error, "a closing could not be searched for");
             None
         });
-        let pause = if reason.is_some() { retry_in(wanted.attempts) } else { FIRST_RETRY };
+        let pause = if reason.is_some() { doubled(FIRST_RETRY, wanted.attempts, LAST_RETRY) } else { FIRST_RETRY };
         store::not_found(&self.pool, address, reason, pause).await?;
         Ok(false)
     }
@@ -181,9 +181,7 @@ pub async fn keep(pool: &PgPool, closed: &[ClosedAccount], slot: u64, signature:
         let mut last = Batch::default();
         sync::push(&mut last, address, slot, data.clone())?;
         let mut connection = transaction::begin(pool).await?;
-        store::store(&mut *connection, address, *kind, &closing).await?;
-        let is_newest = store::newest(&mut *connection, address).await?.is_none_or(|newest| newest.slot <= slot);
-        if is_newest {
+        if store::store(&mut *connection, address, *kind, &closing).await? {
             if mirror::close_with(&mut connection, last, slot).await? {
                 tracing::warn!(%address, slot, "the row of a closed account was not its last state; it is repaired");
             }
@@ -192,9 +190,4 @@ pub async fn keep(pool: &PgPool, closed: &[ClosedAccount], slot: u64, signature:
         connection.commit().await?;
     }
     Ok(())
-}
-
-/// 10 s, 20 s, 40 s … up to an hour.
-fn retry_in(attempts: u32) -> Duration {
-    FIRST_RETRY.saturating_mul(2u32.saturating_pow(attempts.min(20))).min(LAST_RETRY)
 }

@@ -85,7 +85,7 @@ impl Survey {
             report.unreadable = report.unreadable.saturating_add(1);
             report.fault(CheckName::Accounts, address, format!("its bytes cannot be decoded: {error}"));
         }
-        self.agents.extend(batch.agent_addresses()?);
+        self.agents.extend(batch.agent_addresses());
         let found = mirror::compare(audit.pool, &batch).await?;
         report.equal = report.equal.saturating_add(found.equal);
         found.newer.iter().for_each(|newer| self.suspect(&newer.address, newer.row_revision));

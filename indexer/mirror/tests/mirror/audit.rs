@@ -410,8 +410,8 @@ async fn a_closed_row_that_missed_the_last_change_is_repaired_by_its_closing() {
     assert_eq!(text_of(market.pool(), &row).await, format!("2 {slot}"));
     let report = market.audit().await;
     assert!(report.ok, "{report:#?}");
-    let kept = crtx_store::closings::newest(market.pool(), &address).await.expect("read").expect("there");
-    assert_eq!(kept.signature, signature);
+    let kept = format!("SELECT signature FROM mirror_closings WHERE address = '{address}'");
+    assert_eq!(text_of(market.pool(), &kept).await, signature);
 }
 
 #[tokio::test]
@@ -536,7 +536,7 @@ async fn altered_totals_and_lists_are_made_again_from_their_rows() {
         ("mirror_agent_totals", "earned = 1", CheckName::Totals),
         ("execution_list", "cost = cost + 1", CheckName::Lists),
     ] {
-        crtx_store::execution_list::fold_all(market.pool()).await.expect("folded");
+        crtx_store::testing::fold_all(market.pool()).await.expect("folded");
         let before = market.dump(table).await;
         market.execute(&format!("UPDATE {table} SET {alteration}")).await;
         market.assert_corrected(check, "").await;

@@ -156,7 +156,7 @@ async fn documents_that_are_written_do_not_wait_for_the_look_at_what_is_due() {
         put_listing(&database, creator(number), 0, &uri, &document).await;
     }
     // Who looks needs the connection that a half-written document holds.
-    let pool = crtx_store::connect(&database.url(), 1).await.expect("a connection");
+    let pool = crtx_store::testing::connect(&database.url(), 1).await.expect("a connection");
     let sources = ContentSources { store: None, base_url: None };
     let fetcher = Fetcher::new(pool, OutboundPolicy::LOCAL, sources).expect("a client");
     assert_eq!(fetcher.round().await.expect("no look waits in vain"), 40);

@@ -3,7 +3,6 @@
 use agent_marketplace::state::{ExecutionStatus, SpendingGrant};
 use anyhow::{Context, Result};
 use crtx_protocol::fee;
-use crtx_store::api_keys;
 use solana_pubkey::Pubkey;
 
 use super::{Checker, Facts, Violation};
@@ -62,7 +61,7 @@ impl Checker<'_> {
         let owner = self.cast.wallets[wallet].address();
         let address = chain.build.addresses.grant(&owner, session_key);
         let grant = chain.read::<SpendingGrant>(&address).await?.context("the key has no grant")?;
-        let row = api_keys::find(self.pool, session_key).await?.context("the key has no row")?;
+        let row = crtx_store::testing::single::api_key(self.pool, session_key).await?.context("the key has no row")?;
         let records = || facts.records.values().filter(|record| record.opening.grant == address);
         // A refund gives the grant back what it had spent.
         let is_refunded = |status| matches!(status, Some(ExecutionStatus::Failed | ExecutionStatus::Expired));

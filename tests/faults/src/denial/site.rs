@@ -44,7 +44,7 @@ impl Site {
         let logs = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/denial").join(name);
         let world = World::start(folder.path(), &logs, gateways).await?;
         let chain = world.chain()?;
-        let pool = crtx_store::connect(&world.info()?.database_url, 4).await?;
+        let pool = crtx_store::testing::connect(&world.info()?.database_url, 4).await?;
         let caps = [Caps { per_call: 1_000_000, total: PLENTY }];
         let attacker = chain.wallet(&pool, Keypair::new(), PLENTY, &caps).await?;
         let attacker_key = attacker.keys.first().context("a key")?.reveal();

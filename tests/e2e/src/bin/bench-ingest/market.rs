@@ -46,7 +46,7 @@ impl Market {
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755))?;
         let cluster = Cluster::start(folder.path(), &|text| eprintln!("{text}")).await?;
         cluster.begin_syncing().await?;
-        let pool = crtx_store::connect(&cluster.url(), 6).await?;
+        let pool = crtx_store::testing::connect(&cluster.url(), 6).await?;
         crtx_store::migrate(&pool).await?;
         // All listings have one document, and it is in the content store.
         let content = folder.path().join("content");

@@ -55,7 +55,7 @@ impl Service {
             None => Some(Cluster::start(folder.path(), &|text| eprintln!("{text}")).await?),
         };
         let database_url = database_url.or(cluster.as_ref().map(Cluster::url)).context("no database")?;
-        let pool = crtx_store::connect(&database_url, 4).await?;
+        let pool = crtx_store::testing::connect(&database_url, 4).await?;
         crtx_store::migrate(&pool).await?;
         let size = Size { agents, executions, now: Utc::now() };
         let started = Instant::now();

@@ -120,7 +120,7 @@ impl StubbedMarket {
         let folder = tempfile::tempdir()?;
         let cluster = Cluster::start(folder.path(), &|text| eprintln!("{text}")).await?;
         cluster.begin_syncing().await?;
-        let pool = crtx_store::connect(&cluster.url(), 4).await?;
+        let pool = crtx_store::testing::connect(&cluster.url(), 4).await?;
         crtx_store::migrate(&pool).await?;
         let undurable = server::undurable_settings(&pool).await?;
         ensure!(undurable.is_empty(), "the database would lose what it committed: {undurable:?}");
