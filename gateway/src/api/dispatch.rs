@@ -115,6 +115,10 @@ async fn answer_dispatch(
     take_over(gateway, call.clone(), opened_at, permit).await?.answer(gateway, &call, spent).await
 }
 
+/// So long after its opening no record is closed, and so none is opened again: that takes a dispute window at least. An hour
+/// less, because clocks differ.
+const SURELY_PRESENT_S: i64 = MarketParameters::MIN_DISPUTE_WINDOW_S - 3_600;
+
 /// What is handed over.
 enum HandedOver {
     /// An execution of this service.
@@ -153,11 +157,10 @@ fn has_ended_before(known: &Execution, opening: &WalletOpening) -> bool {
     known.finished_at.is_some_and(|finished_at| finished_at.timestamp() < opening.record.opened_at_unix_s)
 }
 
-/// Whether the wallet may have opened the record again, which is another call. The record is closed first, and that takes
-/// a dispute window at least.
+/// Whether the wallet may have opened the record again, which is another call.
 fn may_be_past(execution: &Execution) -> bool {
     let age = Utc::now().signed_duration_since(execution.created_at).num_seconds();
-    execution.finished_at.is_some() && age > MarketParameters::MIN_DISPUTE_WINDOW_S
+    execution.finished_at.is_some() && age > SURELY_PRESENT_S
 }
 
 /// The answer for an execution that this service knows already.
