@@ -70,6 +70,7 @@ CREATE TABLE mirror_config (
     insurance_owner           text NOT NULL,
     announced_insurance_owner text,
     min_price                 bigint NOT NULL,
+    dispute_bond              bigint NOT NULL,
     max_penalty_multiple      bigint NOT NULL,
     -- The announced parameters, and the first second in which they can be applied; null if none are announced.
     announced_parameters      jsonb,
@@ -140,8 +141,11 @@ CREATE TABLE mirror_agents (
     ) STORED,
     terms_hash              bytea NOT NULL CHECK (octet_length(terms_hash) = 32),
     binding                 boolean NOT NULL,
+    min_cover               smallint NOT NULL DEFAULT 0,
     disputed_amount         bigint NOT NULL,
     covered_amount          bigint NOT NULL DEFAULT 0,
+    slashable_amount        bigint NOT NULL DEFAULT 0,
+    open_bonds              bigint NOT NULL DEFAULT 0,
     expired_executions      bigint NOT NULL,
     platform_fees_total     bigint NOT NULL,
     -- The platform fees that were paid for results that stand. Every factor is in the listing's account. The product of
@@ -220,7 +224,11 @@ CREATE TABLE mirror_disputes (
     rent_payer      text NOT NULL,
     evidence_hash   bytea NOT NULL,
     evidence_uri    text NOT NULL,
+    -- Null unless the resolver decided, like the two others of the decision.
     resolution_hash bytea,
+    resolution_uri  text,
+    resolved_by     text,
+    bond            bigint NOT NULL DEFAULT 0,
     raised_at       timestamptz NOT NULL,
     resolved_at     timestamptz,
     slash_amount    bigint NOT NULL,

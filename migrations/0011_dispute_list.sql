@@ -135,7 +135,8 @@ SELECT d.address AS key, key_address(d.address) AS dispute, key_address(d.execut
        e.caller, COALESCE(d.creator, a.creator) AS creator, e.amount AS amount_usdc,
        'sha256:' || encode(d.evidence_hash, 'hex') AS evidence_hash, d.evidence_uri, d.raised_at,
        'sha256:' || encode(d.answer_hash, 'hex') AS answer_hash, d.answer_uri, d.answered_at, d.outcome AS status,
-       d.resolved_at, 'sha256:' || encode(d.resolution_hash, 'hex') AS resolution_hash, d.slash_amount AS slash_usdc,
+       d.resolved_at, 'sha256:' || encode(d.resolution_hash, 'hex') AS resolution_hash, d.resolution_uri,
+       d.resolved_by, d.bond AS bond_usdc, d.slash_amount AS slash_usdc,
        d.compensation AS compensation_usdc, GREATEST(d.slash_amount - d.compensation, 0) AS penalty_usdc
 FROM mirror_disputes d
 JOIN mirror_executions e ON e.address = d.execution

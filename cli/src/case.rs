@@ -17,6 +17,19 @@ use crate::{
 /// Seconds in which the resolver means to answer.
 const RESPONSE_TARGET_S: i64 = 72 * 60 * 60;
 
+/// How a dispute ended, in one word.
+pub const fn outcome_name(outcome: Option<DisputeOutcome>) -> &'static str {
+    match outcome {
+        Some(DisputeOutcome::Open) => "open",
+        Some(DisputeOutcome::Upheld) => "upheld",
+        Some(DisputeOutcome::Rejected) => "rejected",
+        Some(DisputeOutcome::Expired) => "expired",
+        Some(DisputeOutcome::Cancelled) => "cancelled",
+        Some(DisputeOutcome::Abusive) => "abusive",
+        None => "unknown",
+    }
+}
+
 pub struct Case {
     pub address: Pubkey,
     pub dispute: Dispute,
@@ -64,13 +77,7 @@ impl Case {
     }
 
     pub fn outcome(&self) -> &'static str {
-        match self.dispute.outcome() {
-            Some(DisputeOutcome::Open) => "open",
-            Some(DisputeOutcome::Upheld) => "upheld",
-            Some(DisputeOutcome::Rejected) => "rejected",
-            Some(DisputeOutcome::Expired) => "expired",
-            None => "unknown",
-        }
+        outcome_name(self.dispute.outcome())
     }
 
     pub const fn respond_by(&self) -> i64 {
@@ -91,7 +98,7 @@ impl Case {
 
     /// The most that a decision may take.
     pub fn highest_slash(&self) -> u64 {
-        let left = self.agent.uncovered_collateral().unwrap_or(0).saturating_add(self.dispute.covered_amount);
+        let left = self.agent.left_by_others(self.dispute.covered_amount).unwrap_or(0);
         self.execution.highest_slash().unwrap_or(0).min(left)
     }
 
@@ -116,7 +123,10 @@ impl Case {
             "evidence_uri": dispute.evidence_uri(),
             "answer_hash": hash(dispute.answer_hash),
             "answer_uri": dispute.answer_uri().filter(|uri| !uri.is_empty()),
+            "resolved_by": (dispute.resolved_by != Pubkey::default()).then(|| dispute.resolved_by.to_string()),
             "resolution_hash": hash(dispute.resolution_hash),
+            "resolution_uri": dispute.resolution_uri().filter(|uri| !uri.is_empty()),
+            "bond_usdc": UsdcBase(dispute.bond),
             "collateral_usdc": UsdcBase(self.agent.collateral),
             "highest_slash_usdc": UsdcBase(self.highest_slash()),
             "compensation_usdc": UsdcBase(dispute.compensation),
@@ -134,6 +144,7 @@ impl Case {
             ("caller", dispute.raised_by.to_string()),
             ("creator", self.agent.creator.to_string()),
             ("amount", format!("{} USDC", UsdcBase(self.execution.amount))),
+            ("bond", format!("{} USDC", UsdcBase(dispute.bond))),
             ("status", self.outcome().to_owned()),
             ("raised", time(dispute.raised_at_unix_s)),
             ("evidence", format!("{} ({})", dispute.evidence_uri().unwrap_or("?"), ResultHash(dispute.evidence_hash))),
@@ -150,7 +161,11 @@ impl Case {
             rows.push(("slash", format!("{} USDC", UsdcBase(dispute.slash_amount))));
             rows.push(("to the caller", format!("{} USDC", UsdcBase(dispute.compensation))));
             rows.push(("to insurance", format!("{} USDC", self.penalty())));
-            rows.push(("reasons", ResultHash(dispute.resolution_hash).to_string()));
+        }
+        if dispute.resolved_by != Pubkey::default() {
+            let (uri, hash) = (dispute.resolution_uri().unwrap_or("?"), ResultHash(dispute.resolution_hash));
+            rows.push(("reasons", format!("{uri} ({hash})")));
+            rows.push(("decided by", dispute.resolved_by.to_string()));
         }
         rows
     }

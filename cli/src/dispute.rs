@@ -52,6 +52,15 @@ pub enum DisputeCommand {
         #[command(flatten)]
         read: ReadArgs,
     },
+    /// Give up a dispute that you raised
+    #[command(after_help = "Example:\n  crtx dispute cancel 165cf497-1db5-4f5e-940b-57c2e3534dea")]
+    Cancel {
+        /// Execution id, or address of the record or of the dispute
+        #[arg(value_name = "EXECUTION")]
+        execution: ExecutionRef,
+        #[command(flatten)]
+        send: SendArgs,
+    },
     /// Answer a dispute about your agent
     #[command(after_help = "Example:\n  crtx dispute answer 165cf497-1db5-4f5e-940b-57c2e3534dea --text 'As asked.'")]
     Answer(StatementArgs),
@@ -62,6 +71,7 @@ pub async fn run(command: DisputeCommand, settings: &Settings) -> anyhow::Result
         DisputeCommand::Open(arguments) => open(&arguments, settings).await,
         DisputeCommand::List { keypair, chain, output } => list(&keypair, &chain, output, settings).await,
         DisputeCommand::Show { execution, read } => show(execution, &read, settings).await,
+        DisputeCommand::Cancel { execution, send } => cancel(execution, &send, settings).await,
         DisputeCommand::Answer(arguments) => answer(&arguments, settings).await,
     }
 }
@@ -96,6 +106,8 @@ async fn open(arguments: &StatementArgs, settings: &Settings) -> anyhow::Result<
             UsdcBase(execution.amount)
         ))
         .effect(format!("The evidence {} is public: its hash stands on chain.", stored.uri))
+        .moves(sender.market.config.parameters.dispute_bond, "your wallet", "the escrow of the agent (bond)")
+        .effect("The bond comes back when the dispute ends, unless the resolver finds that you knew it to be false.")
         .creates("the dispute, which comes back with the record", Dispute::SPACE);
     let more = json!({
         "dispute": sender.market.addresses().dispute(&record).to_string(),
@@ -125,6 +137,25 @@ async fn check(sender: &Sender, execution: &Execution) -> anyhow::Result<()> {
     let until = execution.finished_at_unix_s.saturating_add(i64::from(execution.dispute_window_s));
     ensure!(sender.market.now().await? <= until, "the dispute window ended at {}", time(until));
     Ok(())
+}
+
+async fn cancel(execution: ExecutionRef, send: &SendArgs, settings: &Settings) -> anyhow::Result<()> {
+    let sender = Sender::open(settings, send, Role::Wallet).await?;
+    let case = Case::find(&sender.market, execution, &sender.wallet()).await?;
+    if case.dispute.raised_by != sender.wallet() {
+        bail!("only the caller {} cancels this dispute; name its key pair with --keypair", case.dispute.raised_by);
+    }
+    let more = json!({"dispute": case.address.to_string(), "execution_id": case.id(), "status": "cancelled"});
+    if !case.is_open() {
+        return sender.nothing_to_do(&format!("the dispute is {} already", case.outcome()), more);
+    }
+    let (agent, record) = (case.dispute.agent, case.dispute.execution);
+    let cancel = sender.market.instructions.cancel_dispute(&sender.wallet(), &agent, &record);
+    let plan = Plan::new(format!("Cancel the dispute about the execution {}", case.id()), vec![cancel])
+        .effect("The execution is completed again, and it cannot be disputed a second time.")
+        .moves(case.dispute.bond, "the escrow of the agent (bond)", "your wallet");
+    let plan = sender.with_usdc_account(plan, &sender.wallet(), "your USDC account").await?;
+    sender.finish(plan, "the dispute is cancelled", more).await
 }
 
 async fn answer(arguments: &StatementArgs, settings: &Settings) -> anyhow::Result<()> {

@@ -1,14 +1,18 @@
 //! `crtx resolver`: the open disputes, and the decisions about them.
 
-use agent_marketplace::{instructions::ResolveDisputeArgs, state::AgentStatus};
+use agent_marketplace::{
+    instructions::ResolveDisputeArgs,
+    state::{AgentStatus, DisputeDecision},
+};
 use anyhow::bail;
+use crtx_chain::instructions::Disputed;
 use crtx_protocol::usdc::UsdcBase;
 use serde_json::{Value, json};
 
 use crate::{
     arguments::{ChainReadArgs, usdc},
     asker::Asker,
-    case::Case,
+    case::{Case, outcome_name},
     dispute::StatementArgs,
     evidence::{self, Stored},
     market::Market,
@@ -39,7 +43,13 @@ pub enum ResolverCommand {
         mut_arg("execution", named_by_dispute),
         after_help = "Example:\n  crtx resolver reject 165cf497-1db5-4f5e-940b-57c2e3534dea --text 'The result is right.'"
     )]
-    Reject(StatementArgs),
+    Reject {
+        /// The caller knew that the claim is false: the creator gets the bond
+        #[arg(long)]
+        abusive: bool,
+        #[command(flatten)]
+        decision: StatementArgs,
+    },
 }
 
 fn named_by_dispute(execution: clap::Arg) -> clap::Arg {
@@ -49,8 +59,13 @@ fn named_by_dispute(execution: clap::Arg) -> clap::Arg {
 pub async fn run(command: ResolverCommand, settings: &Settings) -> anyhow::Result<()> {
     match command {
         ResolverCommand::Queue(arguments) => queue(&arguments, settings).await,
-        ResolverCommand::Uphold { slash, decision } => decide(&decision, settings, Some(slash)).await,
-        ResolverCommand::Reject(arguments) => decide(&arguments, settings, None).await,
+        ResolverCommand::Uphold { slash, decision } => {
+            decide(&decision, settings, DisputeDecision::Upheld, slash).await
+        }
+        ResolverCommand::Reject { abusive, decision } => {
+            let rejected = if abusive { DisputeDecision::Abusive } else { DisputeDecision::Rejected };
+            decide(&decision, settings, rejected, UsdcBase(0)).await
+        }
     }
 }
 
@@ -85,21 +100,26 @@ async fn queue(arguments: &ChainReadArgs, settings: &Settings) -> anyhow::Result
     Ok(())
 }
 
-/// `upheld_with`: the slash of an upheld dispute.
-async fn decide(arguments: &StatementArgs, settings: &Settings, upheld_with: Option<UsdcBase>) -> anyhow::Result<()> {
+/// `slash`: 0 unless upheld.
+async fn decide(
+    arguments: &StatementArgs,
+    settings: &Settings,
+    decision: DisputeDecision,
+    slash: UsdcBase,
+) -> anyhow::Result<()> {
     let document = arguments.evidence.read()?;
     let sender = Sender::open(settings, &arguments.send, Role::Resolver).await?;
     let case = Case::find(&sender.market, arguments.execution, &sender.wallet()).await?;
-    refuse_what_cannot_be(&sender, &case, upheld_with).await?;
+    refuse_what_cannot_be(&sender, &case, decision, slash).await?;
     let asker = Asker::wallet(settings, &arguments.service, &sender.keypair)?;
     let stored = evidence::store(&asker, &document).await?;
-    let plan = plan(&sender, &case, upheld_with, &stored).await?;
-    let name = if upheld_with.is_some() { "upheld" } else { "rejected" };
+    let plan = plan(&sender, &case, decision, slash, &stored).await?;
+    let name = outcome_name(Some(decision.outcome()));
     let more = json!({
         "dispute": case.address.to_string(),
         "execution_id": case.id(),
         "status": name,
-        "slash_usdc": upheld_with.unwrap_or_default(),
+        "slash_usdc": slash,
         "resolution_hash": stored.hash.to_string(),
         "resolution_uri": stored.uri,
     });
@@ -107,7 +127,12 @@ async fn decide(arguments: &StatementArgs, settings: &Settings, upheld_with: Opt
 }
 
 /// The program refuses the same. This check comes before the reasons are stored.
-async fn refuse_what_cannot_be(sender: &Sender, case: &Case, upheld_with: Option<UsdcBase>) -> anyhow::Result<()> {
+async fn refuse_what_cannot_be(
+    sender: &Sender,
+    case: &Case,
+    decision: DisputeDecision,
+    slash: UsdcBase,
+) -> anyhow::Result<()> {
     let resolver = sender.market.config.resolver;
     if resolver != sender.wallet() {
         bail!("only the resolver {resolver} decides disputes; name its key pair with --keypair");
@@ -115,7 +140,12 @@ async fn refuse_what_cannot_be(sender: &Sender, case: &Case, upheld_with: Option
     if !case.is_open() {
         bail!("the dispute is {} since {}", case.outcome(), time(case.dispute.resolved_at_unix_s));
     }
-    let Some(slash) = upheld_with else { return Ok(()) };
+    if case.dispute.raised_by == sender.wallet() {
+        bail!("you raised this dispute yourself, and nobody decides about the own claim");
+    }
+    if decision != DisputeDecision::Upheld {
+        return Ok(());
+    }
     let now = sender.market.now().await?;
     let wait = case.upholdable_from().saturating_sub(now);
     if wait > 0 {
@@ -132,19 +162,33 @@ async fn refuse_what_cannot_be(sender: &Sender, case: &Case, upheld_with: Option
     Ok(())
 }
 
-async fn plan(sender: &Sender, case: &Case, upheld_with: Option<UsdcBase>, stored: &Stored) -> anyhow::Result<Plan> {
+async fn plan(
+    sender: &Sender,
+    case: &Case,
+    decision: DisputeDecision,
+    UsdcBase(slash): UsdcBase,
+    stored: &Stored,
+) -> anyhow::Result<Plan> {
     let market = &sender.market;
-    let UsdcBase(slash) = upheld_with.unwrap_or_default();
-    let args = ResolveDisputeArgs { upheld: upheld_with.is_some(), slash, resolution_hash: stored.hash.0 };
-    let (agent, record, caller) = (case.dispute.agent, case.dispute.execution, case.execution.caller);
+    let (resolution_hash, resolution_uri) = (stored.hash.0, stored.uri.clone());
+    let args = ResolveDisputeArgs { decision, slash, resolution_hash, resolution_uri };
+    let (caller, creator) = (case.execution.caller, case.agent.creator);
+    let disputed = Disputed { agent: case.dispute.agent, record: case.dispute.execution, caller, creator };
     let insurance = market.config.insurance_owner;
-    let resolve = market.instructions.resolve_dispute(&sender.wallet(), &agent, &record, &caller, &insurance, args);
-    let verb = if upheld_with.is_some() { "Uphold" } else { "Reject" };
+    let resolve = market.instructions.resolve_dispute(&sender.wallet(), &disputed, &insurance, args);
+    let (verb, bond_to, account) = match decision {
+        DisputeDecision::Upheld => ("Uphold", &caller, "the caller's USDC account"),
+        DisputeDecision::Rejected => ("Reject", &caller, "the caller's USDC account"),
+        DisputeDecision::Abusive => ("Reject as abusive", &creator, "the creator's USDC account"),
+    };
     let plan = Plan::new(format!("{verb} the dispute about the execution {}", case.id()), vec![resolve])
-        .effect(format!("The decision is final. Its reasons are {}.", stored.uri));
-    match upheld_with {
-        Some(_) => upheld(sender, plan, case, slash).await,
-        None => Ok(plan.effect("The execution stays completed; the creator keeps the price and the collateral.")),
+        .effect(format!("The decision is final. Its reasons are {}.", stored.uri))
+        .moves(case.dispute.bond, "the escrow of the agent (bond)", bond_to.to_string());
+    let pays = case.dispute.bond > 0 || slash > 0;
+    let plan = if pays { sender.with_usdc_account(plan, bond_to, account).await? } else { plan };
+    match decision {
+        DisputeDecision::Upheld => upheld(sender, plan, case, slash).await,
+        _ => Ok(plan.effect("The execution stays completed; the creator keeps the price and the collateral.")),
     }
 }
 
@@ -154,7 +198,7 @@ async fn upheld(sender: &Sender, plan: Plan, case: &Case, slash: u64) -> anyhow:
     let compensation = slash.min(case.execution.amount);
     let penalty = slash.saturating_sub(compensation);
     let left = case.agent.collateral.saturating_sub(slash);
-    let required = market.config.parameters.required_collateral(case.agent.price);
+    let required = market.config.parameters.required_collateral(case.agent.price, case.agent.min_cover);
     let collateral = format!("the collateral of the agent {}", case.dispute.agent);
     let mut plan = plan
         .effect("The execution counts as overturned, and no longer as successful.")
@@ -166,9 +210,6 @@ async fn upheld(sender: &Sender, plan: Plan, case: &Case, slash: u64) -> anyhow:
             "That is less than the {} USDC that it needs, so it is paused until the creator adds collateral.",
             UsdcBase(required)
         ));
-    }
-    if compensation > 0 {
-        plan = sender.with_usdc_account(plan, &case.execution.caller, "the caller's USDC account").await?;
     }
     if penalty > 0 {
         plan = sender.with_usdc_account(plan, &market.config.insurance_owner, "the insurance's USDC account").await?;

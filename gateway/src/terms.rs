@@ -83,6 +83,15 @@ fn allow_by_listing(listing: &AgentListed, wallet: &Pubkey, min_price: u64) -> R
         );
         return Err(ApiError::new(ErrorCode::Unavailable, message));
     }
+    if listing.check_cover(listing.min_cover).is_err() {
+        let message = format!(
+            "the agent cannot be called now: its creator promises collateral for {} calls, and callers claim so much of it \
+             that {} USDC are left",
+            listing.min_cover,
+            UsdcBase(listing.free_collateral())
+        );
+        return Err(ApiError::new(ErrorCode::Unavailable, message));
+    }
     Ok(())
 }
 
@@ -198,6 +207,17 @@ mod tests {
         let error = allow_by_listing(&listing, &WALLET, 1_000).expect_err("refused");
         assert_eq!(error.code, ErrorCode::Unavailable);
         assert!(error.message.contains("0.000999 USDC is below the marketplace's minimum of 0.001 USDC"), "{error:?}");
+    }
+
+    #[test]
+    fn an_agent_with_less_free_collateral_than_its_creator_promises_is_not_called() {
+        let mut listing = AgentListed::zeroed();
+        (listing.price, listing.min_cover, listing.collateral) = (1_000, 2, 2_000);
+        assert_eq!(allow_by_listing(&listing, &AGENT, 1_000), Ok(()));
+        listing.disputed_amount = 1;
+        let error = allow_by_listing(&listing, &AGENT, 1_000).expect_err("refused");
+        assert_eq!(error.code, ErrorCode::Unavailable);
+        assert!(error.message.contains("0.001999 USDC are left"), "{}", error.message);
     }
 
     #[test]

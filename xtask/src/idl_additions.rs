@@ -134,9 +134,10 @@ mod tests {
     }
 
     /// Accounts whose addresses the program does not derive.
-    const NOT_DERIVED: [&str; 23] = [
+    const NOT_DERIVED: [&str; 24] = [
         "admin",
         "authority",
+        "bond_token",
         "caller",
         "caller_token",
         "creator",

@@ -18,7 +18,7 @@ use super::{
     status,
 };
 use crate::{
-    arguments::{SendArgs, lifetime, some_usdc},
+    arguments::{SendArgs, lifetime, some_usdc, usdc},
     settings::{Network, Settings},
     transaction::{Plan, Sender},
     usage::UsageError,
@@ -62,6 +62,9 @@ struct ParameterArgs {
     /// Lowest price of a call in USDC
     #[arg(long, value_name = "AMOUNT", default_value = "0.001", value_parser = some_usdc, help_heading = "Parameters")]
     min_price: UsdcBase,
+    /// What a caller deposits to raise a dispute, in USDC
+    #[arg(long, value_name = "AMOUNT", default_value = "0.10", value_parser = usdc, help_heading = "Parameters")]
+    dispute_bond: UsdcBase,
     /// How long a result can be disputed, such as 72h
     #[arg(long, value_name = "TIME", default_value = "72h", value_parser = lifetime, help_heading = "Parameters")]
     dispute_window: i64,
@@ -87,6 +90,7 @@ impl ParameterArgs {
     fn parameters(&self) -> Result<MarketParameters, UsageError> {
         Ok(MarketParameters {
             min_price: self.min_price.0,
+            dispute_bond: self.dispute_bond.0,
             dispute_window_s: self.dispute_window,
             settle_grace_s: self.settle_grace,
             collateral_tiers: tiers_of(&self.tiers)?,

@@ -76,6 +76,7 @@ pub fn lines_of(parameters: &MarketParameters) -> Vec<(&'static str, String)> {
     vec![
         ("fee", format!("{} basis points", parameters.fee_bps)),
         ("minimum price", format!("{} USDC", UsdcBase(parameters.min_price))),
+        ("dispute bond", format!("{} USDC", UsdcBase(parameters.dispute_bond))),
         ("dispute window", duration(parameters.dispute_window_s)),
         ("settlement grace", duration(parameters.settle_grace_s)),
         ("highest penalty", format!("{} times the amount paid", parameters.max_penalty_multiple)),
@@ -91,6 +92,7 @@ fn parameters_json(parameters: &MarketParameters) -> Value {
     json!({
         "fee_bps": parameters.fee_bps,
         "min_price_usdc": UsdcBase(parameters.min_price),
+        "dispute_bond_usdc": UsdcBase(parameters.dispute_bond),
         "dispute_window_s": parameters.dispute_window_s,
         "settle_grace_s": parameters.settle_grace_s,
         "max_penalty_multiple": parameters.max_penalty_multiple,

@@ -80,13 +80,15 @@ pub async fn set_status(arguments: &OwnArgs, settings: &Settings, status: AgentS
     if agent.status() == Some(status) {
         return sender.nothing_to_do(&format!("{address} is {name} already"), more);
     }
-    let required = sender.market.config.parameters.required_collateral(agent.price);
-    if status == AgentStatus::Active && agent.collateral < required {
+    let required = sender.market.config.parameters.required_collateral(agent.price, agent.min_cover);
+    let free = agent.free_collateral();
+    if status == AgentStatus::Active && free < required {
         bail!(
-            "the agent holds {} USDC of collateral and needs {}; add the difference with: crtx agent topup {address} {}",
-            UsdcBase(agent.collateral),
+            "the agent holds {} USDC of collateral that nobody claims and needs {}; add the difference with: crtx agent \
+             topup {address} {}",
+            UsdcBase(free),
             UsdcBase(required),
-            UsdcBase(required.saturating_sub(agent.collateral))
+            UsdcBase(required.saturating_sub(free))
         );
     }
     let instruction = sender.market.instructions.set_agent_status(&sender.wallet(), &address, status);
@@ -145,20 +147,34 @@ pub async fn delist(arguments: &OwnArgs, settings: &Settings) -> anyhow::Result<
 
 pub async fn withdraw(arguments: &OwnArgs, settings: &Settings) -> anyhow::Result<()> {
     let (sender, address, agent) = arguments.open(settings).await?;
-    let amount = UsdcBase(agent.collateral);
-    let more = json!({"agent_id": address.to_string(), "withdrawn_usdc": amount});
+    let (amount, kept) = (agent.unslashable_collateral(), agent.collateral.min(agent.slashable_amount));
+    let more = json!({
+        "agent_id": address.to_string(),
+        "withdrawn_usdc": UsdcBase(amount),
+        "kept_usdc": UsdcBase(kept),
+    });
     if agent.status() == Some(AgentStatus::Delisted) && agent.collateral == 0 {
         return sender.nothing_to_do(&format!("{address} holds no collateral any more"), more);
     }
-    refuse_while_claimed(&agent, sender.market.now().await?)?;
+    refuse_while_locked(&claims_on(&agent, sender.market.now().await?))?;
+    if amount == 0 {
+        bail!("open disputes can still take all of the {} USDC of collateral", UsdcBase(agent.collateral));
+    }
     let withdraw = sender.market.instructions.withdraw_collateral(&sender.wallet(), &address);
-    let plan = Plan::new(format!("Withdraw the collateral of the agent {address}"), vec![withdraw]).moves(
-        agent.collateral,
+    let mut plan = Plan::new(format!("Withdraw the collateral of the agent {address}"), vec![withdraw]).moves(
+        amount,
         "the collateral of the agent",
         "your wallet",
     );
+    if kept > 0 {
+        plan = plan.effect(format!(
+            "{} USDC stay: open disputes can still take them. Withdraw again when they are decided.",
+            UsdcBase(kept)
+        ));
+    }
     let plan = sender.with_usdc_account(plan, &sender.wallet(), YOUR_ACCOUNT).await?;
-    let text = format!("{amount} USDC are back in your wallet; close the accounts with: crtx agent close {address}");
+    let next = if kept == 0 { "close" } else { "withdraw" };
+    let text = format!("{} USDC are back in your wallet; go on with: crtx agent {next} {address}", UsdcBase(amount));
     sender.finish(plan, &text, more).await
 }
 
@@ -171,7 +187,11 @@ pub async fn close(arguments: &OwnArgs, settings: &Settings) -> anyhow::Result<(
         return sender.nothing_to_do(&text, more);
     }
     let agent = own_agent(&sender, &address).await?;
-    refuse_while_claimed(&agent, sender.market.now().await?)?;
+    let mut claims = claims_on(&agent, sender.market.now().await?);
+    if agent.open_disputes > 0 {
+        claims.push(format!("{} disputes are open", agent.open_disputes));
+    }
+    refuse_while_locked(&claims)?;
     if agent.collateral > 0 {
         bail!(
             "the agent still holds {} USDC; get them back first with: crtx agent withdraw {address}",
@@ -190,15 +210,15 @@ pub async fn close(arguments: &OwnArgs, settings: &Settings) -> anyhow::Result<(
     sender.finish(plan, &format!("{address} is closed"), more).await
 }
 
-/// Names everything that still locks the collateral, and until when.
-fn refuse_while_claimed(agent: &AgentListed, now: i64) -> anyhow::Result<()> {
-    let claims = claims_on(agent, now);
+/// Names everything that still locks the collateral.
+fn refuse_while_locked(claims: &[String]) -> anyhow::Result<()> {
     if !claims.is_empty() {
         bail!("the collateral is still locked: {}", claims.join("; "));
     }
     Ok(())
 }
 
+/// What can still become a claim, and until when.
 fn claims_on(agent: &AgentListed, now: i64) -> Vec<String> {
     let mut claims = Vec::new();
     if agent.status() != Some(AgentStatus::Delisted) {
@@ -206,9 +226,6 @@ fn claims_on(agent: &AgentListed, now: i64) -> Vec<String> {
     }
     if agent.open_executions > 0 {
         claims.push(format!("{} calls are open", agent.open_executions));
-    }
-    if agent.open_disputes > 0 {
-        claims.push(format!("{} disputes are open", agent.open_disputes));
     }
     let deadline = agent.last_dispute_deadline_unix_s;
     if now <= deadline {
@@ -229,13 +246,12 @@ mod tests {
         let mut agent = AgentListed::zeroed();
         agent.status = AgentStatus::Active as u8;
         agent.open_executions = 2;
-        agent.open_disputes = 1;
         agent.last_dispute_deadline_unix_s = 1_000;
         let claims = claims_on(&agent, 940);
-        assert_eq!(claims.len(), 4, "{claims:?}");
-        assert!(claims[3].contains("in 1 minute 1 second"), "{claims:?}");
+        assert_eq!(claims.len(), 3, "{claims:?}");
+        assert!(claims[2].contains("in 1 minute 1 second"), "{claims:?}");
         agent.status = AgentStatus::Delisted as u8;
-        (agent.open_executions, agent.open_disputes) = (0, 0);
+        agent.open_executions = 0;
         assert_eq!(claims_on(&agent, 1_000).len(), 1, "the last second belongs to the window");
         assert_eq!(claims_on(&agent, 1_001), Vec::<String>::new());
     }

@@ -17,6 +17,8 @@ use crate::keypair_file;
 
 pub const FILE_NAME: &str = "agent.toml";
 const DEFAULT_TIMEOUT_S: u32 = 60;
+/// Any active agent has this much when nobody has a claim.
+const DEFAULT_MIN_COVER: u8 = 1;
 
 #[derive(Debug)]
 pub struct Manifest {
@@ -27,6 +29,8 @@ pub struct Manifest {
     pub price: UsdcBase,
     pub timeout_seconds: u32,
     pub binding: bool,
+    /// The free collateral that the creator promises, in prices of a call.
+    pub min_cover: u8,
     pub result_key: Pubkey,
     /// What the creator wants to lock; `None`: what the price demands.
     pub collateral: Option<UsdcBase>,
@@ -62,6 +66,7 @@ struct File {
     price_usdc: String,
     timeout_seconds: Option<u32>,
     binding: Option<bool>,
+    min_cover: Option<u8>,
     result_key: PathBuf,
     collateral_usdc: Option<String>,
     input_schema: Map<String, Value>,
@@ -132,6 +137,7 @@ impl Manifest {
             price,
             timeout_seconds,
             binding: file.binding.unwrap_or(true),
+            min_cover: file.min_cover.unwrap_or(DEFAULT_MIN_COVER),
             result_key,
             collateral,
             test: file.test,

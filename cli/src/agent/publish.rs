@@ -164,10 +164,15 @@ impl Publishing<'_> {
 
     fn listing_plan(&self, index: u32, is_first: bool) -> anyhow::Result<Plan> {
         let (manifest, sender) = (self.manifest, self.sender);
-        let required = UsdcBase(sender.market.config.parameters.required_collateral(manifest.price.0));
+        let required =
+            UsdcBase(sender.market.config.parameters.required_collateral(manifest.price.0, manifest.min_cover));
         let collateral = manifest.collateral.unwrap_or(required);
         if collateral < required {
-            bail!("`collateral_usdc` is {collateral}, and a price of {} USDC needs {required} USDC", manifest.price);
+            bail!(
+                "`collateral_usdc` is {collateral}, and a price of {} USDC with a cover of {} calls needs {required} USDC",
+                manifest.price,
+                manifest.min_cover
+            );
         }
         let hash = manifest.document_hash();
         let args = ListAgentArgs {
@@ -176,6 +181,7 @@ impl Publishing<'_> {
             price: manifest.price.0,
             timeout_seconds: manifest.timeout_seconds,
             binding: manifest.binding,
+            min_cover: manifest.min_cover,
             collateral: collateral.0,
             metadata_hash: hash.0,
             metadata_uri: ipfs_uri(&hash),
@@ -219,7 +225,7 @@ impl Publishing<'_> {
         Ok((agent, "updated", Some(sent.signature.to_string())))
     }
 
-    /// A price of a higher tier needs its collateral first: one transaction does both.
+    /// A higher price or promise needs its collateral first: one transaction does both.
     fn update_plan(
         &self,
         agent: Pubkey,
@@ -230,10 +236,12 @@ impl Publishing<'_> {
         let (creator, market) = (self.sender.wallet(), &self.sender.market);
         let title = format!("Update the listing of {} ({agent})", self.manifest.metadata.name);
         let mut plan = Plan::new(title, vec![]).effects(sentences);
-        let required = market.config.parameters.required_collateral(self.manifest.price.0);
+        let required = market.config.parameters.required_collateral(self.manifest.price.0, self.manifest.min_cover);
         let wanted = self.manifest.collateral.map_or(required, |wanted| wanted.0.max(required));
-        let missing = wanted.saturating_sub(listing.collateral);
-        if change.price.is_some_and(|price| price > listing.price) && missing > 0 {
+        let missing = wanted.saturating_sub(listing.free_collateral());
+        let rises = change.price.is_some_and(|price| price > listing.price)
+            || change.min_cover.is_some_and(|cover| cover > listing.min_cover);
+        if rises && missing > 0 {
             plan = plan.moves(missing, "your wallet", "the collateral of the agent");
             plan.instructions.push(market.instructions.deposit_collateral(&creator, &agent, missing));
         }
@@ -284,6 +292,10 @@ fn difference(listing: &AgentListed, manifest: &Manifest) -> (UpdateListingArgs,
         (listing.binding != 0) != manifest.binding,
         format!("Results are {}signed for the call.", if manifest.binding { "" } else { "no longer " }),
     );
+    let min_cover = note(
+        listing.min_cover != manifest.min_cover,
+        format!("The promised cover changes from {} to {} calls.", listing.min_cover, manifest.min_cover),
+    );
     let hash = manifest.document_hash();
     let document = note(
         listing.metadata_hash != hash.0,
@@ -296,6 +308,7 @@ fn difference(listing: &AgentListed, manifest: &Manifest) -> (UpdateListingArgs,
         timeout_seconds: timeout.then_some(manifest.timeout_seconds),
         result_key: result_key.then_some(manifest.result_key),
         binding: binding.then_some(manifest.binding),
+        min_cover: min_cover.then_some(manifest.min_cover),
         metadata: document.then(|| MetadataRef { hash: hash.0, uri: ipfs_uri(&hash) }),
     };
     (args, sentences)

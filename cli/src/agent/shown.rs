@@ -69,8 +69,8 @@ pub async fn show(agent: Which, read: &ReadArgs, settings: &Settings) -> anyhow:
     if read.output.json {
         return output::json(&as_json(&address, &agent, &name));
     }
-    let required = market.config.parameters.required_collateral(agent.price);
-    let short = if agent.collateral < required { "; less than an active agent needs" } else { "" };
+    let required = market.config.parameters.required_collateral(agent.price, agent.min_cover);
+    let short = if agent.free_collateral() < required { "; less than an active agent needs" } else { "" };
     let rows = [
         ("agent", address.to_string()),
         ("name", name.unwrap_or_else(|| "- (no service says it)".to_owned())),
@@ -79,6 +79,7 @@ pub async fn show(agent: Which, read: &ReadArgs, settings: &Settings) -> anyhow:
         ("price", format!("{} USDC a call", UsdcBase(agent.price))),
         ("time-out", format!("{} s", agent.timeout_seconds)),
         ("binding", if agent.binding == 1 { "results are signed for the call" } else { "no" }.to_owned()),
+        ("promised cover", format!("{} calls", agent.min_cover)),
         ("result key", agent.result_key.to_string()),
         ("collateral", format!("{} USDC (required: {}{short})", UsdcBase(agent.collateral), UsdcBase(required))),
         ("slashed", format!("{} USDC", UsdcBase(agent.slashed_total))),
@@ -122,6 +123,7 @@ fn as_json(address: &Pubkey, agent: &AgentListed, name: &Option<String>) -> Valu
         "price_per_call_usdc": UsdcBase(agent.price),
         "timeout_seconds": agent.timeout_seconds,
         "binding": agent.binding == 1,
+        "min_cover": agent.min_cover,
         "result_key": agent.result_key.to_string(),
         "collateral_usdc": UsdcBase(agent.collateral),
         "slashed_usdc": UsdcBase(agent.slashed_total),

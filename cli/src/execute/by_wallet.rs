@@ -86,6 +86,7 @@ async fn open(api: &Api, sender: &Sender, call: &Call, id: &Uuid, hash: [u8; 32]
         request_hash: hash,
         max_amount: listing.price,
         terms_hash: Some(listing.terms_hash),
+        min_cover: listing.min_cover,
     };
     let seconds = i64::from(listing.timeout_seconds).saturating_add(market.config.parameters.settle_grace_s);
     let instruction = market.instructions.open_execution(&wallet, &wallet, &opening);

@@ -283,6 +283,7 @@ fn proof_is_of_the_agreed_key(evidence: &Evidence) -> Finding {
         price: record.amount,
         timeout_seconds: listing.timeout_seconds,
         binding: is_bound(evidence)?,
+        min_cover: listing.min_cover,
         result_key: key.to_bytes(),
         metadata_hash: listing.metadata_hash,
     };

@@ -126,6 +126,7 @@ mod tests {
             request_hash: [7; 32],
             max_amount: 1,
             terms_hash: Some([8; 32]),
+            min_cover: 1,
         };
         let record = build.addresses.execution(&wallet, &opening.execution_id);
         for built in [

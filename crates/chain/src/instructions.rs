@@ -9,7 +9,7 @@ use agent_marketplace::{
         OpenExecutionArgs, ResolveDisputeArgs, SetAgentStatusArgs, SetPausedArgs, UpdateConfigArgs, UpdateListingArgs,
         UpsertCreatorProfileArgs, VerifyCreatorArgs,
     },
-    state::{AgentStatus, FailureReason, MarketParameters},
+    state::{AgentStatus, DisputeDecision, FailureReason, MarketParameters},
 };
 use anchor_lang::{InstructionData, ToAccountMetas};
 use crtx_protocol::{
@@ -42,6 +42,8 @@ pub struct Opening {
     /// Hash of the terms that the caller agrees to: a guard against every change of them on the way. `None` accepts any
     /// terms up to `max_amount`.
     pub terms_hash: Option<[u8; 32]>,
+    /// The free collateral that the caller asks for, in prices of one call; 0 asks for none.
+    pub min_cover: u8,
 }
 
 /// A creator's signed result, ready to be settled.
@@ -76,6 +78,15 @@ pub struct Refund {
     pub grant: Option<Pubkey>,
     /// The wallet's associated token account, or the one that paid.
     pub refund_token: Pubkey,
+}
+
+/// A disputed execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Disputed {
+    pub agent: Pubkey,
+    pub record: Pubkey,
+    pub caller: Pubkey,
+    pub creator: Pubkey,
 }
 
 impl Settlement {
@@ -405,9 +416,14 @@ impl Instructions {
         let accounts = accounts::OpenDispute {
             caller: *caller,
             payer: *payer,
+            config: self.addresses.config(),
             agent: *agent,
             record: *record,
             dispute: self.addresses.dispute(record),
+            caller_token: self.usdc_of(caller),
+            escrow: self.addresses.escrow(agent),
+            usdc_mint: self.usdc_mint,
+            token_program: TOKEN_PROGRAM_ID,
             system_program: system_program::ID,
         };
         self.build(accounts, instruction::OpenDispute { args })
@@ -425,15 +441,16 @@ impl Instructions {
         self.build(accounts, instruction::AnswerDispute { args })
     }
 
+    /// The bond goes to the caller, or to the creator if the resolver finds the dispute abusive.
     pub fn resolve_dispute(
         &self,
         resolver: &Pubkey,
-        agent: &Pubkey,
-        record: &Pubkey,
-        caller: &Pubkey,
+        disputed: &Disputed,
         insurance_owner: &Pubkey,
         args: ResolveDisputeArgs,
     ) -> Instruction {
+        let Disputed { agent, record, caller, creator } = disputed;
+        let abusive = args.decision == DisputeDecision::Abusive;
         let accounts = accounts::ResolveDispute {
             resolver: *resolver,
             config: self.addresses.config(),
@@ -441,6 +458,8 @@ impl Instructions {
             record: *record,
             dispute: self.addresses.dispute(record),
             collateral_vault: self.addresses.collateral(agent),
+            escrow: self.addresses.escrow(agent),
+            bond_token: self.usdc_of(if abusive { creator } else { caller }),
             caller_token: self.usdc_of(caller),
             insurance_token: self.usdc_of(insurance_owner),
             usdc_mint: self.usdc_mint,
@@ -449,10 +468,36 @@ impl Instructions {
         self.build(accounts, instruction::ResolveDispute { args })
     }
 
-    /// Anybody may send it, when the resolver's time is over.
-    pub fn expire_dispute(&self, agent: &Pubkey, record: &Pubkey) -> Instruction {
-        let dispute = self.addresses.dispute(record);
-        let accounts = accounts::ExpireDispute { agent: *agent, record: *record, dispute };
+    /// The caller gives the dispute up.
+    pub fn cancel_dispute(&self, caller: &Pubkey, agent: &Pubkey, record: &Pubkey) -> Instruction {
+        let accounts = accounts::CancelDispute {
+            caller: *caller,
+            config: self.addresses.config(),
+            agent: *agent,
+            record: *record,
+            dispute: self.addresses.dispute(record),
+            escrow: self.addresses.escrow(agent),
+            caller_token: self.usdc_of(caller),
+            usdc_mint: self.usdc_mint,
+            token_program: TOKEN_PROGRAM_ID,
+        };
+        self.build(accounts, instruction::CancelDispute {})
+    }
+
+    /// Anybody may send it, when the resolver's time is over. `caller_token`: a USDC account of the caller, who gets the
+    /// bond back.
+    pub fn expire_dispute(&self, agent: &Pubkey, record: &Pubkey, caller_token: &Pubkey) -> Instruction {
+        let accounts = accounts::ExpireDispute {
+            config: self.addresses.config(),
+            agent: *agent,
+            record: *record,
+            dispute: self.addresses.dispute(record),
+            escrow: self.addresses.escrow(agent),
+            collateral_vault: self.addresses.collateral(agent),
+            caller_token: *caller_token,
+            usdc_mint: self.usdc_mint,
+            token_program: TOKEN_PROGRAM_ID,
+        };
         self.build(accounts, instruction::ExpireDispute {})
     }
 
@@ -478,6 +523,7 @@ impl Opening {
             request_hash: self.request_hash,
             max_amount: self.max_amount,
             terms_hash: self.terms_hash,
+            min_cover: self.min_cover,
         }
     }
 }
@@ -556,6 +602,7 @@ mod tests {
             request_hash: [2; 32],
             max_amount: u64::MAX,
             terms_hash: Some([3; 32]),
+            min_cover: 1,
         };
         let open = instructions().open_execution_with_grant(&wallet, &session.pubkey(), &gateway.pubkey(), &opening);
         let open = size(&[compute_unit_limit(1), compute_unit_price(1), open], &[&gateway, &session]);
@@ -594,6 +641,7 @@ mod tests {
             request_hash: [2; 32],
             max_amount: 1,
             terms_hash: None,
+            min_cover: 0,
         };
         let open = instructions().open_execution_with_grant(&Pubkey::new_unique(), &session, &payer, &opening);
         let signers: Vec<Pubkey> = open.accounts.iter().filter(|a| a.is_signer).map(|a| a.pubkey).collect();

@@ -78,6 +78,7 @@ impl Spelled for MarketParameters {
     fn spelled(&self) -> Value {
         json!({
             "min_price": self.min_price.spelled(),
+            "dispute_bond": self.dispute_bond.spelled(),
             "dispute_window_s": self.dispute_window_s.spelled(),
             "settle_grace_s": self.settle_grace_s.spelled(),
             "collateral_tiers": self.collateral_tiers.spelled(),
@@ -158,6 +159,8 @@ fn agent_listed() -> Value {
         open_amount: number(8),
         disputed_amount: number(241),
         covered_amount: number(244),
+        slashable_amount: number(246),
+        open_bonds: number(247),
         total_executions: number(9),
         successful_executions: number(10),
         failed_executions: number(11),
@@ -180,7 +183,7 @@ fn agent_listed() -> Value {
         escrow_bump: 4,
         collateral_bump: 5,
         metadata_uri_len: 6,
-        reserved: bytes(7),
+        min_cover: 7,
         metadata_uri: bytes(8),
         escrow: key(9),
     })
@@ -190,6 +193,7 @@ fn parameters(start: u8) -> MarketParameters {
     let tier = |start: u8| CollateralTier { max_price: number(start), collateral: number(start.wrapping_add(1)) };
     MarketParameters {
         min_price: number(start),
+        dispute_bond: number(start.wrapping_add(11)),
         dispute_window_s: time(start.wrapping_add(1)),
         settle_grace_s: time(start.wrapping_add(2)),
         collateral_tiers: std::array::from_fn(|at| tier(start.wrapping_add(3 + 2 * u8::try_from(at).expect("four")))),
@@ -256,12 +260,14 @@ fn dispute() -> Value {
         raised_by: key(53),
         rent_payer: key(54),
         evidence_hash: bytes(55),
+        resolved_by: key(63),
         resolution_hash: bytes(56),
         answer_hash: bytes(119),
         revision: number(57),
         raised_at_unix_s: time(58),
         answered_at_unix_s: time(244),
         resolved_at_unix_s: time(253),
+        bond: number(247),
         slash_amount: number(60),
         compensation: number(249),
         covered_amount: number(245),
@@ -270,9 +276,11 @@ fn dispute() -> Value {
         answer_uri_len: 5,
         version: 3,
         bump: 4,
+        resolution_uri_len: 7,
         reserved: bytes(6),
         evidence_uri: bytes(62),
         answer_uri: bytes(120),
+        resolution_uri: bytes(130),
     })
 }
 
@@ -361,7 +369,7 @@ fn stored() -> Value {
         "execution_status": numbers!(ExecutionStatus { Open, Completed, Failed, Expired, Disputed, Overturned }),
         "failure_reason": numbers!(FailureReason { CreatorFailed, Timeout, InvalidResponse, Expired, Interrupted }),
         "settler": numbers!(Settler { Caller, Creator, Gateway }),
-        "dispute_outcome": numbers!(DisputeOutcome { Open, Upheld, Rejected, Expired }),
+        "dispute_outcome": numbers!(DisputeOutcome { Open, Upheld, Rejected, Expired, Cancelled, Abusive }),
     })
 }
 
@@ -392,6 +400,7 @@ fn instructions() -> Value {
         request_hash: bytes(12),
         max_amount: number(13),
         terms_hash: Some(bytes(25)),
+        min_cover: 26,
     };
     let record = build.addresses.execution(&caller, &opening.execution_id);
     let settlement = Settlement {
@@ -421,6 +430,7 @@ fn instructions() -> Value {
         price: number(22),
         timeout_seconds: 60,
         binding: true,
+        min_cover: 27,
         collateral: number(23),
         metadata_hash: bytes(24),
         metadata_uri: "https://agent.example/metadata.json".to_owned(),
@@ -443,6 +453,7 @@ fn instructions() -> Value {
         "request_hash": opening.request_hash.spelled(),
         "max_amount": opening.max_amount.spelled(),
         "terms_hash": opening.terms_hash.map(|hash| hash.spelled()),
+        "min_cover": opening.min_cover,
     });
     let with = |more: Value| {
         let mut inputs = opening_inputs.clone();
@@ -456,7 +467,7 @@ fn instructions() -> Value {
                 "creator": key(&creator), "creator_token": usdc(&creator), "usdc_mint": mint,
                 "index": listing.index.spelled(), "result_key": listing.result_key.spelled(),
                 "price": listing.price.spelled(), "timeout_seconds": listing.timeout_seconds.spelled(),
-                "binding": listing.binding, "collateral": listing.collateral.spelled(), "metadata_hash": listing.metadata_hash.spelled(),
+                "binding": listing.binding, "min_cover": listing.min_cover, "collateral": listing.collateral.spelled(), "metadata_hash": listing.metadata_hash.spelled(),
                 "metadata_uri": listing.metadata_uri,
             }),
             &build.list_agent(&creator, listing.clone()),

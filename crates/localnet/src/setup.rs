@@ -180,7 +180,8 @@ impl Setup<'_> {
             price: agent.price,
             timeout_seconds: agent.timeout_seconds,
             binding: true,
-            collateral: MarketParameters::DEFAULT.required_collateral(agent.price),
+            min_cover: 1,
+            collateral: MarketParameters::DEFAULT.required_collateral(agent.price, 1),
             metadata_hash: metadata.0,
             metadata_uri: ipfs_uri(metadata),
         }

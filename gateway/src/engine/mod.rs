@@ -33,7 +33,7 @@ use tokio_util::task::TaskTracker;
 pub(crate) use self::{
     dispatch::SETTLE_MARGIN_S,
     ended::{Ended, EngineError, Stage, failure, interrupted, refunded_elsewhere},
-    opening::ToOpen,
+    opening::{Agreed, ToOpen},
     refund::reported_reason,
     run::payer_of,
     transactions::backoff,

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use agent_marketplace::error::MarketplaceError;
+use agent_marketplace::{error::MarketplaceError, state::AgentListed};
 use crtx_chain::{Execution, SignedTransaction, Simulation, instructions::Opening, simulate::Refused};
 use crtx_http::{ApiError, Caller, ErrorCode};
 use crtx_protocol::{transaction::Outcome, usdc::UsdcBase};
@@ -33,33 +33,46 @@ const OPEN_UNITS: u32 = 80_000;
 /// An opening that was signed and simulated, but not sent, and how long that took.
 type Prepared = (Result<(SignedTransaction, Simulation), EngineError>, Duration);
 
+/// What an opening demands of the listing that the call was checked against.
+#[derive(Clone, Copy)]
+pub(crate) struct Agreed {
+    /// The program refuses the opening if the creator has changed one of the terms.
+    terms_hash: [u8; 32],
+    /// The program refuses the opening if the free collateral has fallen below what the creator promises.
+    min_cover: u8,
+}
+
+impl Agreed {
+    pub fn with(listing: &AgentListed) -> Self {
+        Self { terms_hash: listing.hash_of_terms(), min_cover: listing.min_cover }
+    }
+}
+
 /// The opening of a call that is admitted.
 pub(crate) struct ToOpen {
     pub caller: Caller,
-    /// Of the listing's terms that the call was checked against: the program refuses the opening if the creator has
-    /// changed one of them.
-    pub terms_hash: [u8; 32],
+    pub agreed: Agreed,
     /// Signed and simulated while the call is admitted. Dropping it cancels the work. `None`: nothing is signed yet.
     pub prepared: Option<AbortOnDropHandle<Prepared>>,
 }
 
 impl ToOpen {
     /// Starts to sign and simulate the opening.
-    pub fn prepare(engine: &Arc<Engine>, call: &Call, caller: &Caller, terms_hash: [u8; 32]) -> Self {
+    pub fn prepare(engine: &Arc<Engine>, call: &Call, caller: &Caller, agreed: Agreed) -> Self {
         let (engine, call, signer) = (Arc::clone(engine), call.clone(), caller.clone());
-        let work = async move { engine.sign_and_simulate(&call, &signer, terms_hash).await };
+        let work = async move { engine.sign_and_simulate(&call, &signer, agreed).await };
         let prepared = Some(AbortOnDropHandle::new(tokio::spawn(work)));
-        Self { caller: caller.clone(), terms_hash, prepared }
+        Self { caller: caller.clone(), agreed, prepared }
     }
 }
 
 impl Engine {
     /// Opens the escrow.
     pub(super) async fn open(&self, work: &mut Work, opening: ToOpen) -> Step {
-        let ToOpen { caller, terms_hash, prepared } = opening;
+        let ToOpen { caller, agreed, prepared } = opening;
         let (prepared, took) = match prepared {
             Some(task) => task.await.map_err(|_| EngineError::Incomplete("its opening"))?,
-            None => self.sign_and_simulate(&work.call, &caller, terms_hash).await,
+            None => self.sign_and_simulate(&work.call, &caller, agreed).await,
         };
         work.spent.chain = work.spent.chain.saturating_add(took);
         let (transaction, simulation) = match prepared {
@@ -91,10 +104,10 @@ impl Engine {
         }
     }
 
-    async fn sign_and_simulate(&self, call: &Call, caller: &Caller, terms_hash: [u8; 32]) -> Prepared {
+    async fn sign_and_simulate(&self, call: &Call, caller: &Caller, agreed: Agreed) -> Prepared {
         let started = Instant::now();
         let prepared = async {
-            let transaction = self.sign_opening(call, caller, terms_hash).await?;
+            let transaction = self.sign_opening(call, caller, agreed).await?;
             let simulation = self.chain.simulate(&transaction).await;
             Ok((transaction, simulation))
         };
@@ -105,7 +118,7 @@ impl Engine {
         &self,
         call: &Call,
         caller: &Caller,
-        terms_hash: [u8; 32],
+        agreed: Agreed,
     ) -> Result<SignedTransaction, EngineError> {
         let session = Keypair::new_from_array(caller.key.session_signing_key().to_bytes());
         let gateway = &*self.config.keypair;
@@ -114,7 +127,8 @@ impl Engine {
             execution_id: call.execution_id.into_bytes(),
             request_hash: call.request_hash,
             max_amount: call.amount.0,
-            terms_hash: Some(terms_hash),
+            terms_hash: Some(agreed.terms_hash),
+            min_cover: agreed.min_cover,
         };
         let build = &self.instructions;
         let open = build.open_execution_with_grant(&caller.wallet, &caller.session_key, &gateway.pubkey(), &opening);
@@ -212,12 +226,14 @@ impl Engine {
 fn in_words(refused: &Refused, call: &Call, terms: &Terms) -> ApiError {
     const PRICE_ROSE: u32 = MarketplaceError::PriceAboveMaximum as u32;
     const TERMS_CHANGED: u32 = MarketplaceError::TermsChanged as u32;
+    const COVER_FELL: u32 = MarketplaceError::CoverTooLow as u32;
     if refused.is_short_of_funds() {
         return insufficient(terms.funds.holding, terms.funds.approved, UsdcBase(0), call.amount);
     }
     let problem = match (refused, refused.program_error()) {
         (Refused::Payer(_), _) => return fee_payer::empty(),
         (_, Some(PRICE_ROSE)) => "the agent's price rose while the call was prepared".to_owned(),
+        (_, Some(COVER_FELL)) => "a claim was raised on the agent's collateral while the call was prepared".to_owned(),
         (_, Some(TERMS_CHANGED)) => "the agent's terms changed while the call was prepared".to_owned(),
         (Refused::Instruction(error), _) => format!("the chain would refuse to open the escrow ({error})"),
     };

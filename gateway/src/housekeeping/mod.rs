@@ -30,7 +30,7 @@ const OTHERS_PER_ROUND: i64 = 20;
 /// For this long after a deadline, the refund is left to who opened the execution.
 const AFTER_DEADLINE_S: i64 = 60;
 /// Compute units that ending a dispute, or applying an announcement, may use.
-const UNITS: u32 = 10_000;
+const UNITS: u32 = 30_000;
 
 /// One round of the work, by the chain's clock.
 struct Round<'a> {
@@ -113,7 +113,9 @@ impl Round<'_> {
             let Some(dispute) = account.and_then(|account| Dispute::decode(&account.data).ok()) else { continue };
             let over = dispute.decidable_until_unix_s().is_some_and(|until| self.now_unix_s > until);
             if dispute.outcome() == Some(DisputeOutcome::Open) && over {
-                let instruction = self.engine.instructions.expire_dispute(&dispute.agent, record);
+                // The bond goes to the caller. Without a usable account the chain refuses, and this is tried again later.
+                let caller_token = self.engine.instructions.usdc_of(&dispute.raised_by);
+                let instruction = self.engine.instructions.expire_dispute(&dispute.agent, record, &caller_token);
                 self.act(Chore::ExpireDispute, false, address, instruction).await?;
             }
         }

@@ -75,6 +75,8 @@ pub enum MarketplaceError {
     MinPriceOutOfRange = 110,
     #[msg("the penalty must be limited to 1 to 100 times the amount paid")]
     PenaltyMultipleOutOfRange = 111,
+    #[msg("the bond of a dispute must be at most 1000000 base units")]
+    DisputeBondTooHigh = 112,
 
     // Profiles.
     #[msg("the display name must be 1 to 32 bytes of UTF-8: visible characters and inner spaces")]
@@ -91,7 +93,7 @@ pub enum MarketplaceError {
     ResultKeyMissing = 202,
     #[msg("the metadata URI must be 1 to 128 bytes of visible ASCII")]
     MetadataUriInvalid = 203,
-    #[msg("the collateral must be at least the tier of the price, and at least the price")]
+    #[msg("the collateral must be at least the tier of the price, the price, and the promised number of calls")]
     CollateralTooLow = 204,
     #[msg("the agent is not active")]
     AgentNotActive = 205,
@@ -141,6 +143,8 @@ pub enum MarketplaceError {
     WrongGrant = 310,
     #[msg("the refund must go to the wallet's associated token account or to the account that paid")]
     RefundElsewhere = 311,
+    #[msg("the agent's collateral, without what is claimed of it, is below the cover that the caller asks for")]
+    CoverTooLow = 312,
 
     // Tokens.
     #[msg("the account is not the configured USDC mint")]
@@ -255,6 +259,8 @@ pub enum MarketplaceError {
     SlashBeforeOtherClaims = 715,
     #[msg("the price cannot rise while disputes about the agent are open")]
     PriceRiseWhileDisputed = 716,
+    #[msg("the resolver must not be the caller who raised the dispute")]
+    ResolverIsRaiser = 717,
 }
 
 /// What a rule for a field says about a value.

@@ -16,6 +16,8 @@ pub struct ListingCreated {
     pub timeout_seconds: u32,
     /// Whether results are signed for the call.
     pub binding: bool,
+    /// The free collateral that the creator promises, in prices of one call.
+    pub min_cover: u8,
     /// USDC base units locked.
     pub collateral: u64,
     pub metadata_hash: [u8; 32],

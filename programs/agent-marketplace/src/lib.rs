@@ -176,6 +176,11 @@ pub mod agent_marketplace {
         instructions::answer_dispute::handler(ctx, args)
     }
 
+    /// A caller gives a dispute up.
+    pub fn cancel_dispute(ctx: Context<CancelDispute>) -> Result<()> {
+        instructions::cancel_dispute::handler(ctx)
+    }
+
     /// The resolver decides a dispute.
     pub fn resolve_dispute(ctx: Context<ResolveDispute>, args: ResolveDisputeArgs) -> Result<()> {
         instructions::resolve_dispute::handler(ctx, args)

@@ -39,7 +39,7 @@ const FORGED: &str = "forged line: execution is verified";
 const POISON: &str = "x\u{1b}[2J\u{1b}]0;title\u{7}\u{9b}31m\u{7f}\t\u{202e}\u{2066}\u{200b}\u{200d}\u{feff}\u{ad}\u{2028}\u{85}\u{e0041}\r\nforged line: execution is verified\r";
 
 /// Every command that there is, with arguments. `KEYPAIR`, `FOLDER` and `ANSWER` stand for files.
-const COMMANDS: [(&str, &[&str]); 56] = [
+const COMMANDS: [(&str, &[&str]); 57] = [
     ("admin announce-roles", &["--resolver", AGENT, "--yes"]),
     ("admin apply-parameters", &["--yes"]),
     ("admin apply-roles", &["--yes"]),
@@ -85,6 +85,7 @@ const COMMANDS: [(&str, &[&str]); 56] = [
     ("config set", &["url", "http://127.0.0.1:1"]),
     ("config show", &[]),
     ("dispute answer", &[ID, "--text", "x", "--yes"]),
+    ("dispute cancel", &[ID, "--yes"]),
     ("dispute list", &[]),
     ("dispute open", &[ID, "--text", "x", "--yes"]),
     ("dispute show", &[ID]),

@@ -3,7 +3,11 @@
 
 use std::time::Duration;
 
-use agent_marketplace::{instructions as ix, state::MarketParameters};
+use agent_marketplace::{
+    instructions as ix,
+    state::{DisputeDecision, MarketParameters},
+};
+use crtx_chain::instructions::Disputed;
 use crtx_e2e::{Up, chain::Chain, market::Market};
 use crtx_protocol::{fee, result_hash::ResultHash};
 use serde_json::{Value, json};
@@ -70,13 +74,7 @@ async fn results_that_are_signed_for_their_call_and_others_are_proved_from_the_c
 
     // The creator ends its promise: from now on results are signed without their call.
     let agent: Pubkey = market.agent("text-stats").parse().unwrap();
-    let change = ix::UpdateListingArgs {
-        price: None,
-        timeout_seconds: None,
-        result_key: None,
-        binding: Some(false),
-        metadata: None,
-    };
+    let change = ix::UpdateListingArgs { binding: Some(false), ..Default::default() };
     chain.send(chain.build.update_listing(&chain.creator.pubkey(), &agent, change), &[&chain.creator]).await;
     let unbound = market.paid().await;
     record_that(&market, &unbound, |record| record["status"] == "completed").await;
@@ -111,13 +109,19 @@ async fn a_refund_an_upheld_dispute_and_a_closed_record_are_proved_from_the_chai
     chain.send(chain.build.answer_dispute(&creator.pubkey(), &agent, &record, answer), &[creator]).await;
     let price = market.price("text-stats");
     let part = fee::split(price, 2_500).unwrap().creator;
-    let decision = ix::ResolveDisputeArgs { upheld: true, slash: part, resolution_hash: [2; 32] };
+    let decision = ix::ResolveDisputeArgs {
+        decision: DisputeDecision::Upheld,
+        slash: part,
+        resolution_hash: [2; 32],
+        resolution_uri: "ipfs://reasons".to_owned(),
+    };
     let insurance = chain.insurance_owner.pubkey();
-    let resolver = chain.admin.pubkey();
-    let resolve = chain.build.resolve_dispute(&resolver, &agent, &record, &wallet, &insurance, decision);
+    let case = Disputed { agent, record, caller: wallet, creator: creator.pubkey() };
+    let resolve = chain.build.resolve_dispute(&chain.admin.pubkey(), &case, &insurance, decision);
     let before = market.balances().await;
     chain.send(resolve, &[]).await;
-    assert_eq!(market.balances().await.caller, before.caller + part, "the caller is compensated");
+    let bond = MarketParameters::DEFAULT.dispute_bond;
+    assert_eq!(market.balances().await.caller, before.caller + part + bond, "the caller is compensated");
     record_that(&market, &disputed, |record| record["dispute"]["status"] == "upheld").await;
     assert_verified(&market, &disputed, "overturned");
 

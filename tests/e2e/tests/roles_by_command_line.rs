@@ -112,6 +112,7 @@ impl World {
             request_hash: [7; 32],
             max_amount: u64::MAX,
             terms_hash: None,
+            min_cover: 0,
         };
         let open = self.chain.build.open_execution(&wallet, &wallet, &opening);
         self.chain.send(open, &[&self.chain.wallet]).await;
@@ -435,6 +436,30 @@ async fn an_execution_that_is_opened_again_has_nothing_of_its_first_opening() {
     world.up.stop().await.unwrap();
 }
 
+/// What a caller deposits to dispute.
+const BOND: u64 = MarketParameters::DEFAULT.dispute_bond;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bond_comes_back_to_who_cancels_and_goes_to_the_creator_of_an_abusive_dispute() {
+    let mut world = World::start(&[]).await;
+    let (caller, creator) = (world.market.info.wallet.clone(), world.chain.creator.pubkey().to_string());
+    let (cancelled, abusive) = (world.market.paid().await, world.market.paid().await);
+    let before = (world.market.usdc_of(&caller).await, world.market.usdc_of(&creator).await);
+    for id in [&cancelled, &abusive] {
+        world.done(&["dispute", "open", id, "--text", "It is wrong.", "--yes"]);
+    }
+    assert_eq!(world.market.usdc_of(&caller).await, before.0 - 2 * BOND);
+    assert_eq!(world.done(&["dispute", "cancel", &cancelled, "--yes"])["status"], "cancelled");
+    assert_eq!(world.market.usdc_of(&caller).await, before.0 - BOND);
+    let reject = ["resolver", "reject", &abusive, "--abusive", "--text", "It is what was asked.", "--yes"];
+    assert_eq!(world.done(&reject)["status"], "abusive");
+    let after = (world.market.usdc_of(&caller).await, world.market.usdc_of(&creator).await);
+    assert_eq!(after, (before.0 - BOND, before.1 + BOND));
+    let shown = world.done(&["dispute", "show", &abusive]);
+    assert_eq!((&shown["status"], &shown["bond_usdc"]), (&json!("abusive"), &json!(0.1)));
+    world.up.stop().await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dispute_is_answered_and_upheld_with_a_slash_exact_to_the_base_unit() {
     let mut world = World::start(&[]).await;
@@ -469,7 +494,7 @@ async fn a_dispute_is_answered_and_upheld_with_a_slash_exact_to_the_base_unit() 
     let collateral = world.listing(&agent).await.collateral;
     let upheld = world.done(&uphold);
     assert_eq!((&upheld["status"], &upheld["slash_usdc"]), (&json!("upheld"), &json!(0.030001)));
-    assert_eq!(world.market.usdc_of(&caller).await, caller_before + price);
+    assert_eq!(world.market.usdc_of(&caller).await, caller_before + BOND + price);
     assert_eq!(world.market.usdc_of(&insurance).await, insurance_before + 30_001 - price);
     assert_eq!(world.listing(&agent).await.collateral, collateral - 30_001);
     let dispute: Dispute = world.account(&world.chain.build.addresses.dispute(&world.chain.record(&id))).await;

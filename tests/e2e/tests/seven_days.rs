@@ -6,9 +6,12 @@ use std::time::Duration;
 
 use agent_marketplace::{
     instructions as ix,
-    state::{Config, Dispute, ExecutionRecord, MarketParameters},
+    state::{Config, Dispute, DisputeDecision, ExecutionRecord, MarketParameters},
 };
-use crtx_chain::{ProgramAccount, instructions::Opening};
+use crtx_chain::{
+    ProgramAccount,
+    instructions::{Disputed, Opening},
+};
 use crtx_e2e::{Up, chain::Chain, market::Market};
 use serde_json::{Value, json};
 use solana_pubkey::Pubkey;
@@ -28,6 +31,7 @@ async fn abandoned(market: &Market, chain: &Chain) -> Pubkey {
         request_hash: [7; 32],
         max_amount: market.price("text-stats"),
         terms_hash: None,
+        min_cover: 0,
     };
     chain.send(chain.build.open_execution(&wallet, &wallet, &opening), &[&chain.wallet]).await;
     chain.build.addresses.execution(&wallet, &opening.execution_id)
@@ -43,10 +47,15 @@ async fn dispute(market: &Market, chain: &Chain, execution_id: &str) {
 async fn decide(market: &Market, chain: &Chain, execution_id: &str, upheld: bool) {
     let (agent, record) = (market.agent("text-stats").parse().unwrap(), chain.record(execution_id));
     let slash = if upheld { market.price("text-stats") / 2 } else { 0 };
-    let decision = ix::ResolveDisputeArgs { upheld, slash, resolution_hash: [2; 32] };
-    let (wallet, insurance) = (chain.wallet.pubkey(), chain.insurance_owner.pubkey());
-    let resolver = chain.admin.pubkey();
-    let decide = chain.build.resolve_dispute(&resolver, &agent, &record, &wallet, &insurance, decision);
+    let decision = ix::ResolveDisputeArgs {
+        decision: if upheld { DisputeDecision::Upheld } else { DisputeDecision::Rejected },
+        slash,
+        resolution_hash: [2; 32],
+        resolution_uri: "ipfs://reasons".to_owned(),
+    };
+    let insurance = chain.insurance_owner.pubkey();
+    let disputed = Disputed { agent, record, caller: chain.wallet.pubkey(), creator: chain.creator.pubkey() };
+    let decide = chain.build.resolve_dispute(&chain.admin.pubkey(), &disputed, &insurance, decision);
     chain.send(decide, &[]).await;
     if upheld {
         // The slash paused the agent. Its creator tops up and goes on.

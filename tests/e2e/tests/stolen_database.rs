@@ -103,6 +103,7 @@ impl Loot {
             request_hash: [7; 32],
             max_amount: self.market.price("text-stats"),
             terms_hash: None,
+            min_cover: 0,
         }
     }
 

@@ -193,7 +193,8 @@ impl LocalChain {
             price: listing.price,
             timeout_seconds: listing.timeout_seconds,
             binding: listing.binding,
-            collateral: MarketParameters::DEFAULT.required_collateral(listing.price),
+            min_cover: 0,
+            collateral: MarketParameters::DEFAULT.required_collateral(listing.price, 0),
             metadata_hash: [0; 32],
             metadata_uri: String::new(),
         };
@@ -211,13 +212,7 @@ impl LocalChain {
     }
 
     pub async fn set_price(&self, creator: &Keypair, agent: &Pubkey, price: u64) -> Result<()> {
-        let args = UpdateListingArgs {
-            price: Some(price),
-            timeout_seconds: None,
-            result_key: None,
-            binding: None,
-            metadata: None,
-        };
+        let args = UpdateListingArgs { price: Some(price), ..UpdateListingArgs::default() };
         self.send(&[self.build.update_listing(&creator.pubkey(), agent, args)], &[creator]).await
     }
 

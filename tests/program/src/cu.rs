@@ -122,6 +122,9 @@ impl Meter {
         let expire = self.world.expire_dispute(&undecided);
         let expired = self.world.send(&[expire], &[]);
         self.note("expire_dispute", expired);
+        let cancelled = self.world.disputed();
+        let cancel = self.world.cancel_dispute(&cancelled);
+        self.send("cancel_dispute", cancel, &cancelled.caller.keypair);
         let execution = self.world.completed();
         let dispute = self.world.open_dispute(&execution);
         self.send("open_dispute", dispute, &execution.caller.keypair);

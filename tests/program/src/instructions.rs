@@ -2,11 +2,11 @@
 
 use agent_marketplace::{
     instructions as args,
-    state::{AgentStatus, ExecutionRecord, FailureReason, MarketParameters},
+    state::{AgentStatus, DisputeDecision, ExecutionRecord, FailureReason, MarketParameters},
 };
 use anchor_lang::prelude::Pubkey;
 use crtx_chain::{
-    instructions::{Opening, Refund, Settlement},
+    instructions::{Disputed, Opening, Refund, Settlement},
     token,
 };
 use crtx_protocol::{call_text::OpeningId, result_hash::ResultHash};
@@ -98,6 +98,7 @@ impl World {
             price: PRICE,
             timeout_seconds: TIMEOUT_S,
             binding: false,
+            min_cover: 0,
             collateral: COLLATERAL,
             metadata_hash: [0x11; 32],
             metadata_uri: "ipfs://bafkreifzjut3te2nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e".to_owned(),
@@ -157,6 +158,7 @@ impl World {
             request_hash: [0x22; 32],
             max_amount: u64::MAX,
             terms_hash: None,
+            min_cover: 0,
         }
     }
 
@@ -283,17 +285,33 @@ impl World {
     }
 
     pub fn resolve_dispute(&self, execution: &Execution, upheld: bool, slash: u64) -> Instruction {
-        self.resolve_with(execution, args::ResolveDisputeArgs { upheld, slash, resolution_hash: [0x55; 32] })
+        let decision = if upheld { DisputeDecision::Upheld } else { DisputeDecision::Rejected };
+        self.resolve_with(execution, Self::resolve_args(decision, slash))
+    }
+
+    pub fn resolve_args(decision: DisputeDecision, slash: u64) -> args::ResolveDisputeArgs {
+        let resolution_uri = "https://example.com/reasons".to_owned();
+        args::ResolveDisputeArgs { decision, slash, resolution_hash: [0x55; 32], resolution_uri }
     }
 
     pub fn resolve_with(&self, execution: &Execution, args: args::ResolveDisputeArgs) -> Instruction {
-        let Execution { record, caller, agent, .. } = execution;
         let (resolver, insurance) = (self.resolver.key(), self.insurance.key());
-        self.instructions().resolve_dispute(&resolver, &agent.address, record, &caller.key(), &insurance, args)
+        let disputed = Disputed {
+            agent: execution.agent.address,
+            record: execution.record,
+            caller: execution.caller.key(),
+            creator: execution.agent.creator.key(),
+        };
+        self.instructions().resolve_dispute(&resolver, &disputed, &insurance, args)
+    }
+
+    pub fn cancel_dispute(&self, execution: &Execution) -> Instruction {
+        let Execution { record, caller, agent, .. } = execution;
+        self.instructions().cancel_dispute(&caller.key(), &agent.address, record)
     }
 
     pub fn expire_dispute(&self, execution: &Execution) -> Instruction {
-        self.instructions().expire_dispute(&execution.agent.address, &execution.record)
+        self.instructions().expire_dispute(&execution.agent.address, &execution.record, &execution.caller.token)
     }
 
     pub fn close_execution(&self, execution: &Execution) -> Instruction {

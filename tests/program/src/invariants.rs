@@ -123,7 +123,8 @@ fn listing_agrees(svm: &LiteSVM, vault: &Pubkey, address: &Pubkey, listing: &Age
     let open_amount = amount_with(ExecutionStatus::Open);
     assert_eq!(listing.open_amount, open_amount, "INV-05: {address}: open amount");
     assert_eq!(listing.open_executions as usize, with(ExecutionStatus::Open).count(), "INV-05: {address}: open count");
-    assert!(balance(svm, &listing.escrow) >= listing.open_amount, "INV-06: {address}: escrow is short");
+    let held = listing.open_amount + listing.open_bonds;
+    assert!(balance(svm, &listing.escrow) >= held, "INV-06: {address}: escrow is short");
     assert!(balance(svm, vault) >= listing.collateral, "INV-07: {address}: collateral is short");
     assert_eq!(listing.open_disputes as usize, with(ExecutionStatus::Disputed).count(), "INV-08: {address}");
     let disputed_amount = amount_with(ExecutionStatus::Disputed);
@@ -131,6 +132,10 @@ fn listing_agrees(svm: &LiteSVM, vault: &Pubkey, address: &Pubkey, listing: &Age
     let disputes: BTreeMap<_, _> = accounts.disputes.iter().map(|(_, dispute)| (dispute.execution, dispute)).collect();
     let open = |dispute: &&&Dispute| dispute.agent == *address && dispute.outcome() == Some(DisputeOutcome::Open);
     let covered: u64 = disputes.values().filter(open).map(|dispute| dispute.covered_amount).sum();
+    let bonds: u64 = disputes.values().filter(open).map(|dispute| dispute.bond).sum();
+    assert_eq!(listing.open_bonds, bonds, "INV-46: {address}: bonds");
+    let slashable: u64 = with(ExecutionStatus::Disputed).filter_map(|(_, record)| record.highest_slash()).sum();
+    assert_eq!(listing.slashable_amount, slashable, "INV-47: {address}: what open disputes may take");
     assert_eq!(listing.covered_amount, covered, "INV-45: {address}: covered amount");
     assert!(covered <= listing.collateral, "INV-45: {address}: more is covered than there is");
     for (record_address, record) in of_agent().filter(|(_, record)| record.dispute_count > 0) {
@@ -138,7 +143,7 @@ fn listing_agrees(svm: &LiteSVM, vault: &Pubkey, address: &Pubkey, listing: &Age
         let agrees = match record.status() {
             Some(ExecutionStatus::Disputed) => outcome == Some(DisputeOutcome::Open),
             Some(ExecutionStatus::Overturned) => outcome == Some(DisputeOutcome::Upheld),
-            _ => matches!(outcome, Some(DisputeOutcome::Rejected | DisputeOutcome::Expired)),
+            _ => !matches!(outcome, None | Some(DisputeOutcome::Open | DisputeOutcome::Upheld)),
         };
         assert!(agrees, "INV-08: {record_address}: {outcome:?}");
     }

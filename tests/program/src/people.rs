@@ -14,6 +14,8 @@ pub const USDC: u64 = 1_000_000;
 pub const PURSE: u64 = 10_000 * USDC;
 /// Price of the first agent's calls.
 pub const PRICE: u64 = 50_000;
+/// The bond of a dispute.
+pub const BOND: u64 = 100_000;
 /// Collateral of the first agent: the tier of its price.
 pub const COLLATERAL: u64 = 10 * USDC;
 pub const TIMEOUT_S: u32 = 60;

@@ -87,6 +87,38 @@ fn only_the_creator_delists_withdraws_and_closes() {
 }
 
 #[test]
+fn a_promise_of_cover_needs_its_collateral_when_it_is_made_and_afterwards() {
+    let mut world = World::new();
+    let agent = world.agent.clone();
+    let creator = agent.creator.keypair.insecure_clone();
+    let promise = |min_cover| ix::UpdateListingArgs { min_cover: Some(min_cover), ..Default::default() };
+    let covers = u8::try_from(COLLATERAL / PRICE).expect("200");
+    let dear = world.new_agent();
+    let args = ix::ListAgentArgs { min_cover: covers + 1, ..world.list_args(&dear) };
+    let list = world.list_agent(&dear, args);
+    refused(&mut world, list, &[&dear.creator.keypair], E::CollateralTooLow);
+    let edit = world.update_listing(&agent, promise(covers + 1));
+    refused(&mut world, edit, &[&creator], E::CollateralTooLow);
+    let before = world.listing(&agent).terms_hash;
+    let edit = world.update_listing(&agent, promise(covers));
+    world.must(&[edit], &[&creator]);
+    let listing = world.listing(&agent);
+    assert_eq!((listing.min_cover, listing.terms_hash == before), (covers, false), "the promise is one of the terms");
+    // A higher price takes the promise with it.
+    let rise = world.update_listing(&agent, ix::UpdateListingArgs { price: Some(PRICE + 1), ..Default::default() });
+    refused(&mut world, rise, &[&creator], E::CollateralTooLow);
+    let execution = world.answered();
+    let again =
+        [world.set_agent_status(&agent, AgentStatus::Paused), world.set_agent_status(&agent, AgentStatus::Active)];
+    world.must(&again[..1], &[&creator]);
+    refused(&mut world, again[1].clone(), &[&creator], E::CollateralTooLow);
+    // A lower promise needs nothing, and the tier is still claimed.
+    assert_ok(world.resolve(&execution, false, 0));
+    let lower = world.update_listing(&agent, promise(0));
+    world.must(&[lower, again[1].clone()], &[&creator]);
+}
+
+#[test]
 fn collateral_leaves_only_when_nobody_can_claim_it() {
     let mut world = World::new();
     let agent = world.agent.clone();
@@ -107,10 +139,15 @@ fn collateral_leaves_only_when_nobody_can_claim_it() {
     world.must(&[dispute], &[&disputed.caller.keypair]);
     let window_end = world.listing(&agent).last_dispute_deadline_unix_s;
     world.set_time(window_end + 1_000);
+    refused(&mut world, close.clone(), &[&creator], E::DisputesOpen);
+    // What the open dispute may take stays.
+    let before = world.balance(&agent.creator.token);
+    world.must(std::slice::from_ref(&withdraw), &[&creator]);
+    assert_eq!(world.balance(&agent.creator.token), before + COLLATERAL - 21 * PRICE);
     refused(&mut world, withdraw.clone(), &[&creator], E::DisputesOpen);
     refused(&mut world, close.clone(), &[&creator], E::DisputesOpen);
 
-    assert_ok(world.uphold(&disputed, USDC));
+    assert_ok(world.uphold(&disputed, PRICE));
     for (time, error) in [(window_end - 1, E::DisputeWindowRunning), (window_end, E::DisputeWindowRunning)] {
         world.set_time(time);
         refused(&mut world, withdraw.clone(), &[&creator], error);
@@ -118,9 +155,8 @@ fn collateral_leaves_only_when_nobody_can_claim_it() {
     }
     world.set_time(window_end + 1);
     refused(&mut world, close.clone(), &[&creator], E::CollateralRemains);
-    let before = world.balance(&agent.creator.token);
     world.must(std::slice::from_ref(&withdraw), &[&creator]);
-    assert_eq!(world.balance(&agent.creator.token), before + 9 * USDC, "minus the slash");
+    assert_eq!(world.balance(&agent.creator.token), before + COLLATERAL - PRICE, "minus the slash");
     refused(&mut world, withdraw, &[&creator], E::NoCollateral);
     world.must(&[close], &[&creator]);
 }

@@ -15,8 +15,182 @@ fn a_caller_disputes_with_evidence() {
     assert_eq!((dispute.execution, dispute.agent), (execution.record, world.agent.address));
     assert_eq!((dispute.raised_by, dispute.rent_payer), (world.caller.key(), world.payer.key()));
     assert_eq!((dispute.evidence_hash, dispute.evidence_uri()), ([0x44; 32], Some("https://example.com/evidence")));
+    assert_eq!((dispute.bond, dispute.covered_amount), (BOND, PRICE));
     let listing = world.listing(&world.agent);
     assert_eq!((listing.open_disputes, listing.disputed_executions), (1, 1));
+    assert_eq!((listing.open_bonds, listing.slashable_amount), (BOND, 21 * PRICE));
+}
+
+#[test]
+fn the_bond_returns_to_the_caller_unless_the_resolver_finds_the_dispute_abusive() {
+    use DisputeDecision::{Abusive, Rejected, Upheld};
+    for decision in [Some(Upheld), Some(Rejected), Some(Abusive), None] {
+        let mut world = World::new();
+        let (caller, creator) = (world.caller.token, world.agent.creator.token);
+        let execution = world.completed();
+        let before = (world.balance(&caller), world.balance(&creator));
+        let escrow = world.listing(&world.agent).escrow;
+        let dispute = world.open_dispute(&execution);
+        world.must(&[dispute], &[&execution.caller.keypair]);
+        assert_eq!((world.balance(&caller), world.balance(&escrow)), (before.0 - BOND, BOND));
+        world.answer(&execution);
+        match decision {
+            Some(decision) => {
+                let resolve = world.resolve_with(&execution, World::resolve_args(decision, 0));
+                world.must(&[resolve], &[&world.resolver.keypair.insecure_clone()]);
+                let dispute = world.dispute(&execution);
+                assert_eq!(dispute.resolved_by, world.resolver.key());
+                assert_eq!(dispute.resolution_uri(), Some("https://example.com/reasons"));
+                assert_eq!(dispute.outcome(), Some(decision.outcome()));
+            }
+            None => {
+                world.set_time(START_UNIX_S + Dispute::LIMIT_S + 1);
+                let expire = world.expire_dispute(&execution);
+                world.must(&[expire], &[]);
+                assert_eq!(world.dispute(&execution).resolved_by, solana_address::Address::default());
+            }
+        }
+        let abusive = decision == Some(Abusive);
+        let gets = if abusive { (before.0 - BOND, before.1 + BOND) } else { before };
+        assert_eq!((world.balance(&caller), world.balance(&creator)), gets, "{decision:?}");
+        let successful = u64::from(decision != Some(Upheld));
+        let listing = world.listing(&world.agent);
+        assert_eq!((world.balance(&escrow), listing.open_bonds, listing.successful_executions), (0, 0, successful));
+    }
+}
+
+#[test]
+fn the_bond_is_the_one_that_was_configured_when_the_dispute_was_raised() {
+    let mut world = World::new();
+    world.changed_parameters(|parameters| parameters.dispute_bond = 1);
+    let bonded = world.disputed();
+    world.changed_parameters(|parameters| parameters.dispute_bond = 0);
+    let free = world.disputed();
+    assert_eq!((world.dispute(&bonded).bond, world.dispute(&free).bond), (1, 0));
+    let caller = world.balance(&world.caller.token);
+    // Without a bond the account for it is not looked at.
+    let nobody = world.stranger.key();
+    let resolve = forged(world.resolve_dispute(&free, false, 0), &[("bond_token", nobody)]);
+    world.must(&[resolve], &[&world.resolver.keypair.insecure_clone()]);
+    assert_eq!(world.balance(&world.caller.token), caller);
+    assert_ok(world.resolve(&bonded, false, 0));
+    assert_eq!(world.balance(&world.caller.token), caller + 1);
+}
+
+#[test]
+fn a_caller_without_the_bond_raises_no_dispute() {
+    let mut world = World::new();
+    let execution = world.completed();
+    let caller = world.caller.clone();
+    let poor = world.new_token_account(&caller.key(), BOND - 1);
+    let dispute = forged(world.open_dispute(&execution), &[("caller_token", poor)]);
+    const INSUFFICIENT_FUNDS: u32 = 1;
+    assert_custom_at(world.send(&[dispute], &[&caller.keypair]), 0, INSUFFICIENT_FUNDS);
+    assert_eq!(world.status(&execution), ExecutionStatus::Completed);
+}
+
+#[test]
+fn a_caller_cancels_a_dispute_once_and_has_the_bond_back() {
+    let mut world = World::new();
+    let execution = world.answered();
+    let caller = world.caller.clone();
+    let before = world.balance(&caller.token);
+    let cancel = world.cancel_dispute(&execution);
+    for who in [world.stranger.clone(), world.resolver.clone(), world.agent.creator.clone()] {
+        refused(&mut world, signed_by(cancel.clone(), &who), &[&who.keypair], E::NotCaller);
+    }
+    world.must(std::slice::from_ref(&cancel), &[&caller.keypair]);
+    assert_eq!(world.balance(&caller.token), before + BOND);
+    assert_eq!(world.status(&execution), ExecutionStatus::Completed);
+    assert_eq!(world.outcome(&execution), DisputeOutcome::Cancelled);
+    let listing = world.listing(&world.agent);
+    let open = (listing.open_disputes, listing.disputed_amount, listing.covered_amount, listing.slashable_amount);
+    assert_eq!((open, listing.successful_executions), ((0, 0, 0, 0), 1));
+    refused(&mut world, cancel, &[&caller.keypair], E::DisputeNotOpen);
+    let again = world.open_dispute(&execution);
+    refused(&mut world, again, &[&caller.keypair], E::NotDisputable);
+}
+
+#[test]
+fn a_cancellation_with_wrong_accounts_is_refused() {
+    let mut world = World::new();
+    let (execution, second) = (world.disputed(), world.disputed());
+    let other = world.listed();
+    let other_mint = world.new_key().pubkey();
+    world.put_mint(other_mint, 0);
+    let frozen = world.new_token_account(&world.caller.key(), 0);
+    world.freeze(&frozen);
+    let cases = [
+        ("agent", other.address, E::WrongAgent),
+        ("dispute", world.addresses.dispute(&second.record), E::WrongDispute),
+        ("escrow", world.addresses.escrow(&other.address), E::WrongEscrow),
+        ("caller_token", world.stranger.token, E::TokenOwnerMismatch),
+        ("caller_token", frozen, E::TokenAccountUnusable),
+        ("usdc_mint", other_mint, E::WrongMint),
+        ("token_program", PROGRAM_ID, E::WrongTokenProgram),
+    ];
+    let cancel = world.cancel_dispute(&execution);
+    refused_with(&mut world, &cancel, &[&execution.caller.keypair.insecure_clone()], &cases);
+}
+
+#[test]
+fn nobody_decides_the_own_claim() {
+    let mut world = World::new();
+    let execution = world.answered();
+    world.tamper_state::<Config>(&world.addresses.config(), |config| config.resolver = execution.caller.key());
+    for upheld in [true, false] {
+        let resolve = forged(world.resolve_dispute(&execution, upheld, 0), &[("resolver", execution.caller.key())]);
+        refused(&mut world, resolve, &[&execution.caller.keypair], E::ResolverIsRaiser);
+    }
+}
+
+#[test]
+fn a_compensation_goes_to_any_account_of_the_wallet_after_a_week() {
+    for (offset, anywhere) in [(0, false), (1, true)] {
+        let mut world = World::new();
+        let execution = world.answered();
+        let caller = world.caller.key();
+        let elsewhere = world.new_token_account(&caller, 0);
+        world.set_time(START_UNIX_S + 7 * 86_400 + offset);
+        let resolve = forged(world.resolve_dispute(&execution, true, PRICE), &[("caller_token", elsewhere)]);
+        let resolver = world.resolver.keypair.insecure_clone();
+        if anywhere {
+            world.must(&[resolve], &[&resolver]);
+            assert_eq!(world.balance(&elsewhere), PRICE);
+        } else {
+            refused(&mut world, resolve, &[&resolver], E::RefundElsewhere);
+        }
+    }
+}
+
+#[test]
+fn a_dispute_that_nobody_could_decide_ends_in_compensation() {
+    let mut world = World::new();
+    let agent = world.agent.clone();
+    world.tamper_state::<AgentListed>(&agent.address, |listing| listing.collateral = PRICE + 1);
+    let (whole, rest) = (world.disputed(), world.disputed());
+    let remove = world.remove_resolver();
+    world.must(&[remove], &[&world.admin.keypair.insecure_clone()]);
+    world.set_time(START_UNIX_S + Dispute::LIMIT_S + 1);
+    let before = world.balance(&world.caller.token);
+    let expire = world.expire_dispute(&whole);
+    let cases = [
+        ("collateral_vault", world.listing(&agent).escrow, E::WrongCollateralVault),
+        ("caller_token", world.stranger.token, E::TokenOwnerMismatch),
+    ];
+    refused_with(&mut world, &expire, &[], &cases);
+    let expire = [expire, world.expire_dispute(&rest)];
+    world.must(&expire, &[]);
+    assert_eq!(world.balance(&world.caller.token), before + 2 * BOND + PRICE + 1);
+    for (execution, compensation) in [(&whole, PRICE), (&rest, 1)] {
+        let dispute = world.dispute(execution);
+        assert_eq!((dispute.slash_amount, dispute.compensation), (compensation, compensation));
+        assert_eq!(dispute.outcome(), Some(DisputeOutcome::Expired));
+        assert_eq!(world.status(execution), ExecutionStatus::Completed);
+    }
+    let listing = world.listing(&agent);
+    assert_eq!((listing.collateral, listing.slashed_total, listing.successful_executions), (0, PRICE + 1, 2));
+    assert_eq!(listing.status(), Some(AgentStatus::Paused), "below its tier");
 }
 
 #[test]
@@ -45,6 +219,10 @@ fn disputes_by_strangers_without_evidence_or_with_wrong_accounts_are_refused() {
     let cases = [
         ("agent", other.address, E::WrongAgent),
         ("dispute", elsewhere, E::WrongAddress),
+        ("escrow", world.addresses.escrow(&other.address), E::WrongEscrow),
+        ("caller_token", world.stranger.token, E::TokenOwnerMismatch),
+        ("usdc_mint", other.address, E::WrongMint),
+        ("token_program", PROGRAM_ID, E::WrongTokenProgram),
         ("system_program", PROGRAM_ID, E::WrongSystemProgram),
     ];
     refused_with(&mut world, &dispute, &[&caller], &cases);
@@ -96,10 +274,12 @@ fn a_prefunded_dispute_address_does_not_block_the_dispute() {
 }
 
 #[test]
-fn a_rejected_dispute_leaves_the_execution_completed_and_moves_nothing() {
+fn a_rejected_dispute_leaves_the_execution_completed_and_moves_nothing_but_the_bond() {
     let mut world = World::new();
-    let execution = world.disputed();
+    let execution = world.completed();
     let balances = world.token_balances();
+    let dispute = world.open_dispute(&execution);
+    world.must(&[dispute], &[&execution.caller.keypair]);
     assert_ok(world.resolve(&execution, false, 0));
     assert_eq!(world.token_balances(), balances);
     assert_eq!(world.status(&execution), ExecutionStatus::Completed);
@@ -115,7 +295,7 @@ fn an_upheld_dispute_compensates_the_caller_first_and_the_insurance_after() {
         let execution = world.disputed();
         let (caller, treasury) = (world.balance(&world.caller.token), world.balance(&world.treasury.token));
         assert_ok(world.uphold(&execution, slash));
-        assert_eq!(world.balance(&world.caller.token), caller + compensation);
+        assert_eq!(world.balance(&world.caller.token), caller + BOND + compensation);
         assert_eq!(world.balance(&world.insurance.token), PURSE + slash - compensation);
         assert_eq!(world.balance(&world.treasury.token), treasury, "the treasury earns nothing from a penalty");
         assert_eq!(world.status(&execution), ExecutionStatus::Overturned);
@@ -176,9 +356,13 @@ fn decisions_beyond_their_limits_are_refused() {
     refused(&mut world, above_limit, &[&resolver], E::PenaltyAboveLimit);
     let without_cause = world.resolve_dispute(&execution, false, 1);
     refused(&mut world, without_cause, &[&resolver], E::SlashWithoutCause);
-    let args = ix::ResolveDisputeArgs { upheld: true, slash: 1, resolution_hash: [0; 32] };
-    let unreasoned = world.resolve_with(&execution, args);
-    refused(&mut world, unreasoned, &[&resolver], E::ResolutionMissing);
+    let good = World::resolve_args(DisputeDecision::Upheld, 1);
+    let nowhere = ix::ResolveDisputeArgs { resolution_uri: String::new(), ..good.clone() };
+    let unreasoned = ix::ResolveDisputeArgs { resolution_hash: [0; 32], ..good };
+    for (args, error) in [(unreasoned, E::ResolutionMissing), (nowhere, E::EvidenceUriInvalid)] {
+        let resolve = world.resolve_with(&execution, args);
+        refused(&mut world, resolve, &[&resolver], error);
+    }
     for who in [world.stranger.clone(), world.admin.clone(), world.caller.clone(), world.agent.creator.clone()] {
         let resolve = forged(world.resolve_dispute(&execution, true, 1), &[("resolver", who.key())]);
         refused(&mut world, resolve, &[&who.keypair], E::NotResolver);
@@ -213,6 +397,9 @@ fn a_decision_with_wrong_accounts_is_refused() {
         ("collateral_vault", other_vault, E::WrongCollateralVault),
         ("collateral_vault", escrow, E::WrongCollateralVault),
         ("usdc_mint", other_mint, E::WrongMint),
+        ("escrow", other_vault, E::WrongEscrow),
+        ("bond_token", stranger_token, E::TokenOwnerMismatch),
+        ("bond_token", frozen, E::TokenAccountUnusable),
         ("caller_token", stranger_token, E::TokenOwnerMismatch),
         ("caller_token", frozen, E::TokenAccountUnusable),
         ("caller_token", not_looked_at, E::RefundElsewhere),
@@ -229,12 +416,17 @@ fn a_decision_with_wrong_accounts_is_refused() {
 #[test]
 fn an_account_that_receives_nothing_does_not_block_a_decision() {
     let mut world = World::new();
-    let (rejected, upheld) = (world.disputed(), world.disputed());
+    let (rejected, upheld) = (world.disputed(), world.answered());
+    // The bond goes to any account of the wallet, and anybody can make one.
+    let bond_token = world.new_token_account(&world.caller.key(), 0);
     for token in [world.caller.token, world.insurance.token, world.treasury.token] {
         world.freeze(&token);
     }
-    assert_ok(world.resolve(&rejected, false, 0));
-    assert_ok(world.uphold(&upheld, 0));
+    let resolver = world.resolver.keypair.insecure_clone();
+    for resolve in [world.resolve_dispute(&rejected, false, 0), world.resolve_dispute(&upheld, true, 0)] {
+        world.must(&[forged(resolve, &[("bond_token", bond_token)])], &[&resolver]);
+    }
+    assert_eq!(world.balance(&bond_token), 2 * BOND);
 }
 
 /// A world whose agent's calls cost the highest price of its tier, so that one limit of penalties is above the whole
@@ -262,7 +454,7 @@ fn a_slash_above_the_amount_paid_leaves_what_the_agents_other_disputes_claim() {
     // Compensations need no cover: they are what is claimed.
     assert_ok(world.resolve(&second, true, price));
     assert_ok(world.resolve(&third, true, price));
-    assert_eq!(world.balance(&world.caller.token), caller + 3 * price, "every caller was compensated");
+    assert_eq!(world.balance(&world.caller.token), caller + 3 * (price + BOND), "every caller was compensated");
     assert_eq!(world.balance(&world.insurance.token), PURSE + COLLATERAL - 3 * price);
     let listing = world.listing(&world.agent);
     assert_eq!((listing.collateral, listing.disputed_amount, listing.open_disputes), (0, 0, 0));
@@ -307,7 +499,7 @@ fn earlier_claims_keep_their_cover_in_whatever_order_disputes_are_decided() {
         if !puppet_first {
             decide_puppets(&mut world);
         }
-        assert_eq!(world.balance(&world.caller.token), caller + collateral);
+        assert_eq!(world.balance(&world.caller.token), caller + collateral + 41 * BOND);
         let listing = world.listing(&agent);
         assert_eq!((listing.collateral, listing.covered_amount, listing.disputed_amount), (0, 0, 0));
     }
@@ -535,8 +727,10 @@ fn a_slash_above_the_amount_paid_takes_a_resolver_who_was_in_office_when_the_dis
 fn a_dispute_that_nobody_decides_expires_after_thirty_days() {
     for (offset, expires) in [(-1, false), (0, false), (1, true)] {
         let mut world = World::new();
-        let execution = world.disputed();
+        let execution = world.completed();
         let balances = world.token_balances();
+        let dispute = world.open_dispute(&execution);
+        world.must(&[dispute], &[&execution.caller.keypair]);
         world.set_time(START_UNIX_S + 30 * 86_400 + offset);
         let expire = world.expire_dispute(&execution);
         if !expires {
@@ -586,6 +780,15 @@ fn an_expiry_with_accounts_that_do_not_belong_together_is_refused() {
     let other = world.listed();
     world.set_time(START_UNIX_S + Dispute::LIMIT_S + 1);
     let expire = world.expire_dispute(&execution);
-    let cases = [("agent", other.address, E::WrongAgent), ("dispute", other_dispute, E::WrongDispute)];
+    let other_mint = world.new_key().pubkey();
+    world.put_mint(other_mint, 0);
+    let cases = [
+        ("agent", other.address, E::WrongAgent),
+        ("dispute", other_dispute, E::WrongDispute),
+        ("escrow", world.addresses.escrow(&other.address), E::WrongEscrow),
+        ("caller_token", world.stranger.token, E::TokenOwnerMismatch),
+        ("usdc_mint", other_mint, E::WrongMint),
+        ("token_program", PROGRAM_ID, E::WrongTokenProgram),
+    ];
     refused_with(&mut world, &expire, &[], &cases);
 }

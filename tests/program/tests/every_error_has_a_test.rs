@@ -85,7 +85,7 @@ fn no_number_is_used_twice_and_the_idl_knows_them_all() {
 
 #[test]
 fn a_text_names_the_bounds_that_the_program_applies() {
-    let bounds: [(E, &[i128]); 19] = [
+    let bounds: [(E, &[i128]); 20] = [
         (E::FeeTooHigh, &[0, i128::from(MarketParameters::MAX_FEE_BPS)]),
         (
             E::DurationOutOfRange,
@@ -99,6 +99,7 @@ fn a_text_names_the_bounds_that_the_program_applies() {
         (E::AnnouncementNotDue, &[i128::from(Config::ROLE_DELAY_S), 16, i128::from(Config::PARAMETERS_DELAY_S), 7]),
         (E::AnnouncementLapsed, &[i128::from(Config::ANNOUNCEMENT_LIFE_S), 7]),
         (E::MinPriceOutOfRange, &[1, i128::from(MAX_PRICE)]),
+        (E::DisputeBondTooHigh, &[i128::from(MarketParameters::MAX_DISPUTE_BOND)]),
         (E::PenaltyMultipleOutOfRange, &[1, i128::from(MarketParameters::MAX_PENALTY_MULTIPLE)]),
         (E::DisplayNameInvalid, &[1, MAX_DISPLAY_NAME_BYTES as i128]),
         (E::PriceOutOfRange, &[i128::from(MAX_PRICE)]),

@@ -71,6 +71,7 @@ fn cases() -> (World, Vec<Case>) {
         world.open_dispute(&completed),
         world.answer_dispute(&disputed),
         world.resolve_dispute(&disputed, true, 1),
+        world.cancel_dispute(&disputed),
         world.expire_dispute(&disputed),
         world.close_execution(&completed),
     ];

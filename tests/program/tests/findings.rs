@@ -313,7 +313,7 @@ fn a_sock_puppets_second_dispute_does_not_block_a_penalty_and_stays_covered() {
     let listing = world.listing(&world.agent);
     assert_eq!((listing.collateral, listing.disputed_amount), (COLLATERAL - 21 * PRICE, PRICE));
     assert_ok(world.resolve(&puppet, true, PRICE));
-    assert_eq!(world.balance(&world.caller.token), caller + 2 * PRICE);
+    assert_eq!(world.balance(&world.caller.token), caller + 2 * (PRICE + BOND));
 }
 
 /// A resolver and a treasury that are one person earned the whole collateral.

@@ -68,6 +68,7 @@ fn parameters_beyond_the_limits() -> Vec<(MarketParameters, E)> {
         (MarketParameters { min_price: MAX_PRICE + 1, ..good }, E::MinPriceOutOfRange),
         (MarketParameters { max_penalty_multiple: 0, ..good }, E::PenaltyMultipleOutOfRange),
         (MarketParameters { max_penalty_multiple: 101, ..good }, E::PenaltyMultipleOutOfRange),
+        (MarketParameters { dispute_bond: 1_000_001, ..good }, E::DisputeBondTooHigh),
     ]
 }
 
@@ -265,6 +266,22 @@ fn announced_roles_take_office_after_sixteen_days_and_not_before() {
     assert_eq!(bytemuck::bytes_of(&world.config()), bytemuck::bytes_of(&expected));
     let again = world.apply_roles();
     assert_error_at(world.send(&[again], &[]), 0, E::NothingAnnounced);
+}
+
+#[test]
+fn a_resolver_who_is_announced_again_keeps_the_term() {
+    let mut world = World::new();
+    let admin = world.admin.keypair.insecure_clone();
+    let earlier = world.answered();
+    let since = world.config().resolver_since_unix_s;
+    let announce = world.announce_roles(Some(world.resolver.key()), None);
+    world.must(&[announce], &[&admin]);
+    world.set_time(world.config().roles_apply_from_unix_s);
+    let apply = world.apply_roles();
+    world.must(&[apply], &[]);
+    assert_eq!(world.config().resolver_since_unix_s, since);
+    // So a penalty for what was raised before is still possible.
+    assert_ok(world.resolve(&earlier, true, 2 * PRICE));
 }
 
 #[test]

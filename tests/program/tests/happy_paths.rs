@@ -111,6 +111,7 @@ fn a_creator_edits_a_listing_and_open_executions_keep_their_terms() {
         timeout_seconds: Some(900),
         result_key: Some(other_key),
         binding: Some(true),
+        min_cover: Some(2),
         metadata: Some(ix::MetadataRef { hash: [0x33; 32], uri: "https://example.com/m.json".to_owned() }),
     };
     let update = world.update_listing(&agent, edit);

@@ -97,11 +97,11 @@ pub fn refuses(bytes: &[u8], accounts: &Accounts) -> bool {
     })
 }
 
-/// Whether an opening names terms that the listing does not have.
+/// Whether an opening names terms or a cover that the listing does not have.
 fn opens_on_other_terms(mut args: &[u8], listing: &FetchedAccount) -> bool {
     let args = OpenExecutionArgs::deserialize(&mut args).expect("args");
     let listing = AgentListed::decode(&listing.data).expect("a listing");
-    args.terms_hash.is_some_and(|hash| hash != listing.terms_hash)
+    args.terms_hash.is_some_and(|hash| hash != listing.terms_hash) || listing.check_cover(args.min_cover).is_err()
 }
 
 struct Program<'a> {

@@ -25,6 +25,7 @@ pub static CONFIG: MirrorTable = MirrorTable { name: "mirror_config", derived: &
 fn parameters(parameters: &MarketParameters) -> Value {
     json!({
         "min_price": parameters.min_price,
+        "dispute_bond": parameters.dispute_bond,
         "dispute_window_s": parameters.dispute_window_s,
         "settle_grace_s": parameters.settle_grace_s,
         "collateral_tiers": tiers(parameters),
@@ -59,6 +60,7 @@ impl Mirrored for Config {
             "roles_apply_from": optional_time("roles_apply_from", self.roles_apply_from_unix_s)?,
             "resolver_since": time("resolver_since", self.resolver_since_unix_s)?,
             "min_price": amount_to_db("minimum price", self.parameters.min_price)?,
+            "dispute_bond": amount_to_db("dispute bond", self.parameters.dispute_bond)?,
             "dispute_window_s": self.parameters.dispute_window_s,
             "settle_grace_s": self.parameters.settle_grace_s,
             "collateral_tiers": tiers(&self.parameters),
@@ -120,12 +122,15 @@ impl Mirrored for AgentListed {
             "metadata_uri": without_nul(uri),
             "terms_hash": bytes(&self.terms_hash),
             "binding": bit("binding", self.binding)?,
+            "min_cover": self.min_cover,
             "price": amount_to_db("price", self.price)?,
             "collateral": amount_to_db("collateral", self.collateral)?,
             "slashed_total": amount_to_db("slashed total", self.slashed_total)?,
             "open_amount": amount_to_db("open amount", self.open_amount)?,
             "disputed_amount": amount_to_db("disputed amount", self.disputed_amount)?,
             "covered_amount": amount_to_db("covered amount", self.covered_amount)?,
+            "slashable_amount": amount_to_db("slashable amount", self.slashable_amount)?,
+            "open_bonds": amount_to_db("open bonds", self.open_bonds)?,
             "total_executions": amount_to_db("total executions", self.total_executions)?,
             "successful_executions": amount_to_db("successful executions", self.successful_executions)?,
             "failed_executions": amount_to_db("failed executions", self.failed_executions)?,
@@ -225,6 +230,9 @@ impl Mirrored for Dispute {
             self.evidence_uri().ok_or_else(|| StoreError::corrupt("evidence URI", hex::encode(self.evidence_uri)))?;
         let answer_uri =
             self.answer_uri().ok_or_else(|| StoreError::corrupt("answer URI", hex::encode(self.answer_uri)))?;
+        let resolution_uri = self
+            .resolution_uri()
+            .ok_or_else(|| StoreError::corrupt("resolution URI", hex::encode(self.resolution_uri)))?;
         let answered_at = optional_time("answered_at", self.answered_at_unix_s)?;
         let columns = json!({
             "revision": amount_to_db("revision", self.revision)?,
@@ -234,8 +242,11 @@ impl Mirrored for Dispute {
             "rent_payer": self.rent_payer.to_string(),
             "evidence_hash": bytes(&self.evidence_hash),
             "evidence_uri": without_nul(uri),
-            // The program stores zeros if there is none.
+            // The program stores zeros if the resolver did not decide.
             "resolution_hash": (self.resolution_hash != [0; 32]).then(|| bytes(&self.resolution_hash)),
+            "resolution_uri": (!resolution_uri.is_empty()).then(|| without_nul(resolution_uri)),
+            "resolved_by": optional_address(&self.resolved_by),
+            "bond": amount_to_db("bond", self.bond)?,
             "answer_hash": answered_at.as_ref().map(|_| bytes(&self.answer_hash)),
             "answer_uri": answered_at.as_ref().map(|_| without_nul(answer_uri)),
             "answered_at": answered_at,

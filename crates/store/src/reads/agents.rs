@@ -91,9 +91,13 @@ pub struct AgentDetails {
     pub tags: Vec<String>,
     /// Whether each result is signed for its call, so that no signature settles another call.
     pub binding: bool,
+    /// The free collateral that the creator promises, in prices of a call. The program holds it to that when it lists,
+    /// changes or resumes the agent, and an opening can ask for it.
+    #[schema(value_type = u32)]
+    pub min_cover: i16,
     #[schema(value_type = f64)]
     pub price_per_call_usdc: UsdcBase,
-    /// SHA-256 of price, time-out, binding, result key and metadata hash: an opening can name it, and is refused if
+    /// SHA-256 of price, time-out, binding, cover, result key and metadata hash: an opening can name it, and is refused if
     /// the terms have changed.
     pub terms_hash: String,
     /// Seconds that the creator's service has to answer.
@@ -181,7 +185,8 @@ pub async fn agents(db: impl PgExecutor<'_>, wanted: &[Pubkey]) -> Result<Vec<Ag
     let agents = sqlx::query_as!(
         AgentDetails,
         r#"SELECT a.address AS "address!: Base58", a.address AS "agent_id!", m.name AS "name!", m.tagline AS "tagline!",
-                  m.tags AS "tags!", a.binding AS "binding!", a.price AS "price_per_call_usdc!: Usdc",
+                  m.tags AS "tags!", a.binding AS "binding!", a.min_cover AS "min_cover!",
+                  a.price AS "price_per_call_usdc!: Usdc",
                   a.status AS "status!: ListingStatus",
                   a.total_executions AS "total_executions!: Count", a.trust AS "trust_usdc!: Usdc",
                   a.success_rate AS "success_rate!", a.avg_execution_time_ms AS "avg_execution_time_ms!: Count",

@@ -76,6 +76,10 @@ pub struct NetworkParameters {
     #[schema(value_type = f64)]
     #[serde(alias = "min_price", deserialize_with = "base_units")]
     pub min_price_usdc: UsdcBase,
+    /// What a caller deposits to raise a dispute.
+    #[schema(value_type = f64)]
+    #[serde(alias = "dispute_bond", deserialize_with = "base_units")]
+    pub dispute_bond_usdc: UsdcBase,
     /// Seconds after completion in which a dispute may be raised.
     #[serde(alias = "dispute_window_s")]
     pub dispute_window_seconds: i64,

@@ -39,7 +39,7 @@ pub struct AgentMetrics {
     /// 0.0 to 1.0: completed without an upheld dispute, of completed and failed.
     #[schema(required)]
     pub success_rate: Option<f64>,
-    /// 0.0 to 1.0: disputed, of completed.
+    /// 0.0 to 1.0: upheld disputes, of completed. A claim that was not found right does not count against the agent.
     #[schema(required)]
     pub dispute_rate: Option<f64>,
     pub completed_executions: u64,
@@ -104,7 +104,7 @@ fn metrics(rows: impl Iterator<Item = (i16, u64, UsdcBase)>) -> AgentMetrics {
     let finished = metrics.completed_executions.saturating_add(metrics.failed_executions);
     AgentMetrics {
         success_rate: share(metrics.completed_executions.saturating_sub(metrics.upheld_disputes), finished),
-        dispute_rate: share(metrics.disputed_executions, metrics.completed_executions),
+        dispute_rate: share(metrics.upheld_disputes, metrics.completed_executions),
         p50_execution_time_ms: percentile(&times, metrics.completed_executions, 50),
         p95_execution_time_ms: percentile(&times, metrics.completed_executions, 95),
         ..metrics

@@ -27,10 +27,12 @@ pub enum DisputeStatus {
     Upheld = DisputeOutcome::Upheld as i16,
     Rejected = DisputeOutcome::Rejected as i16,
     Expired = DisputeOutcome::Expired as i16,
+    Cancelled = DisputeOutcome::Cancelled as i16,
+    Abusive = DisputeOutcome::Abusive as i16,
 }
 
 impl DisputeStatus {
-    const ALL: [Self; 4] = [Self::Open, Self::Upheld, Self::Rejected, Self::Expired];
+    const ALL: [Self; 6] = [Self::Open, Self::Upheld, Self::Rejected, Self::Expired, Self::Cancelled, Self::Abusive];
 
     pub(super) fn by_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let number = i16::deserialize(deserializer)?;
@@ -63,7 +65,8 @@ pub struct DisputeDetails {
     #[schema(value_type = f64)]
     #[serde(deserialize_with = "base_units")]
     pub amount_usdc: UsdcBase,
-    /// `expired`: nobody decided within 30 days.
+    /// `expired`: nobody decided within 30 days. `cancelled`: the caller gave it up. `abusive`: rejected, and the creator
+    /// got the bond.
     #[serde(deserialize_with = "DisputeStatus::by_number")]
     pub status: DisputeStatus,
     /// SHA-256 of the evidence document: `sha256:` and hex.
@@ -96,12 +99,22 @@ pub struct DisputeDetails {
     pub expires_at: Option<Timestamp>,
     #[schema(required)]
     pub resolved_at: Option<Timestamp>,
-    /// SHA-256 of the resolver's reasons. null while open and when it expired.
+    /// Who decided. null unless the resolver did, like the reasons.
+    #[schema(required)]
+    pub resolved_by: Option<String>,
+    /// SHA-256 of the resolver's reasons.
     #[schema(required, value_type = Option<String>)]
     pub resolution_hash: Option<ResultHash>,
+    /// Where the resolver says the reasons are.
+    #[schema(required)]
+    pub resolution_uri: Option<String>,
     /// Where this service has the reasons, once they were stored here.
     #[schema(required)]
     pub resolution_url: Option<String>,
+    /// What the caller deposited. It comes back when the dispute ends, unless it was abusive.
+    #[schema(value_type = f64)]
+    #[serde(deserialize_with = "base_units")]
+    pub bond_usdc: UsdcBase,
     /// Taken from the collateral.
     #[schema(value_type = f64)]
     #[serde(deserialize_with = "base_units")]

@@ -99,12 +99,13 @@ pub struct WithdrawableCollateral {
     agent_id: String,
     #[schema(required)]
     name: Option<String>,
+    /// The collateral without what open disputes may take.
     #[schema(value_type = f64)]
     amount_usdc: UsdcBase,
     /// They keep the collateral locked.
     open_executions: u64,
     open_disputes: u64,
-    /// First second in which it can be withdrawn. null while something is open.
+    /// First second in which it can be withdrawn. null while an execution is open.
     #[schema(required)]
     available_from: Option<Timestamp>,
     /// Whether it can be withdrawn now.
@@ -206,13 +207,14 @@ pub async fn withdrawable_collateral(
 ) -> Result<Vec<WithdrawableCollateral>> {
     let collateral = sqlx::query_as!(
         WithdrawableCollateral,
-        r#"SELECT a.address AS agent_id, a.name, a.collateral AS "amount_usdc!: Usdc",
+        r#"SELECT a.address AS agent_id, a.name, w.amount AS "amount_usdc!: Usdc",
                   a.open_executions AS "open_executions!: Count", a.open_disputes AS "open_disputes!: Count",
                   w.available_from AS "available_from?: Timestamp",
-                  COALESCE(w.available_from <= $3, false) AS "available!"
+                  COALESCE(w.available_from <= $3, false) AND w.amount > 0 AS "available!"
            FROM mirror_agents a
            CROSS JOIN LATERAL (
-               SELECT CASE WHEN a.open_executions = 0 AND a.open_disputes = 0
+               SELECT GREATEST(a.collateral - a.slashable_amount, 0) AS amount,
+                      CASE WHEN a.open_executions = 0
                            THEN COALESCE(a.last_dispute_deadline + interval '1 second', a.created_at)
                       END AS available_from) AS w
            WHERE a.creator = $1 AND a.closed_at_slot IS NULL AND a.status = agent_status('delisted') AND a.collateral > 0

@@ -116,7 +116,7 @@ async fn a_full_listing_has_exactly_the_specified_fields() {
         answer.body,
         json!({
             "agent_id": id, "name": "alpha", "tagline": "alpha in one sentence", "tags": ["data", "finance"],
-            "binding": true, "price_per_call_usdc": 0.05, "terms_hash": terms,
+            "binding": true, "min_cover": 0, "price_per_call_usdc": 0.05, "terms_hash": terms,
             "timeout_seconds": 60, "total_executions": 10, "trust_usdc": 0.00405, "success_rate": 0.9,
             "avg_execution_time_ms": 150,
             "creator": {

@@ -52,7 +52,7 @@ async fn get_as(market: &Market, who: u8, path: &str) -> Answer {
 #[tokio::test]
 async fn a_dispute_shows_every_field_of_its_clocks_and_amounts() {
     let market = Market::open().await;
-    let address = raise(&market, 1, |_| {}).await;
+    let address = raise(&market, 1, |dispute| dispute.bond = 100_000).await;
     let answer = get_as(&market, CALLER, &format!("/v1/disputes/{address}")).await;
     assert_eq!(answer.status, 200, "{}", answer.body);
     let agent = addresses().agent(&wallet(CREATOR), 0);
@@ -66,7 +66,8 @@ async fn a_dispute_shows_every_field_of_its_clocks_and_amounts() {
         "answer_hash": null, "answer_uri": null, "answer_url": null, "answered_at": null,
         "raised_at": "2026-11-21T10:00:00Z", "respond_by": "2026-11-24T10:00:00Z",
         "upholdable_from": "2026-11-22T10:00:00Z", "expires_at": "2026-12-21T10:00:00Z", "resolved_at": null,
-        "resolution_hash": null, "resolution_url": null, "slash_usdc": 0, "compensation_usdc": 0,
+        "resolved_by": null, "resolution_hash": null, "resolution_uri": null, "resolution_url": null, "bond_usdc": 0.1,
+        "slash_usdc": 0, "compensation_usdc": 0,
         "penalty_usdc": 0, "transactions": {"raised": null, "answered": null, "resolved": null},
     });
     assert_eq!(answer.body, expected);
@@ -82,6 +83,8 @@ async fn an_answer_ends_the_wait_and_a_decision_shows_its_parts() {
         dispute.outcome = DisputeOutcome::Upheld as u8;
         dispute.resolved_at_unix_s = NOON + 7_200;
         dispute.resolution_hash = [9; 32];
+        dispute.resolved_by = wallet(RESOLVER);
+        dispute.set_resolution_uri("ipfs://reasons").unwrap();
         (dispute.slash_amount, dispute.compensation) = (80_000, 50_000);
     })
     .await;
@@ -93,7 +96,9 @@ async fn an_answer_ends_the_wait_and_a_decision_shows_its_parts() {
         ("answered_at", json!("2026-11-21T11:00:00Z")),
         ("upholdable_from", json!("2026-11-21T11:00:00Z")),
         ("resolved_at", json!("2026-11-21T12:00:00Z")),
+        ("resolved_by", json!(wallet(RESOLVER).to_string())),
         ("resolution_hash", json!(ResultHash([9; 32]).to_string())),
+        ("resolution_uri", json!("ipfs://reasons")),
         ("slash_usdc", json!(0.08)),
         ("compensation_usdc", json!(0.05)),
         ("penalty_usdc", json!(0.03)),

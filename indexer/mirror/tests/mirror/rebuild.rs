@@ -72,6 +72,7 @@ impl Market {
             price: offer.price,
             timeout_seconds: offer.timeout_seconds,
             binding: false,
+            min_cover: 0,
             collateral: offer.collateral,
             metadata_hash: offer.metadata_hash,
             metadata_uri: "x".to_owned(),
@@ -116,6 +117,7 @@ impl Market {
             request_hash: [number as u8; 32],
             max_amount: 50_000,
             terms_hash: None,
+            min_cover: 0,
         };
         let caller = wallet(2);
         let mut instruction = if with_grant {
@@ -174,11 +176,9 @@ impl Market {
         let first = self.execute(1, false, |_| {}).await;
         let second = self.execute(2, true, |_| {}).await;
         let update = UpdateListingArgs {
-            price: None,
             timeout_seconds: Some(90),
             result_key: Some(wallet(70)),
-            binding: None,
-            metadata: None,
+            ..UpdateListingArgs::default()
         };
         let mut call = self.build.open_execution(
             &wallet(2),
@@ -189,6 +189,7 @@ impl Market {
                 request_hash: [0; 32],
                 max_amount: 0,
                 terms_hash: None,
+                min_cover: 0,
             },
         );
         call.accounts.truncate(3);

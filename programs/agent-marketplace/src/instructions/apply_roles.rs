@@ -24,7 +24,8 @@ pub(crate) fn handler(ctx: Context<ApplyRoles>) -> Result<()> {
     let mut config = ctx.accounts.config.load_mut()?;
     let (resolver, treasury_owner) = (config.announced_resolver, config.announced_treasury_owner);
     let insurance_owner = config.announced_insurance_owner;
-    if resolver != Pubkey::default() {
+    // The present resolver's own term goes on.
+    if resolver != Pubkey::default() && resolver != config.resolver {
         config.resolver = resolver;
         config.resolver_since_unix_s = now;
     }

@@ -47,7 +47,8 @@ impl<'info> CloseAgent<'info> {
         let agent = loader.load()?;
         ensure(*self.usdc_mint.key == self.config.load()?.usdc_mint, MarketplaceError::WrongMint)?;
         ensure(agent.creator == *self.creator.key, MarketplaceError::NotCreator)?;
-        collateral::check_unclaimed(&agent, now_unix_s)?;
+        collateral::check_left(&agent, now_unix_s)?;
+        ensure(agent.open_disputes == 0, MarketplaceError::DisputesOpen)?;
         // A listing that is created again in the same second would start with the revisions of this one.
         ensure(now_unix_s > agent.created_at_unix_s, MarketplaceError::ListedThisSecond)?;
         ensure(agent.collateral == 0, MarketplaceError::CollateralRemains)?;
@@ -62,8 +63,8 @@ impl<'info> CloseAgent<'info> {
 }
 
 /// Rules (docs/specification.md, "Collateral"):
-/// - called by the creator, under the conditions of `withdraw_collateral`, after the withdrawal, and not in
-///   the second in which the agent was listed;
+/// - called by the creator, under the conditions of `withdraw_collateral`, when all collateral is withdrawn and no dispute
+///   is open, and not in the second in which the agent was listed;
 /// - what strangers sent to the vaults goes to the creator, so it never blocks the closing;
 /// - the creator's profile keeps the totals; emits the last content of the listing.
 pub(crate) fn handler<'info>(ctx: Context<'info, CloseAgent<'info>>) -> Result<()> {

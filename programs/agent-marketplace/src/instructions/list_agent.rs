@@ -25,7 +25,9 @@ pub struct ListAgentArgs {
     pub timeout_seconds: u32,
     /// Whether the creator's service signs each result for its call.
     pub binding: bool,
-    /// USDC base units to lock; at least the tier of the price, and at least the price.
+    /// The free collateral that the creator promises, in prices of one call; 0: no promise.
+    pub min_cover: u8,
+    /// USDC base units to lock; at least the tier of the price, the price, and the promised cover.
     pub collateral: u64,
     /// SHA-256 of the metadata document.
     pub metadata_hash: [u8; 32],
@@ -72,7 +74,7 @@ impl<'info> ListAgent<'info> {
         ensure(config.paused == 0, MarketplaceError::Paused)?;
         ensure(*self.usdc_mint.key == config.usdc_mint, MarketplaceError::WrongMint)?;
         config.parameters.check_price(args.price)?;
-        let required = config.parameters.required_collateral(args.price);
+        let required = config.parameters.required_collateral(args.price, args.min_cover);
         ensure(args.collateral >= required, MarketplaceError::CollateralTooLow)?;
         token::check_account(&self.creator_token, &config.usdc_mint, self.creator.key)?;
         let agent = self.listing(args, now_unix_s)?;
@@ -103,6 +105,7 @@ impl<'info> ListAgent<'info> {
             timeout_seconds: if args.timeout_seconds == 0 { DEFAULT_TIMEOUT_S } else { args.timeout_seconds },
             status: AgentStatus::Active as u8,
             binding: u8::from(args.binding),
+            min_cover: args.min_cover,
             version: LAYOUT_VERSION,
             bump: account::canonical_bump(&self.agent, seeds)?,
             escrow_bump: account::canonical_bump(&self.escrow, &[AgentListed::ESCROW_SEED, agent])?,
@@ -156,6 +159,7 @@ pub(crate) fn handler<'info>(ctx: Context<'info, ListAgent<'info>>, args: ListAg
         price: listing.price,
         timeout_seconds: listing.timeout_seconds,
         binding: args.binding,
+        min_cover: args.min_cover,
         collateral: listing.collateral,
         metadata_hash: listing.metadata_hash,
         metadata_uri: args.metadata_uri,

@@ -64,7 +64,8 @@ impl<'info> OpenExecution<'info> {
 /// Rules (docs/specification.md, "Escrow and refund"):
 /// - called by the wallet that pays; anybody may pay the rent;
 /// - refused while the program is paused, for an agent that is not active, for the agent's own creator, for a price
-///   above `max_amount` or below the minimum, and for other terms than those of `terms_hash`;
+///   above `max_amount` or below the minimum, for other terms than those of `terms_hash`, and for free collateral
+///   below `min_cover` calls;
 /// - the same execution id of the same wallet opens once.
 pub(crate) fn handler(ctx: Context<OpenExecution>, args: OpenExecutionArgs) -> Result<()> {
     let accounts = &*ctx.accounts;

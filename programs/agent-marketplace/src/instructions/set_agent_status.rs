@@ -30,7 +30,7 @@ impl SetAgentStatus<'_> {
         ensure(agent.status != args.status as u8, MarketplaceError::NothingToChange)?;
         match args.status {
             AgentStatus::Active => {
-                let required = self.config.load()?.parameters.required_collateral(agent.price);
+                let required = self.config.load()?.parameters.required_collateral(agent.price, agent.min_cover);
                 ensure(agent.free_collateral() >= required, MarketplaceError::CollateralTooLow)
             }
             AgentStatus::Paused => Ok(()),

@@ -18,6 +18,8 @@ pub struct UpdateListingArgs {
     pub result_key: Option<Pubkey>,
     /// Whether the creator's service signs each result for its call.
     pub binding: Option<bool>,
+    /// The free collateral that the creator promises, in prices of one call; 0: no promise.
+    pub min_cover: Option<u8>,
     pub metadata: Option<MetadataRef>,
 }
 
@@ -43,14 +45,13 @@ impl UpdateListing<'_> {
         let agent = self.agent.load()?;
         ensure(agent.creator == *self.creator.key, MarketplaceError::NotCreator)?;
         ensure(agent.status != AgentStatus::Delisted as u8, MarketplaceError::AgentDelisted)?;
-        if let Some(price) = args.price {
-            let config = self.config.load()?;
-            config.parameters.check_price(price)?;
-            if price > agent.price {
-                ensure(agent.open_disputes == 0, MarketplaceError::PriceRiseWhileDisputed)?;
-                let required = config.parameters.required_collateral(price);
-                ensure(agent.collateral >= required, MarketplaceError::CollateralTooLow)?;
-            }
+        let parameters = &self.config.load()?.parameters;
+        args.price.map_or(Ok(()), |price| parameters.check_price(price))?;
+        let (price, min_cover) = (args.price.unwrap_or(agent.price), args.min_cover.unwrap_or(agent.min_cover));
+        ensure(price <= agent.price || agent.open_disputes == 0, MarketplaceError::PriceRiseWhileDisputed)?;
+        if price > agent.price || min_cover > agent.min_cover {
+            let required = parameters.required_collateral(price, min_cover);
+            ensure(agent.free_collateral() >= required, MarketplaceError::CollateralTooLow)?;
         }
         args.timeout_seconds.map_or(Ok(()), AgentListed::check_timeout)?;
         args.result_key.as_ref().map_or(Ok(()), AgentListed::check_result_key)?;
@@ -59,6 +60,7 @@ impl UpdateListing<'_> {
             && args.timeout_seconds.is_none()
             && args.result_key.is_none()
             && args.binding.is_none()
+            && args.min_cover.is_none()
             && args.metadata.is_none();
         ensure(!nothing, MarketplaceError::NothingToChange)
     }
@@ -66,7 +68,7 @@ impl UpdateListing<'_> {
 
 /// Rules (docs/specification.md, "Listing on chain"):
 /// - called by the creator; open executions keep what they were opened with;
-/// - a price that reaches a higher tier needs the collateral of that tier first;
+/// - a price that reaches a higher tier needs the collateral of that tier first, a higher promise of cover its own;
 /// - the price does not rise while disputes are open: calls at a higher price would claim what earlier ones are owed.
 pub(crate) fn handler(ctx: Context<UpdateListing>, args: UpdateListingArgs) -> Result<()> {
     ctx.accounts.validate(&args)?;
@@ -82,6 +84,9 @@ pub(crate) fn handler(ctx: Context<UpdateListing>, args: UpdateListingArgs) -> R
     }
     if let Some(binding) = args.binding {
         agent.binding = u8::from(binding);
+    }
+    if let Some(min_cover) = args.min_cover {
+        agent.min_cover = min_cover;
     }
     if let Some(metadata) = args.metadata {
         agent.metadata_hash = metadata.hash;

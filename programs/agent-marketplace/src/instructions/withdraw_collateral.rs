@@ -5,7 +5,7 @@ use anchor_lang::prelude::*;
 use super::shared::{collateral, vault::Vault};
 use crate::{
     account,
-    error::{MarketplaceError, ensure},
+    error::{MarketplaceError, OrRefuse, ensure},
     state::{AgentListed, Config},
     token,
 };
@@ -30,31 +30,34 @@ pub struct WithdrawCollateral<'info> {
 }
 
 impl WithdrawCollateral<'_> {
-    fn validate(&self, now_unix_s: i64) -> Result<()> {
+    /// Returns what the creator gets.
+    fn validate(&self, now_unix_s: i64) -> Result<u64> {
         ensure(*self.usdc_mint.key == self.config.load()?.usdc_mint, MarketplaceError::WrongMint)?;
         let agent = self.agent.load()?;
         ensure(agent.creator == *self.creator.key, MarketplaceError::NotCreator)?;
-        collateral::check_unclaimed(&agent, now_unix_s)?;
+        collateral::check_left(&agent, now_unix_s)?;
         ensure(agent.collateral > 0, MarketplaceError::NoCollateral)?;
         collateral::check_vault(&self.collateral_vault, self.agent.as_ref().key, &agent)?;
-        token::check_account(&self.creator_token, self.usdc_mint.key, self.creator.key)
+        token::check_account(&self.creator_token, self.usdc_mint.key, self.creator.key)?;
+        let amount = agent.unslashable_collateral();
+        ensure(amount > 0, MarketplaceError::DisputesOpen)?;
+        Ok(amount)
     }
 }
 
 /// Rules (docs/specification.md, "Collateral"):
-/// - called by the creator, when the agent is delisted, no execution and no dispute is open and the last
-///   dispute window is over;
-/// - pays the whole collateral, minus slashes.
+/// - called by the creator, when the agent is delisted, no execution is open and the last dispute window is over;
+/// - pays the collateral, minus slashes, and minus the most that open disputes may still take; the rest later.
 pub(crate) fn handler(ctx: Context<WithdrawCollateral>) -> Result<()> {
     let accounts = &*ctx.accounts;
     let now = account::now_unix_s()?;
-    accounts.validate(now)?;
-    let amount = {
+    let amount = accounts.validate(now)?;
+    {
         let mut agent = accounts.agent.load_mut()?;
         agent.updated_at_unix_s = now;
         agent.revision = account::next_revision(agent.revision)?;
-        core::mem::take(&mut agent.collateral)
-    };
+        agent.collateral = agent.collateral.checked_sub(amount).or_refuse(MarketplaceError::OutOfRange)?;
+    }
     let vault = Vault { agent: &accounts.agent, account: &accounts.collateral_vault, usdc_mint: &accounts.usdc_mint };
     vault.pay(&accounts.creator_token, amount)
 }

@@ -58,6 +58,11 @@ pub struct AgentListed {
     /// The part of these claims that the collateral covers: each got its part when it was raised, of what earlier ones
     /// had left. At most the collateral.
     pub covered_amount: u64,
+    /// Most that the decisions of the open disputes may take of the collateral: the amounts paid, and a penalty for each.
+    /// A creator who leaves gets the rest back while they wait.
+    pub slashable_amount: u64,
+    /// Sum of the bonds of all open disputes. They are in the escrow account.
+    pub open_bonds: u64,
     /// Completed and failed executions.
     pub total_executions: u64,
     /// Completed executions without an upheld dispute.
@@ -91,7 +96,8 @@ pub struct AgentListed {
     pub escrow_bump: u8,
     pub collateral_bump: u8,
     pub metadata_uri_len: u8,
-    pub reserved: [u8; 1],
+    /// The free collateral that the creator promises, in prices of one call. 0: no promise.
+    pub min_cover: u8,
     pub metadata_uri: [u8; MAX_METADATA_URI_BYTES],
     /// The escrow token account. Stored because deriving it again would cost compute units in every payment.
     pub escrow: Pubkey,
@@ -128,10 +134,23 @@ impl AgentListed {
         self.collateral.saturating_sub(self.disputed_amount)
     }
 
-    /// What the collateral has beyond the covered part of the open claims.
+    /// What the claims of others leave of the collateral for one claim. `covered`: what it has of the cover; 0 before it
+    /// is raised.
+    pub fn left_by_others(&self, covered: u64) -> core::result::Result<u64, MarketplaceError> {
+        let others = self.covered_amount.checked_sub(covered).ok_or(MarketplaceError::OutOfRange)?;
+        self.collateral.checked_sub(others).ok_or(MarketplaceError::OutOfRange)
+    }
+
+    /// A caller asks for free collateral of at least `min_cover` times the price. 0 asks for nothing.
     #[inline(always)]
-    pub fn uncovered_collateral(&self) -> core::result::Result<u64, MarketplaceError> {
-        self.collateral.checked_sub(self.covered_amount).ok_or(MarketplaceError::OutOfRange)
+    pub fn check_cover(&self, min_cover: u8) -> Rule {
+        let wanted = self.price.checked_mul(u64::from(min_cover)).ok_or(MarketplaceError::OutOfRange)?;
+        rule(self.free_collateral() >= wanted, MarketplaceError::CoverTooLow)
+    }
+
+    /// What open disputes can no longer take: a creator who left gets it.
+    pub fn unslashable_collateral(&self) -> u64 {
+        self.collateral.saturating_sub(self.slashable_amount)
     }
 
     /// The terms that an opening can name by their hash.
@@ -140,6 +159,7 @@ impl AgentListed {
             price: self.price,
             timeout_seconds: self.timeout_seconds,
             binding: self.binding == 1,
+            min_cover: self.min_cover,
             result_key: self.result_key.to_bytes(),
             metadata_hash: self.metadata_hash,
         }
@@ -187,8 +207,11 @@ impl AgentListed {
         claim((self.open_disputes == 0) == (self.disputed_amount == 0), "open disputes and disputed amount disagree")?;
         claim(self.covered_amount <= self.disputed_amount, "more is covered than is claimed")?;
         claim(self.covered_amount <= self.collateral, "more is covered than there is")?;
+        claim(self.disputed_amount <= self.slashable_amount, "less can be taken than is claimed")?;
+        claim(self.open_disputes > 0 || self.slashable_amount == 0, "something can be taken without a dispute")?;
+        claim(self.open_disputes > 0 || self.open_bonds == 0, "a bond without a dispute")?;
         claim((self.open_executions == 0) == (self.open_amount == 0), "open executions and open amount disagree")
     }
 }
 
-const _: () = assert!(core::mem::size_of::<AgentListed>() == 456);
+const _: () = assert!(core::mem::size_of::<AgentListed>() == 472);

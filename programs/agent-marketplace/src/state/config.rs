@@ -60,6 +60,8 @@ pub struct Config {
 pub struct MarketParameters {
     /// Lowest price of one call. The fee of this price is at least one base unit, unless there is no fee.
     pub min_price: u64,
+    /// What a caller deposits to raise a dispute. Returned, unless the resolver calls the dispute abusive.
+    pub dispute_bond: u64,
     /// Seconds after completion in which a dispute may be raised.
     pub dispute_window_s: i64,
     /// Seconds that settlement may take after a listing's time-out.
@@ -89,12 +91,15 @@ impl MarketParameters {
     pub const MAX_DISPUTE_WINDOW_S: i64 = 14 * 24 * 60 * 60;
     /// Longest time that settlement may take beyond the time-out: one day.
     pub const MAX_SETTLE_GRACE_S: i64 = 24 * 60 * 60;
+    /// Highest bond of a dispute: 1 USDC. A higher one would keep callers of cheap calls from disputing them.
+    pub const MAX_DISPUTE_BOND: u64 = 1_000_000;
     /// Highest limit of a penalty, in multiples of the amount paid.
     pub const MAX_PENALTY_MULTIPLE: u32 = 100;
     /// The parameters of the specification. Collateral: 10 USDC for prices up to 0.10 USDC, 50 up to 1 USDC, 200 up
     /// to 10 USDC, 1 000 above.
     pub const DEFAULT: Self = Self {
         min_price: 1_000,
+        dispute_bond: 100_000,
         dispute_window_s: Self::MIN_DISPUTE_WINDOW_S,
         settle_grace_s: 120,
         collateral_tiers: [
@@ -107,14 +112,15 @@ impl MarketParameters {
         max_penalty_multiple: 20,
     };
 
-    /// Collateral that a listing with `price` must hold: its tier, and never less than one call costs.
-    pub fn required_collateral(&self, price: u64) -> u64 {
+    /// Collateral that a listing with `price` must hold: its tier, and never less than one call costs, or than the
+    /// `min_cover` calls that its creator promises.
+    pub fn required_collateral(&self, price: u64, min_cover: u8) -> u64 {
         self.collateral_tiers
             .iter()
             .find(|tier| price <= tier.max_price)
             .or_else(|| self.collateral_tiers.last())
             .map_or(u64::MAX, |tier| tier.collateral)
-            .max(price)
+            .max(price.saturating_mul(u64::from(min_cover.max(1))))
     }
 
     /// A price that a listing may have.
@@ -140,6 +146,7 @@ impl MarketParameters {
             (1..=Self::MAX_PENALTY_MULTIPLE).contains(&self.max_penalty_multiple),
             MarketplaceError::PenaltyMultipleOutOfRange,
         )?;
+        rule(self.dispute_bond <= Self::MAX_DISPUTE_BOND, MarketplaceError::DisputeBondTooHigh)?;
         let ascending = self
             .collateral_tiers
             .is_sorted_by(|lower, higher| lower.max_price < higher.max_price && lower.collateral <= higher.collateral);
@@ -201,8 +208,8 @@ impl Config {
     }
 }
 
-const _: () = assert!(core::mem::size_of::<MarketParameters>() == 96);
-const _: () = assert!(core::mem::size_of::<Config>() == 552);
+const _: () = assert!(core::mem::size_of::<MarketParameters>() == 104);
+const _: () = assert!(core::mem::size_of::<Config>() == 568);
 // The delay covers the longest dispute window and the longest settlement, and leaves a day to read the news.
 const _: () = assert!(
     Config::ROLE_DELAY_S

@@ -23,6 +23,31 @@ pub enum DisputeOutcome {
     Rejected = 3,
     /// The resolver did not decide within [`Dispute::LIMIT_S`]; the execution stays completed.
     Expired = 4,
+    /// The caller gave the claim up; the execution stays completed.
+    Cancelled = 5,
+    /// Rejected, and the creator gets the bond: the resolver found that the caller knew the claim to be false.
+    Abusive = 6,
+}
+
+/// What the resolver decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, AnchorSerialize, AnchorDeserialize)]
+pub enum DisputeDecision {
+    /// The caller was right.
+    Upheld,
+    /// The creator was right.
+    Rejected,
+    /// The creator was right, and the caller knew it: the creator gets the bond.
+    Abusive,
+}
+
+impl DisputeDecision {
+    pub const fn outcome(self) -> DisputeOutcome {
+        match self {
+            Self::Upheld => DisputeOutcome::Upheld,
+            Self::Rejected => DisputeOutcome::Rejected,
+            Self::Abusive => DisputeOutcome::Abusive,
+        }
+    }
 }
 
 /// Seeds: `["dispute", execution record]`, so an execution has at most one dispute.
@@ -36,7 +61,9 @@ pub struct Dispute {
     pub rent_payer: Pubkey,
     /// SHA-256 of the evidence document.
     pub evidence_hash: [u8; 32],
-    /// SHA-256 of the resolver's reasons; zeros while open and when it expired.
+    /// Who decided; all zeros while open, and when nobody did.
+    pub resolved_by: Pubkey,
+    /// SHA-256 of the resolver's reasons; zeros unless the resolver decided.
     pub resolution_hash: [u8; 32],
     /// SHA-256 of the creator's answer; zeros until there is one.
     pub answer_hash: [u8; 32],
@@ -44,9 +71,11 @@ pub struct Dispute {
     pub raised_at_unix_s: i64,
     /// When the creator answered; 0 before.
     pub answered_at_unix_s: i64,
-    /// 0 while open.
+    /// When the dispute ended; 0 while open.
     pub resolved_at_unix_s: i64,
-    /// Taken from the collateral; 0 unless upheld.
+    /// What the caller deposited. Returned when the dispute ends, or paid to the creator if it is abusive.
+    pub bond: u64,
+    /// Taken from the collateral; 0 unless upheld, or expired while there was no resolver.
     pub slash_amount: u64,
     /// Part of the slash that went to the caller, at most what the caller paid. The rest went to the insurance.
     pub compensation: u64,
@@ -58,9 +87,11 @@ pub struct Dispute {
     pub answer_uri_len: u8,
     pub version: u8,
     pub bump: u8,
-    pub reserved: [u8; 3],
+    pub resolution_uri_len: u8,
+    pub reserved: [u8; 2],
     pub evidence_uri: [u8; MAX_EVIDENCE_URI_BYTES],
     pub answer_uri: [u8; MAX_EVIDENCE_URI_BYTES],
+    pub resolution_uri: [u8; MAX_EVIDENCE_URI_BYTES],
 }
 
 impl Dispute {
@@ -79,6 +110,10 @@ impl Dispute {
         rule(self.answered_at_unix_s != 0 || now_unix_s >= answer_due, MarketplaceError::AnswerPeriodRunning)
     }
 
+    /// Seconds in which a compensation goes to the associated account of the caller's wallet only: 7 days. After that to
+    /// any account of the wallet: nobody keeps collateral locked by giving that one away.
+    pub const ASSOCIATED_PAYEE_S: i64 = 7 * 24 * 60 * 60;
+
     /// Last second that belongs to the resolver alone.
     pub fn decidable_until_unix_s(&self) -> Option<i64> {
         self.raised_at_unix_s.checked_add(Self::LIMIT_S)
@@ -91,6 +126,8 @@ impl Dispute {
             2 => Some(DisputeOutcome::Upheld),
             3 => Some(DisputeOutcome::Rejected),
             4 => Some(DisputeOutcome::Expired),
+            5 => Some(DisputeOutcome::Cancelled),
+            6 => Some(DisputeOutcome::Abusive),
             _ => None,
         }
     }
@@ -113,6 +150,18 @@ impl Dispute {
 
     pub fn set_answer_uri(&mut self, uri: &str) -> Rule {
         self.answer_uri_len = text::write(uri, &mut self.answer_uri).ok_or(MarketplaceError::EvidenceUriInvalid)?;
+        Ok(())
+    }
+
+    /// Where the resolver's reasons are; empty unless the resolver decided. `None` if the stored bytes are not what the
+    /// program writes.
+    pub fn resolution_uri(&self) -> Option<&str> {
+        text::read(&self.resolution_uri, self.resolution_uri_len)
+    }
+
+    pub fn set_resolution_uri(&mut self, uri: &str) -> Rule {
+        self.resolution_uri_len =
+            text::write(uri, &mut self.resolution_uri).ok_or(MarketplaceError::EvidenceUriInvalid)?;
         Ok(())
     }
 
@@ -139,7 +188,7 @@ impl Dispute {
     /// What holds for every dispute that the program writes.
     pub fn invariant(&self) -> core::result::Result<(), Violation> {
         let outcome = self.outcome().ok_or(Violation::Contradiction("an unknown outcome"))?;
-        let decided = matches!(outcome, DisputeOutcome::Upheld | DisputeOutcome::Rejected);
+        let decided = matches!(outcome, DisputeOutcome::Upheld | DisputeOutcome::Rejected | DisputeOutcome::Abusive);
         Self::check_evidence_hash(&self.evidence_hash)?;
         Self::check_evidence_uri(self.evidence_uri().ok_or(MarketplaceError::EvidenceUriInvalid)?)?;
         let answer_uri = self.answer_uri().ok_or(MarketplaceError::EvidenceUriInvalid)?;
@@ -149,10 +198,15 @@ impl Dispute {
             Self::check_evidence_hash(&self.answer_hash)?;
             Self::check_evidence_uri(answer_uri)?;
         }
+        let resolution_uri = self.resolution_uri().ok_or(MarketplaceError::EvidenceUriInvalid)?;
         if decided {
             Self::check_resolution_hash(&self.resolution_hash)?;
+            Self::check_evidence_uri(resolution_uri)?;
         }
-        Self::check_slash(outcome == DisputeOutcome::Upheld, self.slash_amount)?;
+        let takes = matches!(outcome, DisputeOutcome::Upheld | DisputeOutcome::Expired);
+        Self::check_slash(takes, self.slash_amount)?;
+        claim(decided == (self.resolved_by != Pubkey::default()), "decided by nobody, or the reverse")?;
+        claim(decided || resolution_uri.is_empty(), "the place of reasons that nobody gave")?;
         claim(decided || self.resolution_hash == [0; 32], "the reasons of a decision that was not made")?;
         claim(
             (outcome == DisputeOutcome::Open) == (self.resolved_at_unix_s == 0),
@@ -162,5 +216,5 @@ impl Dispute {
     }
 }
 
-const _: () = assert!(core::mem::size_of::<Dispute>() == 544);
+const _: () = assert!(core::mem::size_of::<Dispute>() == 712);
 const _: () = assert!(Dispute::LIMIT_S > Config::ROLE_DELAY_S);

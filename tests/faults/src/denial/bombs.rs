@@ -146,7 +146,8 @@ pub async fn list(
         price: PRICE,
         timeout_seconds: TIMEOUT_SECONDS,
         binding: false,
-        collateral: MarketParameters::DEFAULT.required_collateral(PRICE),
+        min_cover: 0,
+        collateral: MarketParameters::DEFAULT.required_collateral(PRICE, 0),
         metadata_hash: metadata.hash,
         metadata_uri: metadata.uri,
     };
@@ -158,7 +159,7 @@ pub async fn list(
 pub async fn rename(chain: &LocalChain, creator: &Keypair, agent: &Pubkey, content: &[u8]) -> Result<()> {
     let hash = ResultHash::of(content);
     let metadata = Some(MetadataRef { hash: hash.0, uri: format!("ipfs://{}", cid_of(&hash)) });
-    let args = UpdateListingArgs { price: None, timeout_seconds: None, result_key: None, binding: None, metadata };
+    let args = UpdateListingArgs { metadata, ..UpdateListingArgs::default() };
     chain.send(&[chain.build.update_listing(&creator.pubkey(), agent, args)], &[creator]).await
 }
 

@@ -89,6 +89,25 @@ fn other_terms_than_the_agreed_ones_are_refused() {
 }
 
 #[test]
+fn an_opening_is_refused_below_the_cover_that_the_caller_asks_for() {
+    let mut world = World::new();
+    let (caller, session) = (world.caller.keypair.insecure_clone(), world.session.insecure_clone());
+    // The free collateral covers 200 calls, with one claim 199.
+    let disputed = world.disputed();
+    let execution = world.new_execution();
+    let opening = Opening { min_cover: 200, ..world.opening(&execution) };
+    let (open, by_key) = (world.open_with(&execution, &opening), world.open_by_key_with(&execution, &opening));
+    refused(&mut world, open, &[&caller], E::CoverTooLow);
+    refused(&mut world, by_key.clone(), &[&session], E::CoverTooLow);
+    let second = world.new_execution();
+    let open = world.open_with(&second, &Opening { min_cover: 199, ..world.opening(&second) });
+    world.must(&[open], &[&caller]);
+    // Openings claim nothing: those of strangers do not move the cover.
+    assert_ok(world.resolve(&disputed, false, 0));
+    world.must(&[by_key], &[&session]);
+}
+
+#[test]
 fn a_creator_is_no_caller_of_the_own_agent() {
     let mut world = World::new();
     let creator = world.agent.creator.clone();

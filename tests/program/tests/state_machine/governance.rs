@@ -20,11 +20,19 @@ pub struct Parameters {
     pub tiers_factor: u64,
     pub min_price: u64,
     pub penalty_limit: u32,
+    pub bond: u64,
 }
 
 impl Parameters {
-    const START: Self =
-        Self { fee_bps: 100, window: WINDOW_S, grace: GRACE_S, tiers_factor: 1, min_price: 1_000, penalty_limit: 20 };
+    const START: Self = Self {
+        fee_bps: 100,
+        window: WINDOW_S,
+        grace: GRACE_S,
+        tiers_factor: 1,
+        min_price: 1_000,
+        penalty_limit: 20,
+        bond: 100_000,
+    };
 
     fn are_allowed(&self) -> bool {
         self.fee_bps <= 500
@@ -33,6 +41,7 @@ impl Parameters {
             && (1..=HIGHEST_PRICE).contains(&self.min_price)
             && (self.fee_bps == 0 || self.min_price * u64::from(self.fee_bps) >= 10_000)
             && (1..=100).contains(&self.penalty_limit)
+            && self.bond <= 1_000_000
     }
 
     /// The parameters that a step announces.
@@ -44,6 +53,7 @@ impl Parameters {
             Step::SetTiers { who, factor } => (Self { tiers_factor: *factor, ..self }, *who),
             Step::SetMinPrice { who, price } => (Self { min_price: *price, ..self }, *who),
             Step::SetPenaltyLimit { who, multiple } => (Self { penalty_limit: *multiple, ..self }, *who),
+            Step::SetBond { who, bond } => (Self { bond: *bond, ..self }, *who),
             _ => return None,
         })
     }
@@ -159,7 +169,8 @@ impl ModelConfig {
             _ => {
                 let Some(announced) = self.roles.take() else { return };
                 let next = announced.what;
-                if next.resolver.is_some() {
+                // The term of a resolver who stays goes on.
+                if next.resolver.is_some() && next.resolver != self.resolver {
                     (self.resolver, self.resolver_since) = (next.resolver, now);
                 }
                 self.treasury = next.treasury.unwrap_or(self.treasury);

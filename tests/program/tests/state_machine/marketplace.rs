@@ -44,6 +44,7 @@ impl Marketplace {
             price: listing.price,
             timeout_seconds: listing.timeout_seconds,
             binding: listing.binding == 1,
+            min_cover: listing.min_cover,
             result_key: listing.result_key.to_bytes(),
             metadata_hash: listing.metadata_hash,
         };
@@ -80,7 +81,9 @@ impl Marketplace {
                 self.world.set_time(self.world.now() + seconds);
                 true
             }
-            Step::Open { agent, payer, max_amount, agreed } => self.open(*agent, *payer, *max_amount, *agreed),
+            Step::Open { agent, payer, max_amount, agreed, min_cover } => {
+                self.open(*agent, *payer, *max_amount, *agreed, *min_cover)
+            }
             Step::Complete { execution, who, how } => {
                 self.with(*execution, |this, execution| this.complete(execution, *who, *how))
             }
@@ -108,14 +111,19 @@ impl Marketplace {
                 let signer = this.actor(*who, &execution.agent, &execution.caller);
                 this.send_as(&[], answer, &signer)
             }),
-            Step::Resolve { execution, who, upheld, slash, insured } => self.with(*execution, |this, execution| {
+            Step::Resolve { execution, who, decision, slash, insured } => self.with(*execution, |this, execution| {
                 let config = this.world.config();
                 let payee = if *insured { config.insurance_owner } else { config.treasury_owner };
-                let resolve = this.world.resolve_dispute(execution, *upheld, *slash);
+                let resolve = this.world.resolve_with(execution, World::resolve_args(*decision, *slash));
                 let insurance_token = this.world.instructions().usdc_of(&payee);
                 let resolve = forged(resolve, &[("insurance_token", insurance_token)]);
                 let signer = this.actor(*who, &execution.agent, &execution.caller);
                 this.send_as(&[], resolve, &signer)
+            }),
+            Step::CancelDispute { execution, who } => self.with(*execution, |this, execution| {
+                let cancel = this.world.cancel_dispute(execution);
+                let signer = this.actor(*who, &execution.agent, &execution.caller);
+                this.send_as(&[], cancel, &signer)
             }),
             Step::ExpireDispute { execution } => self.with(*execution, |this, execution| {
                 let expire = this.world.expire_dispute(execution);
@@ -184,6 +192,11 @@ impl Marketplace {
             }
             Step::SetBinding { agent, who, binding } => {
                 let edit = ix::UpdateListingArgs { binding: Some(*binding), ..Default::default() };
+                let agent = &self.agents[*agent];
+                (world.update_listing(agent, edit), self.actor(*who, agent, &caller))
+            }
+            Step::SetCover { agent, who, min_cover } => {
+                let edit = ix::UpdateListingArgs { min_cover: Some(*min_cover), ..Default::default() };
                 let agent = &self.agents[*agent];
                 (world.update_listing(agent, edit), self.actor(*who, agent, &caller))
             }
@@ -267,7 +280,7 @@ impl Marketplace {
         }
     }
 
-    fn open(&mut self, agent: usize, payer: Payer, max_amount: u64, agreed: Agreed) -> bool {
+    fn open(&mut self, agent: usize, payer: Payer, max_amount: u64, agreed: Agreed, min_cover: u8) -> bool {
         let mut execution = self.world.new_execution();
         execution.agent = self.agents[agent].clone();
         execution.caller = match payer {
@@ -281,7 +294,7 @@ impl Marketplace {
             Agreed::Present => Some(self.present_terms(&execution.agent)),
             Agreed::AtListing => Some(self.listed_with[agent]),
         };
-        let opening = Opening { max_amount, terms_hash, ..self.world.opening(&execution) };
+        let opening = Opening { max_amount, terms_hash, min_cover, ..self.world.opening(&execution) };
         let (open, signer) = if payer.is_key() {
             (self.world.open_by_key_with(&execution, &opening), self.world.session.insecure_clone())
         } else {
@@ -450,6 +463,8 @@ impl Marketplace {
             assert_eq!(totals, expected.totals);
             assert_eq!(listing.total_executions, totals.completed + totals.failed);
             assert_eq!(listing.disputed_amount, expected.claimed);
+            let slashable = model.slashable(index);
+            assert_eq!((listing.slashable_amount, listing.min_cover), (slashable, expected.terms.min_cover));
         }
         let (profile, expected) = (self.world.profile(&agent.creator.key()), &model.profiles[index]);
         let closed = Totals {
@@ -477,6 +492,7 @@ fn parameters_of(parameters: &MarketParameters) -> Parameters {
         tiers_factor: parameters.collateral_tiers[0].collateral / lowest_tier,
         min_price: parameters.min_price,
         penalty_limit: parameters.max_penalty_multiple,
+        bond: parameters.dispute_bond,
     }
 }
 
@@ -490,5 +506,6 @@ fn market_parameters(parameters: &Parameters) -> MarketParameters {
         collateral_tiers,
         fee_bps: parameters.fee_bps,
         max_penalty_multiple: parameters.penalty_limit,
+        dispute_bond: parameters.bond,
     }
 }

@@ -1,7 +1,7 @@
 //! The marketplace as docs/specification.md describes it: which steps succeed, and what everybody then holds.
 //! It uses none of the program's rules.
 
-use agent_marketplace::state::{AgentStatus, ExecutionStatus};
+use agent_marketplace::state::{AgentStatus, DisputeDecision, ExecutionStatus};
 use crtx_program_tests::{COLLATERAL, PRICE, PURSE, START_UNIX_S, TIMEOUT_S, USDC};
 
 use crate::{
@@ -25,6 +25,8 @@ pub struct ModelTerms {
     /// Counts the result keys that the listing had.
     pub key: u32,
     pub binding: bool,
+    /// What the creator promises, in prices.
+    pub min_cover: u8,
     pub metadata: u8,
 }
 
@@ -85,6 +87,8 @@ pub struct ModelExecution {
     pub settled_by: Option<Who>,
     pub time_ms: i64,
     pub raised: i64,
+    /// The bond of its dispute.
+    pub bond: u64,
     /// What the collateral covers of its dispute.
     pub covered: u64,
     pub answered: bool,
@@ -138,15 +142,16 @@ fn free(agent: &ModelAgent) -> u64 {
     agent.collateral.saturating_sub(agent.claimed)
 }
 
-fn required_collateral(price: u64, factor: u64) -> u64 {
+fn required_collateral(price: u64, min_cover: u8, factor: u64) -> u64 {
     let tiers = [(100_000, 10), (1_000_000, 50), (10_000_000, 200)];
     let tier = tiers.iter().find(|(max, _)| price <= *max).map_or(1_000, |(_, usdc)| *usdc) * USDC * factor;
-    tier.max(price)
+    tier.max(price).max(price * u64::from(min_cover))
 }
 
 /// A listing as `World::list_args` makes it.
 fn listed(now: i64, index: u32, key: u32) -> ModelAgent {
-    let terms = ModelTerms { price: PRICE, timeout: i64::from(TIMEOUT_S), key, binding: false, metadata: 0 };
+    let timeout = i64::from(TIMEOUT_S);
+    let terms = ModelTerms { price: PRICE, timeout, key, binding: false, min_cover: 0, metadata: 0 };
     ModelAgent {
         exists: true,
         index,
@@ -180,6 +185,15 @@ impl Payer {
     /// Whether a grant paid.
     pub fn is_key(self) -> bool {
         self == Self::Key
+    }
+
+    /// The payer's wallet: what is not paid back to the account that paid goes to its associated account.
+    fn wallet(self) -> Self {
+        match self {
+            Self::CallerElsewhere(caller) => Self::Caller(caller),
+            Self::Key => Self::Caller(0),
+            wallet => wallet,
+        }
     }
 }
 
@@ -221,7 +235,10 @@ impl Model {
                 self.now += seconds;
                 true
             }
-            Step::Open { agent, payer, max_amount, agreed } => self.open(*agent, *payer, *max_amount, *agreed),
+            Step::Open { agent, payer, max_amount, agreed, min_cover } => {
+                let agent_has = self.agents[*agent].terms.price * u64::from(*min_cover) <= free(&self.agents[*agent]);
+                agent_has && self.open(*agent, *payer, *max_amount, *agreed)
+            }
             Step::Complete { execution, who, how } => self.complete(*execution, *who, *how),
             Step::Fail { execution, who, interrupted, payee } => {
                 let by_gateway = *who == self.config.gateway;
@@ -234,8 +251,16 @@ impl Model {
             }
             Step::OpenDispute { execution, who } => *who == Who::Caller && self.open_dispute(*execution),
             Step::Answer { execution, who } => *who == Who::Creator && self.answer(*execution),
-            Step::Resolve { execution, who, upheld, slash, insured } => {
-                self.config.resolver == Some(*who) && self.resolve(*execution, *upheld, *slash, *insured)
+            Step::Resolve { execution, who, decision, slash, insured } => {
+                self.config.resolver == Some(*who) && self.resolve(*execution, *decision, *slash, *insured)
+            }
+            Step::CancelDispute { execution, who } => {
+                let disputed = |e: &ModelExecution| e.status == Some(ExecutionStatus::Disputed);
+                let cancels = *who == Who::Caller && self.executions.get(*execution).is_some_and(disputed);
+                if cancels {
+                    self.end_dispute(*execution, false);
+                }
+                cancels
             }
             Step::ExpireDispute { execution } => self.expire_dispute(*execution),
             Step::CloseExecution { execution } => self.close_execution(*execution),
@@ -247,6 +272,13 @@ impl Model {
             }
             Step::SetKey { agent, who } => self.edit(*agent, *who, true, |terms| terms.key += 1),
             Step::SetBinding { agent, who, binding } => self.edit(*agent, *who, true, |terms| terms.binding = *binding),
+            Step::SetCover { agent, who, min_cover } => {
+                let this = &self.agents[*agent];
+                let factor = self.config.parameters.tiers_factor;
+                let backed = free(this) >= required_collateral(this.terms.price, *min_cover, factor);
+                let fits = *min_cover <= this.terms.min_cover || backed;
+                self.edit(*agent, *who, fits, |terms| terms.min_cover = *min_cover)
+            }
             Step::SetMetadata { agent, who, version } => {
                 self.edit(*agent, *who, true, |terms| terms.metadata = *version)
             }
@@ -337,6 +369,7 @@ impl Model {
                 settled_by: None,
                 time_ms: 0,
                 raised: 0,
+                bond: 0,
                 covered: 0,
                 answered: false,
                 status: Some(ExecutionStatus::Open),
@@ -414,11 +447,16 @@ impl Model {
 
     fn open_dispute(&mut self, execution: usize) -> bool {
         let Some(e) = self.executions.get_mut(execution) else { return false };
+        let (bond, caller) = (self.config.parameters.bond, e.payer.wallet());
         let disputable = e.status == Some(ExecutionStatus::Completed)
             && e.settled_by != Some(Who::Caller)
             && !e.disputed
-            && self.now <= e.finished + e.window;
+            && self.now <= e.finished + e.window
+            && *self.holdings.of_payer(caller) >= bond;
         if disputable {
+            e.bond = bond;
+            *self.holdings.of_payer(caller) -= bond;
+            self.holdings.escrows[e.agent] += bond;
             (e.status, e.disputed, e.raised) = (Some(ExecutionStatus::Disputed), true, self.now);
             let agent = &mut self.agents[e.agent];
             agent.disputes += 1;
@@ -436,9 +474,10 @@ impl Model {
         e.status == Some(ExecutionStatus::Disputed) && !std::mem::replace(&mut e.answered, true)
     }
 
-    fn resolve(&mut self, execution: usize, upheld: bool, slash: u64, insured: bool) -> bool {
-        let Some(e) = self.executions.get_mut(execution) else { return false };
-        let agent = &mut self.agents[e.agent];
+    fn resolve(&mut self, execution: usize, decision: DisputeDecision, slash: u64, insured: bool) -> bool {
+        let Some(e) = self.executions.get(execution).cloned() else { return false };
+        let agent = &self.agents[e.agent];
+        let upheld = decision == DisputeDecision::Upheld;
         let penalty = slash.saturating_sub(e.amount);
         let heard = e.answered || self.now >= e.raised + ANSWER_PERIOD_S;
         let punishes = penalty <= e.penalty_limit
@@ -452,34 +491,54 @@ impl Model {
             && (upheld || slash == 0)
             && (penalty == 0 || punishes);
         if decides {
-            agent.disputes -= 1;
-            agent.claimed -= e.amount;
-            agent.covered -= e.covered;
-            agent.totals.successful -= u64::from(upheld);
-            agent.totals.slashed += slash;
-            e.status = Some(if upheld { ExecutionStatus::Overturned } else { ExecutionStatus::Completed });
-            agent.collateral -= slash;
-            self.holdings.vaults[e.agent] -= slash;
-            // A compensation goes to the associated account, whatever account paid.
-            let wallet = if let Payer::CallerElsewhere(caller) = e.payer { Payer::Caller(caller) } else { e.payer };
-            *self.holdings.of_payer(wallet) += slash - penalty;
-            *self.holdings.of_role(self.config.insurance) += penalty;
-            let required = required_collateral(agent.terms.price, self.config.parameters.tiers_factor);
-            if upheld && agent.status == AgentStatus::Active && free(agent) < required {
-                agent.status = AgentStatus::Paused;
+            self.end_dispute(execution, decision == DisputeDecision::Abusive);
+            if upheld {
+                self.executions[execution].status = Some(ExecutionStatus::Overturned);
+                self.agents[e.agent].totals.successful -= 1;
+                self.slash(e.agent, slash);
             }
+            *self.holdings.of_payer(e.payer.wallet()) += slash - penalty;
+            *self.holdings.of_role(self.config.insurance) += penalty;
         }
         decides
     }
 
+    /// The execution is completed again, and the bond goes to the caller, or to the creator.
+    fn end_dispute(&mut self, execution: usize, bond_to_creator: bool) {
+        let e = &mut self.executions[execution];
+        e.status = Some(ExecutionStatus::Completed);
+        let agent = &mut self.agents[e.agent];
+        agent.disputes -= 1;
+        agent.claimed -= e.amount;
+        agent.covered -= e.covered;
+        self.holdings.escrows[e.agent] -= e.bond;
+        let to = if bond_to_creator { Payer::Creator(e.agent) } else { e.payer.wallet() };
+        *self.holdings.of_payer(to) += e.bond;
+    }
+
+    /// Takes collateral. An agent with too little of it is paused.
+    fn slash(&mut self, agent: usize, amount: u64) {
+        self.holdings.vaults[agent] -= amount;
+        let agent = &mut self.agents[agent];
+        agent.totals.slashed += amount;
+        agent.collateral -= amount;
+        let ModelTerms { price, min_cover, .. } = agent.terms;
+        let required = required_collateral(price, min_cover, self.config.parameters.tiers_factor);
+        if agent.status == AgentStatus::Active && free(agent) < required {
+            agent.status = AgentStatus::Paused;
+        }
+    }
+
     fn expire_dispute(&mut self, execution: usize) -> bool {
-        let Some(e) = self.executions.get_mut(execution) else { return false };
+        let Some(e) = self.executions.get(execution).cloned() else { return false };
         let expires = e.status == Some(ExecutionStatus::Disputed) && self.now > e.raised + DISPUTE_LIMIT_S;
         if expires {
-            e.status = Some(ExecutionStatus::Completed);
-            self.agents[e.agent].disputes -= 1;
-            self.agents[e.agent].claimed -= e.amount;
-            self.agents[e.agent].covered -= e.covered;
+            self.end_dispute(execution, false);
+            // Nobody could decide it.
+            if self.config.resolver.is_none() && e.covered > 0 {
+                self.slash(e.agent, e.covered);
+                *self.holdings.of_payer(e.payer.wallet()) += e.covered;
+            }
         }
         expires
     }
@@ -497,7 +556,7 @@ impl Model {
 
     fn list(&mut self, agent: usize, again: bool) -> bool {
         let parameters = &self.config.parameters;
-        let allowed = COLLATERAL >= required_collateral(PRICE, parameters.tiers_factor)
+        let allowed = COLLATERAL >= required_collateral(PRICE, 0, parameters.tiers_factor)
             && PRICE >= parameters.min_price
             && !self.config.paused;
         // An agent that is listed again is another agent: an index is used once.
@@ -536,7 +595,7 @@ impl Model {
         let factor = self.config.parameters.tiers_factor;
         let agent = &mut self.agents[agent];
         let status = if active { AgentStatus::Active } else { AgentStatus::Paused };
-        let enough = free(agent) >= required_collateral(agent.terms.price, factor);
+        let enough = free(agent) >= required_collateral(agent.terms.price, agent.terms.min_cover, factor);
         let changes = listed && agent.status != status && (!active || enough);
         agent.status = if changes { status } else { agent.status };
         changes
@@ -546,7 +605,7 @@ impl Model {
         let parameters = &self.config.parameters;
         let this = &self.agents[agent];
         let fits = (parameters.min_price..=HIGHEST_PRICE).contains(&price);
-        let covered = this.collateral >= required_collateral(price, parameters.tiers_factor);
+        let covered = this.collateral >= required_collateral(price, this.terms.min_cover, parameters.tiers_factor);
         let fits = fits && (price <= this.terms.price || covered && this.disputes == 0);
         self.edit(agent, Who::Creator, fits, |terms| terms.price = price)
     }
@@ -561,24 +620,34 @@ impl Model {
         deposits
     }
 
+    /// Nobody can raise a claim on the collateral any more.
+    fn left(&self, agent: usize) -> bool {
+        let agent = &self.agents[agent];
+        agent.exists && agent.status == AgentStatus::Delisted && agent.open == 0 && self.now > agent.window_end
+    }
+
     /// Nobody can claim the collateral any more.
     pub fn unclaimed(&self, agent: usize) -> bool {
-        let agent = &self.agents[agent];
-        agent.exists
-            && agent.status == AgentStatus::Delisted
-            && agent.open == 0
-            && agent.disputes == 0
-            && self.now > agent.window_end
+        self.left(agent) && self.agents[agent].disputes == 0
+    }
+
+    /// Most that open disputes may take.
+    pub fn slashable(&self, agent: usize) -> u64 {
+        let disputed = |e: &&ModelExecution| e.agent == agent && e.status == Some(ExecutionStatus::Disputed);
+        self.executions.iter().filter(disputed).map(|e| e.amount + e.penalty_limit).sum()
+    }
+
+    /// What a creator who left can withdraw.
+    pub fn withdrawable(&self, agent: usize) -> u64 {
+        if self.left(agent) { self.agents[agent].collateral.saturating_sub(self.slashable(agent)) } else { 0 }
     }
 
     fn withdraw(&mut self, agent: usize) -> bool {
-        let withdraws = self.unclaimed(agent) && self.agents[agent].collateral > 0;
-        if withdraws {
-            let amount = std::mem::take(&mut self.agents[agent].collateral);
-            self.holdings.vaults[agent] -= amount;
-            self.holdings.creators[agent] += amount;
-        }
-        withdraws
+        let amount = self.withdrawable(agent);
+        self.agents[agent].collateral -= amount;
+        self.holdings.vaults[agent] -= amount;
+        self.holdings.creators[agent] += amount;
+        amount > 0
     }
 
     fn close_agent(&mut self, agent: usize) -> bool {

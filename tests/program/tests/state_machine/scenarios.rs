@@ -1,6 +1,6 @@
 //! How scenarios are generated: mostly from steps that fit the present state, and always from some that do not.
 
-use agent_marketplace::state::{AgentStatus, ExecutionStatus};
+use agent_marketplace::state::{AgentStatus, DisputeDecision, ExecutionStatus};
 use crtx_program_tests::{COLLATERAL, PRICE, USDC};
 use proptest::prelude::*;
 use proptest_state_machine::ReferenceStateMachine;
@@ -74,9 +74,11 @@ fn calls(state: &Model) -> BoxedStrategy<Step> {
     let active = agent(state, |index| state.agents[index].exists && state.agents[index].status == AgentStatus::Active);
     let max_amount = prop_oneof![9 => Just(u64::MAX), 1 => Just(PRICE - 1)];
     let agreed = prop_oneof![2 => Just(Agreed::Any), 3 => Just(Agreed::Present), 1 => Just(Agreed::AtListing)];
+    let cover = prop_oneof![3 => Just(0), 3 => Just(1), 1 => 50..=255u8];
     prop_oneof![
-        14 => (active, payer(), max_amount, agreed)
-            .prop_map(|(agent, payer, max_amount, agreed)| Step::Open { agent, payer, max_amount, agreed }),
+        14 => (active, payer(), max_amount, agreed, cover).prop_map(
+            |(agent, payer, max_amount, agreed, min_cover)| Step::Open { agent, payer, max_amount, agreed, min_cover }
+        ),
         4 + 12 * open => (execution(state, live), settler(), how())
             .prop_map(|(execution, who, how)| Step::Complete { execution, who, how }),
         2 + 4 * open => (execution(state, |e| e.status == Some(Open)), settler(), any::<bool>(), payee())
@@ -118,9 +120,11 @@ fn disputes(state: &Model) -> BoxedStrategy<Step> {
             .prop_map(|(execution, who)| Step::OpenDispute { execution, who }),
         1 + 4 * open => (execution(state, unanswered), prop_oneof![3 => Just(Who::Creator), 1 => who()])
             .prop_map(|(execution, who)| Step::Answer { execution, who }),
-        1 + 6 * open => (execution(state, disputed), resolver, any::<bool>(), slash(), insured).prop_map(
-            |(execution, who, upheld, slash, insured)| Step::Resolve { execution, who, upheld, slash, insured }
+        1 + 6 * open => (execution(state, disputed), resolver, decision(), insured).prop_map(
+            |(execution, who, (decision, slash), insured)| Step::Resolve { execution, who, decision, slash, insured }
         ),
+        1 + open => (execution(state, disputed), prop_oneof![3 => Just(Who::Caller), 1 => who()])
+            .prop_map(|(execution, who)| Step::CancelDispute { execution, who }),
         1 + 20 * expired => execution(state, undecided).prop_map(|execution| Step::ExpireDispute { execution }),
     ]
     .boxed()
@@ -128,7 +132,7 @@ fn disputes(state: &Model) -> BoxedStrategy<Step> {
 
 /// Changes of a listing, its collateral, and what strangers send to its accounts.
 fn listings(state: &Model) -> BoxedStrategy<Step> {
-    let free = |index: usize| state.unclaimed(index) && state.agents[index].collateral > 0;
+    let free = |index: usize| state.withdrawable(index) > 0;
     let empty = |index: usize| state.unclaimed(index) && state.agents[index].collateral == 0;
     let gone = |index: usize| !state.agents[index].exists;
     let [withdrawable, closable, unlisted] =
@@ -161,6 +165,8 @@ fn terms(state: &Model) -> BoxedStrategy<Step> {
             .prop_map(|(agent, who)| Step::SetKey { agent, who }),
         2 => (there(), prop_oneof![4 => Just(Who::Creator), 1 => who()], any::<bool>())
             .prop_map(|(agent, who, binding)| Step::SetBinding { agent, who, binding }),
+        1 => (there(), prop_oneof![4 => Just(Who::Creator), 1 => who()], prop_oneof![3 => 0..3u8, 1 => 3..=255u8])
+            .prop_map(|(agent, who, min_cover)| Step::SetCover { agent, who, min_cover }),
         1 => (there(), prop_oneof![4 => Just(Who::Creator), 1 => who()], 0..3u8)
             .prop_map(|(agent, who, version)| Step::SetMetadata { agent, who, version }),
         2 => (0..AGENTS, name()).prop_map(|(agent, name)| Step::Name { agent, name }),
@@ -252,6 +258,8 @@ fn parameters(state: &Model) -> BoxedStrategy<Step> {
             .prop_map(|(who, price)| Step::SetMinPrice { who, price }),
         1 => (admin(), prop_oneof![Just(0), Just(1), Just(20), Just(100), Just(101)])
             .prop_map(|(who, multiple)| Step::SetPenaltyLimit { who, multiple }),
+        1 => (admin(), prop_oneof![Just(0), Just(1), Just(100_000), Just(1_000_000), Just(1_000_001)])
+            .prop_map(|(who, bond)| Step::SetBond { who, bond }),
         1 => admin().prop_map(|who| Step::WithdrawParameters { who }),
         1 + 20 * due => Just(Step::ApplyParameters),
     ]
@@ -304,6 +312,17 @@ fn how() -> impl Strategy<Value = How> {
         1 => Just(How::TreasuryUnpaid),
         1 => Just(How::RentToAnother),
         1 => Just(How::TooManyTokens),
+    ]
+}
+
+/// A decision and its slash, which only an upheld dispute may have.
+fn decision() -> impl Strategy<Value = (DisputeDecision, u64)> {
+    prop_oneof![
+        6 => slash().prop_map(|slash| (DisputeDecision::Upheld, slash)),
+        3 => Just((DisputeDecision::Rejected, 0)),
+        2 => Just((DisputeDecision::Abusive, 0)),
+        1 => slash().prop_map(|slash| (DisputeDecision::Rejected, slash)),
+        1 => slash().prop_map(|slash| (DisputeDecision::Abusive, slash)),
     ]
 }
 

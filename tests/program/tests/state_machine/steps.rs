@@ -1,5 +1,7 @@
 //! The steps of a scenario: who does what.
 
+use agent_marketplace::state::DisputeDecision;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
     Gateway,
@@ -78,6 +80,8 @@ pub enum Step {
         payer: Payer,
         max_amount: u64,
         agreed: Agreed,
+        /// The free collateral that the caller asks for, in prices.
+        min_cover: u8,
     },
     Complete {
         execution: usize,
@@ -107,9 +111,13 @@ pub enum Step {
     Resolve {
         execution: usize,
         who: Who,
-        upheld: bool,
+        decision: DisputeDecision,
         slash: u64,
         insured: bool,
+    },
+    CancelDispute {
+        execution: usize,
+        who: Who,
     },
     CloseExecution {
         execution: usize,
@@ -135,6 +143,11 @@ pub enum Step {
         agent: usize,
         who: Who,
         binding: bool,
+    },
+    SetCover {
+        agent: usize,
+        who: Who,
+        min_cover: u8,
     },
     SetMetadata {
         agent: usize,
@@ -199,6 +212,10 @@ pub enum Step {
     SetPenaltyLimit {
         who: Who,
         multiple: u32,
+    },
+    SetBond {
+        who: Who,
+        bond: u64,
     },
     WithdrawParameters {
         who: Who,

@@ -15,11 +15,10 @@ pub fn check_vault(vault: &AccountInfo, agent_address: &Pubkey, agent: &AgentLis
     ensure(*vault.key == address, MarketplaceError::WrongCollateralVault)
 }
 
-/// Passes when nobody can have a claim on the collateral any more: the agent is delisted, nothing is open,
-/// and the last dispute window is over.
-pub fn check_unclaimed(agent: &AgentListed, now_unix_s: i64) -> Result<()> {
+/// Passes when nobody can raise a claim on the collateral any more: the agent is delisted, no execution is open, and the
+/// last dispute window is over. Disputes that were raised before may be open.
+pub fn check_left(agent: &AgentListed, now_unix_s: i64) -> Result<()> {
     ensure(agent.status == AgentStatus::Delisted as u8, MarketplaceError::AgentNotDelisted)?;
     ensure(agent.open_executions == 0, MarketplaceError::ExecutionsOpen)?;
-    ensure(agent.open_disputes == 0, MarketplaceError::DisputesOpen)?;
     ensure(now_unix_s > agent.last_dispute_deadline_unix_s, MarketplaceError::DisputeWindowRunning)
 }

@@ -24,6 +24,8 @@ pub struct OpenExecutionArgs {
     /// SHA-256 of the listing's terms that the caller agrees to (docs/specification.md, "Terms hash"). Protects the
     /// caller from every change of them.
     pub terms_hash: Option<[u8; 32]>,
+    /// The free collateral that the caller asks for, in prices of one call; 0 asks for none.
+    pub min_cover: u8,
 }
 
 /// An execution as it is stored when it opens.
@@ -55,6 +57,7 @@ impl OpeningAccounts<'_, '_> {
         let (config, agent) = (self.config.load()?, self.agent.load()?);
         ensure(agent.price <= args.max_amount, MarketplaceError::PriceAboveMaximum)?;
         ensure(args.terms_hash.is_none_or(|hash| hash == agent.terms_hash), MarketplaceError::TermsChanged)?;
+        agent.check_cover(args.min_cover)?;
         ensure(agent.price >= config.parameters.min_price, MarketplaceError::PriceOutOfRange)?;
         ensure(*self.caller != agent.creator, MarketplaceError::CallerIsCreator)?;
         ensure(config.paused == 0, MarketplaceError::Paused)?;
