@@ -1,5 +1,5 @@
-// How much collateral a price needs, and what keeps an agent's collateral locked. The same rules as
-// `required_collateral` and `check_unclaimed` of the program.
+// How much collateral an agent needs, and what keeps it locked. The same rules as `required_collateral`, `check_left` and
+// `unslashable_collateral` of the program.
 
 import type { AgentListed } from '../generated/accounts/agentListed';
 import type { CollateralTier } from '../generated/types/collateralTier';
@@ -12,18 +12,42 @@ export function tierOf(tiers: readonly CollateralTier[], price: bigint): Collate
     return tier;
 }
 
-/** The collateral of the price's tier, and at least the price. */
-export function requiredCollateral(tiers: readonly CollateralTier[], price: bigint): bigint {
-    const { collateral } = tierOf(tiers, price);
-    return collateral > price ? collateral : price;
+/** Terms that demand collateral. */
+export type Covered = Pick<AgentListed, 'price' | 'minCover'>;
+
+/** Calls that the collateral must be enough for: those that the creator promises, and at least one. */
+const callsOf = (minCover: number): bigint => BigInt(Math.max(1, minCover));
+
+/** The collateral of the price's tier, and at least the price of the promised calls, or of one. */
+export function requiredCollateral(tiers: readonly CollateralTier[], { price, minCover }: Covered): bigint {
+    return higher(tierOf(tiers, price).collateral, price * callsOf(minCover));
 }
 
+/** What no open dispute claims of the collateral. */
+export const freeCollateral = ({ collateral, disputedAmount }: Pick<AgentListed, 'collateral' | 'disputedAmount'>) =>
+    higher(collateral - disputedAmount, 0n);
+
+/** What must be added before the listing can take calls on these terms. */
+export const missingCollateral = (
+    tiers: readonly CollateralTier[],
+    listing: Covered & Pick<AgentListed, 'collateral' | 'disputedAmount'>,
+): bigint => higher(requiredCollateral(tiers, listing) - freeCollateral(listing), 0n);
+
 /** The highest price that the collateral is enough for; `null` if it is not enough for any. */
-export function highestPrice(tiers: readonly CollateralTier[], collateral: bigint, maxPrice: bigint): bigint | null {
+export function highestPrice(
+    tiers: readonly CollateralTier[],
+    collateral: bigint,
+    minCover: number,
+    maxPrice: bigint,
+): bigint | null {
     let highest: bigint | null = null;
     tiers.forEach((tier, index) => {
         if (tier.collateral > collateral) return;
-        const bounds = [collateral, maxPrice, ...(index === tiers.length - 1 ? [] : [tier.maxPrice])];
+        const bounds = [
+            collateral / callsOf(minCover),
+            maxPrice,
+            ...(index === tiers.length - 1 ? [] : [tier.maxPrice]),
+        ];
         const price = bounds.reduce((one, other) => (one < other ? one : other));
         if (price > 0n && (highest === null || price > highest)) highest = price;
     });
@@ -40,9 +64,7 @@ export type Claim =
 
 type Claimed = Pick<AgentListed, 'status' | 'openExecutions' | 'openDisputes' | 'lastDisputeDeadlineUnixS'>;
 
-/**
- * Everything that locks the collateral at that second of the chain's clock. If the list is empty, it can be withdrawn.
- */
+/** Everything that locks the collateral, or a part of it, at that second of the chain's clock. */
 export function claimsOn(listing: Claimed, now: number): Claim[] {
     const claims: Claim[] = [];
     if (listing.status !== StoredAgentStatus.Delisted) claims.push({ kind: 'listed' });
@@ -53,3 +75,14 @@ export function claimsOn(listing: Claimed, now: number): Claim[] {
     if (now <= deadline) claims.push({ kind: 'window', from: deadline + 1 });
     return claims;
 }
+
+/** What can be withdrawn at that second: an agent that was left keeps only what open disputes may still take. */
+export function withdrawable(
+    listing: Claimed & Pick<AgentListed, 'collateral' | 'slashableAmount'>,
+    now: number,
+): bigint {
+    const isLeft = claimsOn(listing, now).every(({ kind }) => kind === 'disputes');
+    return isLeft ? higher(listing.collateral - listing.slashableAmount, 0n) : 0n;
+}
+
+const higher = (one: bigint, other: bigint): bigint => (one > other ? one : other);

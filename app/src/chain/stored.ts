@@ -28,4 +28,11 @@ export const StoredFailureReason = {
 export const StoredSettler = { Caller: 1, Creator: 2, Gateway: 3 } as const;
 
 /** `Dispute.outcome`. */
-export const StoredDisputeOutcome = { Open: 1, Upheld: 2, Rejected: 3, Expired: 4 } as const;
+export const StoredDisputeOutcome = {
+    Open: 1,
+    Upheld: 2,
+    Rejected: 3,
+    Expired: 4,
+    Cancelled: 5,
+    Abusive: 6,
+} as const;

@@ -3,7 +3,13 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import { claimsOn, highestPrice, requiredCollateral } from '../../src/chain/collateral';
+import {
+    claimsOn,
+    highestPrice,
+    missingCollateral,
+    requiredCollateral,
+    withdrawable,
+} from '../../src/chain/collateral';
 import { StoredAgentStatus } from '../../src/chain/stored';
 import { byThisClock, exactTime } from '../../src/features/creator/manage/Locked';
 
@@ -29,15 +35,32 @@ const tiers = fc
     });
 
 test.each([
-    [1n, 10n * USDC],
-    [USDC / 10n, 10n * USDC],
-    [USDC / 10n + 1n, 50n * USDC],
-    [USDC, 50n * USDC],
-    [10n * USDC, 200n * USDC],
-    [10n * USDC + 1n, 1_000n * USDC],
-    [1_000n * USDC + 1n, 1_000n * USDC + 1n],
-])('the price %d needs the collateral of its tier, and at least the price: %d', (price, needed) => {
-    expect(requiredCollateral(TIERS, price)).toBe(needed);
+    [1n, 1, 10n * USDC],
+    [USDC / 10n, 1, 10n * USDC],
+    [USDC / 10n + 1n, 1, 50n * USDC],
+    [USDC, 1, 50n * USDC],
+    [10n * USDC, 1, 200n * USDC],
+    [10n * USDC + 1n, 1, 1_000n * USDC],
+    [1_000n * USDC + 1n, 1, 1_000n * USDC + 1n],
+    [1_000n * USDC + 1n, 0, 1_000n * USDC + 1n],
+    [USDC / 10n, 100, 10n * USDC],
+    [USDC / 10n, 101, 10n * USDC + USDC / 10n],
+    [USDC / 10n, 255, 25n * USDC + USDC / 2n],
+])(
+    'the price %d needs the collateral of its tier, and at least that of %d promised calls: %d',
+    (price, cover, needed) => {
+        expect(requiredCollateral(TIERS, { price, minCover: cover })).toBe(needed);
+    },
+);
+
+test('what is missing is measured on what no open dispute claims', () => {
+    const terms = { price: USDC / 10n, minCover: 101 };
+    const missing = (collateral: bigint, disputedAmount: bigint) =>
+        missingCollateral(TIERS, { ...terms, collateral, disputedAmount });
+    expect(missing(10n * USDC, 0n)).toBe(USDC / 10n);
+    expect(missing(11n * USDC, 0n)).toBe(0n);
+    expect(missing(11n * USDC, USDC)).toBe(USDC / 10n);
+    expect(missing(USDC, 2n * USDC)).toBe(10n * USDC + USDC / 10n);
 });
 
 test.each([
@@ -48,7 +71,11 @@ test.each([
     [1_000n * USDC, 1_000n * USDC],
     [5_000_000n * USDC, MAX_PRICE],
 ])('the collateral %d allows at most the price %s', (collateral, price) => {
-    expect(highestPrice(TIERS, collateral, MAX_PRICE)).toBe(price);
+    expect(highestPrice(TIERS, collateral, 1, MAX_PRICE)).toBe(price);
+});
+
+test('a promised cover lowers the highest price', () => {
+    expect(highestPrice(TIERS, 10n * USDC, 200, MAX_PRICE)).toBe(USDC / 20n);
 });
 
 test('the highest price is allowed, and no higher one is', () => {
@@ -57,10 +84,12 @@ test('the highest price is allowed, and no higher one is', () => {
             tiers,
             fc.bigInt({ min: 0n, max: 10_000n * USDC }),
             fc.bigInt({ min: 1n, max: MAX_PRICE }),
-            (some, collateral, other) => {
-                const highest = highestPrice(some, collateral, MAX_PRICE);
-                if (highest !== null) expect(requiredCollateral(some, highest)).toBeLessThanOrEqual(collateral);
-                if (other > (highest ?? 0n)) expect(requiredCollateral(some, other)).toBeGreaterThan(collateral);
+            fc.nat(255),
+            (some, collateral, other, minCover) => {
+                const highest = highestPrice(some, collateral, minCover, MAX_PRICE);
+                const required = (price: bigint) => requiredCollateral(some, { price, minCover });
+                if (highest !== null) expect(required(highest)).toBeLessThanOrEqual(collateral);
+                if (other > (highest ?? 0n)) expect(required(other)).toBeGreaterThan(collateral);
             },
         ),
     );
@@ -71,6 +100,8 @@ const listing = (change: object) => ({
     openExecutions: 0,
     openDisputes: 0,
     lastDisputeDeadlineUnixS: 0n,
+    collateral: 10n * USDC,
+    slashableAmount: 0n,
     ...change,
 });
 
@@ -94,6 +125,20 @@ test('the last second belongs to the window', () => {
     const windowed = listing({ lastDisputeDeadlineUnixS: 1_000n });
     expect(claimsOn(windowed, 1_000)).toHaveLength(1);
     expect(claimsOn(windowed, 1_001)).toEqual([]);
+});
+
+test('an agent that was left gets back what open disputes can no longer take', () => {
+    expect(withdrawable(listing({}), 1)).toBe(10n * USDC);
+    const disputed = { openDisputes: 2, slashableAmount: 4n * USDC };
+    expect(withdrawable(listing(disputed), 1)).toBe(6n * USDC);
+    expect(claimsOn(listing(disputed), 1)).toEqual([{ kind: 'disputes', count: 2 }]);
+    expect(withdrawable(listing({ openDisputes: 1, slashableAmount: 11n * USDC }), 1)).toBe(0n);
+    for (const change of [
+        { status: StoredAgentStatus.Paused },
+        { openExecutions: 1 },
+        { lastDisputeDeadlineUnixS: 1n },
+    ])
+        expect(withdrawable(listing({ ...disputed, ...change }), 1)).toBe(0n);
 });
 
 test('a countdown follows the clock of the chain, as far as it is another one', () => {

@@ -17,6 +17,7 @@ const listed = (address: string, change: object = {}) => ({
     listing: {
         status: StoredAgentStatus.Active,
         price: 5n,
+        minCover: 1,
         collateral: 10n,
         slashedTotal: 0n,
         totalExecutions: 4n,

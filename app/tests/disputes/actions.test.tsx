@@ -6,6 +6,7 @@ import { cleanup, render, screen } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 
+import { NOBODY } from '../../src/chain/market';
 import { StoredAgentStatus, StoredDisputeOutcome } from '../../src/chain/stored';
 import { Actions } from '../../src/features/disputes/actions/Actions';
 import { ANSWER_PERIOD_S, type Case, LIMIT_S } from '../../src/features/disputes/chain/case';
@@ -20,7 +21,7 @@ afterEach(() => {
     vi.unstubAllGlobals();
 });
 
-function show(wallet: string, now: number, answered = 0n): void {
+function show(wallet: string, now: number, answered = 0n, resolver = 'resolver'): void {
     const found = {
         recordAddress: 'record',
         record: { amount: 50_000n, maxPenaltyMultiple: 20 },
@@ -28,6 +29,8 @@ function show(wallet: string, now: number, answered = 0n): void {
             raisedAtUnixS: BigInt(RAISED),
             answeredAtUnixS: answered,
             coveredAmount: 50_000n,
+            raisedBy: 'caller',
+            bond: 100_000n,
             outcome: StoredDisputeOutcome.Open,
         },
         agent: {
@@ -36,10 +39,11 @@ function show(wallet: string, now: number, answered = 0n): void {
             disputedAmount: 50_000n,
             coveredAmount: 50_000n,
             price: 50_000n,
+            minCover: 1,
             status: StoredAgentStatus.Active,
         },
         config: {
-            resolver: 'resolver',
+            resolver,
             resolverSinceUnixS: 0n,
             parameters: { collateralTiers: [{ maxPrice: 100_000n, collateral: 10_000_000n }] },
         },
@@ -81,7 +85,7 @@ test('the resolver can uphold from the answer on or after 24 hours, and reject a
     show('resolver', RAISED + 1, BigInt(RAISED + 1));
     expect(uphold()).toBe(false);
     await userEvent.click(screen.getByRole('button', { name: 'Sign the decision' }));
-    await screen.findByText('Choose one of the two.');
+    await screen.findByText('Choose one of the three.');
 });
 
 test('the resolver sees what an amount does before it is signed', async () => {
@@ -105,12 +109,37 @@ test('the resolver sees what an amount does before it is signed', async () => {
     expect(amount.getAttribute('aria-invalid')).toBe('true');
 });
 
+test('a rejection says who gets the bond', async () => {
+    show('resolver', RAISED);
+    await userEvent.click(screen.getByRole('radio', { name: /^Reject/ }));
+    await screen.findByText(/The caller gets the bond of 0.10 USDC back/);
+    await userEvent.click(screen.getByRole('radio', { name: /^Abusive/ }));
+    await screen.findByText(/The creator also gets the caller.s bond of 0.10 USDC/);
+    expect(button(/^Sign: reject it as abusive$/)).not.toBeNull();
+});
+
+test('the caller alone can give the dispute up, and reads what comes back', () => {
+    for (const wallet of ['creator', 'resolver']) {
+        show(wallet, RAISED);
+        expect(button(/Give it up/)).toBeNull();
+        cleanup();
+    }
+    show('caller', RAISED);
+    expect(button(/Give it up/)).not.toBeNull();
+    expect(screen.getByText(/You get the bond of 0.10 USDC back/).textContent).toContain('cannot be disputed again');
+});
+
 test('anybody can end a dispute that nobody decided in 30 days, and not a second earlier', () => {
     show('caller', RAISED + LIMIT_S);
     expect(button(/End the dispute/)).toBeNull();
     cleanup();
     show('caller', RAISED + LIMIT_S + 1);
     expect(button(/End the dispute/)).not.toBeNull();
+    expect(button(/Give it up/)).toBeNull();
+    expect(screen.queryByText(/There is no resolver/)).toBeNull();
+    cleanup();
+    show('caller', RAISED + LIMIT_S + 1, 0n, NOBODY);
+    expect(screen.getByText(/There is no resolver/).textContent).toContain('0.05 USDC out of the collateral');
 });
 
 test('a text that is written survives a reload of the tab', async () => {

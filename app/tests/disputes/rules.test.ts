@@ -2,6 +2,7 @@
 
 import { expect, test } from 'vitest';
 
+import { NOBODY } from '../../src/chain/market';
 import {
     StoredDisputeOutcome as Outcome,
     StoredExecutionStatus as Status,
@@ -12,8 +13,10 @@ import {
     type Case,
     LIMIT_S,
     checkAnswer,
+    checkCancel,
     checkDecision,
     checkExpiry,
+    compensationAtExpiry,
     powersOf,
 } from '../../src/features/disputes/chain/case';
 import { type Disputable, disputeObstacle } from '../../src/features/disputes/chain/disputable';
@@ -23,12 +26,21 @@ import { partsOf, turnOf } from '../../src/features/disputes/words';
 const RAISED = 1_790_000_000;
 const iso = (seconds: number): string => new Date(seconds * 1_000).toISOString();
 
-function caseAt(now: number, change: { answered?: number; outcome?: number; agent?: null } = {}): Case {
+function caseAt(
+    now: number,
+    change: { answered?: number; outcome?: number; agent?: null; raisedBy?: string; resolver?: string } = {},
+): Case {
     const { answered = 0, outcome = Outcome.Open } = change;
     return {
-        dispute: { raisedAtUnixS: BigInt(RAISED), answeredAtUnixS: BigInt(answered), outcome },
+        dispute: {
+            raisedAtUnixS: BigInt(RAISED),
+            answeredAtUnixS: BigInt(answered),
+            raisedBy: change.raisedBy ?? 'caller',
+            coveredAmount: 40n,
+            outcome,
+        },
         agent: change.agent === null ? null : { creator: 'creator' },
-        config: { resolver: 'resolver' },
+        config: { resolver: change.resolver ?? 'resolver' },
         now,
     } as unknown as Case;
 }
@@ -43,6 +55,7 @@ test('a dispute can be upheld from the answer on, or when 24 hours are over, and
     expect(decide(caseAt(due, { outcome: Outcome.Rejected }), false)).toThrow(/rejected already/);
     expect(() => checkDecision(caseAt(due), 'creator', false)).toThrow(/Only the resolver/);
     expect(decide(caseAt(due, { agent: null }), false)).toThrow(/closed/);
+    expect(decide(caseAt(due, { raisedBy: 'resolver' }), false)).toThrow(/You raised this dispute/);
 });
 
 test('the creator answers an open dispute once', () => {
@@ -57,13 +70,28 @@ test('anybody ends a dispute after the last second of the resolver', () => {
     expect(() => checkExpiry(caseAt(RAISED + LIMIT_S + 1))).not.toThrow();
 });
 
+test('the caller gives up a dispute that is open, answered or not', () => {
+    expect(() => checkCancel(caseAt(RAISED), 'caller')).not.toThrow();
+    expect(() => checkCancel(caseAt(RAISED, { answered: RAISED + 1 }), 'caller')).not.toThrow();
+    expect(() => checkCancel(caseAt(RAISED), 'creator')).toThrow(/Only the caller/);
+    expect(() => checkCancel(caseAt(RAISED, { outcome: Outcome.Cancelled }), 'caller')).toThrow(/cancelled already/);
+    expect(() => checkCancel(caseAt(RAISED, { outcome: Outcome.Abusive }), 'caller')).toThrow(/abusive already/);
+});
+
+test('a dispute that nobody could decide ends with what the collateral covers', () => {
+    expect(compensationAtExpiry(caseAt(RAISED))).toBe(0n);
+    expect(compensationAtExpiry(caseAt(RAISED, { resolver: NOBODY }))).toBe(40n);
+});
+
 test('a page offers what the program takes', () => {
     const powers = (found: Case, wallet: string): string[] =>
         Object.entries(powersOf(found, wallet)).flatMap(([power, has]) => (has ? [power] : []));
     expect(powers(caseAt(RAISED), 'creator')).toEqual(['canAnswer']);
     expect(powers(caseAt(RAISED, { answered: RAISED + 1 }), 'creator')).toEqual([]);
     expect(powers(caseAt(RAISED), 'resolver')).toEqual(['canDecide']);
-    expect(powers(caseAt(RAISED), 'caller')).toEqual([]);
+    expect(powers(caseAt(RAISED), 'caller')).toEqual(['canCancel']);
+    expect(powers(caseAt(RAISED + LIMIT_S), 'caller')).toEqual(['canCancel']);
+    expect(powers(caseAt(RAISED, { raisedBy: 'resolver' }), 'resolver')).toEqual(['canCancel']);
     expect(powers(caseAt(RAISED + LIMIT_S + 1), 'caller')).toEqual(['canExpire']);
     expect(powers(caseAt(RAISED + LIMIT_S + 1), 'resolver')).toEqual(['canDecide', 'canExpire']);
     expect(
@@ -97,7 +125,15 @@ const record = {
     disputeWindowS: 100,
 };
 const disputable = (change: object, now = RAISED, lamports = 10n ** 9n): Disputable =>
-    ({ record: { ...record, ...change }, isDisputed: false, now, rent: 1_000n, lamports }) as unknown as Disputable;
+    ({
+        record: { ...record, ...change },
+        isDisputed: false,
+        now,
+        rent: 1_000n,
+        lamports,
+        bond: 100_000n,
+        usdc: 100_000n,
+    }) as unknown as Disputable;
 
 test('only a paid result that the caller did not settle can be disputed, once, in its window', () => {
     const why = (change: object, now?: number, lamports?: bigint): string | null =>
@@ -114,6 +150,9 @@ test('only a paid result that the caller did not settle can be disputed, once, i
     expect(why({ settledBy: StoredSettler.Caller })).toMatch(/settled/);
     expect(why({}, RAISED, 5_999n)).toMatch(/too little SOL/);
     expect(why({}, RAISED, 6_000n)).toBeNull();
+    expect(disputeObstacle({ ...disputable({}), usdc: 99_999n })).toMatch(
+        /bond of 0.10 USDC and your wallet has 0.099999/,
+    );
     expect(disputeObstacle({ ...disputable({}), record: null })).toMatch(/no record/);
 });
 

@@ -65,14 +65,15 @@ const facts: fc.Arbitrary<SlashFacts> = fc
         others: fc.oneof(fc.constant(0n), amount),
         collateral: fc.oneof(fc.constant(0n), amount, fc.bigInt({ min: 0n, max: 30n * 10n ** 12n })),
         price: amount,
+        minCover: fc.nat(255),
         status: fc.constantFrom(...Object.values(StoredAgentStatus)),
         term: fc.integer({ min: -2, max: 2 }),
         isFirst: fc.boolean(),
         tiers: fc.array(fc.record({ maxPrice: amount, collateral: amount }), { minLength: 1, maxLength: 4 }),
     })
-    .map(({ amount, multiple, others, collateral, price, status, term, isFirst, tiers }) => ({
+    .map(({ amount, multiple, others, collateral, price, minCover, status, term, isFirst, tiers }) => ({
         record: { amount, maxPenaltyMultiple: multiple },
-        ...claims(amount, others, collateral, isFirst, { price, status }),
+        ...claims(amount, others, collateral, isFirst, { price, minCover, status }),
         config: { resolverSinceUnixS: 1_790_000_000n + BigInt(term), parameters: { collateralTiers: tiers } },
     }));
 const slashes = fc.oneof(amount, fc.bigInt({ min: 0n, max: 40n * 10n ** 12n }), fc.constant(0n));
@@ -103,6 +104,7 @@ test('the preview shows what the program moves, to the base unit', () => {
             const moved = byProgram(slash, facts);
             if (moved === null) return;
             const { compensation, penalty, collateralAfter, required, isPausedByIt } = previewOf(slash, facts);
+            expect(required).toBeGreaterThanOrEqual(facts.agent.price * BigInt(facts.agent.minCover));
             expect({ compensation, penalty, collateral: collateralAfter }).toEqual(moved);
             expect(compensation + penalty).toBe(slash);
             const free = moved.collateral - (facts.agent.disputedAmount - facts.record.amount);
@@ -117,7 +119,7 @@ test('the needed collateral is that of the first tier that takes the price, else
         { maxPrice: 10n, collateral: 100n },
         { maxPrice: 1_000n, collateral: 500n },
     ];
-    const found = [1n, 10n, 11n, 1_000n, 1_001n].map((price) => requiredCollateral(price, tiers));
+    const found = [1n, 10n, 11n, 1_000n, 1_001n].map((price) => requiredCollateral({ price, minCover: 1 }, tiers));
     expect(found).toEqual([100n, 100n, 500n, 1_000n, 1_001n]);
-    expect(requiredCollateral(1n, [])).toBe(MAX_USDC);
+    expect(requiredCollateral({ price: 1n, minCover: 1 }, [])).toBe(MAX_USDC);
 });

@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { type Difference, differences, missingCollateral, readRelevant } from '../../src/features/listing/change';
+import { type Difference, coveredBy, depositFor, differences, readRelevant } from '../../src/features/listing/change';
 import { documentText, hashOf, readDocument, refused } from '../../src/features/listing/form/document';
 import type { FieldName, Fields } from '../../src/features/listing/form/fields';
 import { readFields } from '../../src/features/listing/form/rules';
@@ -17,6 +17,7 @@ describe('the difference of an edit', () => {
         const same: Partial<Fields> = {
             price: '00.0500',
             timeout: '060',
+            minCover: '01',
             description: 'Send a text.',
             inputSchema: GOOD.inputSchema.replace(/\s+/g, ' '),
         };
@@ -46,21 +47,36 @@ describe('the difference of an edit', () => {
     });
 });
 
-describe('the collateral that a new price misses', () => {
-    const listing = { price: 50_000n, collateral: 10_000_000n };
+describe('the collateral that new terms miss', () => {
+    const listing = { price: 50_000n, minCover: 1, collateral: 10_000_000n, disputedAmount: 0n };
+    const at = (price: bigint, minCover = 1) => ({ price, minCover });
 
-    it('is what the tier of a higher price needs beyond what is there', () => {
-        expect(missingCollateral(listing, TIERS, 100_000n)).toBe(0n);
-        expect(missingCollateral(listing, TIERS, 100_001n)).toBe(40_000_000n);
-        expect(missingCollateral({ ...listing, collateral: 300_000_000n }, TIERS, 5_000_000n)).toBe(0n);
+    it('is what a higher price needs beyond what is there', () => {
+        expect(depositFor(listing, TIERS, at(100_000n))).toBe(0n);
+        expect(depositFor(listing, TIERS, at(100_001n))).toBe(40_000_000n);
+        expect(depositFor({ ...listing, collateral: 300_000_000n }, TIERS, at(5_000_000n))).toBe(0n);
     });
 
-    it('is nothing for a lower or the same price, even of a slashed agent', () => {
-        const slashed = { price: 5_000_000n, collateral: 1n };
-        expect([missingCollateral(slashed, TIERS, 5_000_000n), missingCollateral(slashed, TIERS, 4_000_000n)]).toEqual([
-            0n,
-            0n,
-        ]);
+    it('is what a higher promise needs beyond what no open dispute claims', () => {
+        expect(depositFor(listing, TIERS, at(50_000n, 200))).toBe(0n);
+        expect(depositFor(listing, TIERS, at(50_000n, 201))).toBe(50_000n);
+        expect(depositFor({ ...listing, disputedAmount: 1n }, TIERS, at(50_000n, 200))).toBe(1n);
+    });
+
+    it('is nothing for lower or the same terms, even of a slashed agent', () => {
+        const slashed = { price: 5_000_000n, minCover: 9, collateral: 1n, disputedAmount: 0n };
+        for (const [price, minCover] of [
+            [5_000_000n, 9],
+            [4_000_000n, 9],
+            [5_000_000n, 0],
+        ] as const)
+            expect(depositFor(slashed, TIERS, { price, minCover })).toBe(0n);
+    });
+
+    it('follows the fields that are changed alone', () => {
+        const read = at(70_000n, 3);
+        expect(coveredBy(listing, new Set<FieldName>(['price']), read)).toEqual(at(70_000n, 1));
+        expect(coveredBy(listing, new Set<FieldName>(['minCover']), read)).toEqual(at(50_000n, 3));
     });
 });
 

@@ -19,6 +19,7 @@ describe('a listing', () => {
         expect(problems).toEqual({});
         expect(listing).toMatchObject({
             price: 50_000n,
+            minCover: 1,
             collateral: 10_000_000n,
             timeoutSeconds: 60,
             binding: true,
@@ -51,7 +52,12 @@ describe('a listing', () => {
         ['price', { price: '0.000999' }],
         ['price', { price: '1000000.000001' }],
         ['price', { price: '1e3' }],
+        ['minCover', { minCover: '' }],
+        ['minCover', { minCover: '256' }],
+        ['minCover', { minCover: '-1' }],
+        ['minCover', { minCover: '1.5', collateral: '10' }],
         ['collateral', { collateral: '9.999999' }],
+        ['collateral', { collateral: '12.699999', minCover: '254' }],
         ['collateral', { collateral: 'much' }],
         ['timeout', { timeout: '0' }],
         ['timeout', { timeout: '901' }],
@@ -63,6 +69,17 @@ describe('a listing', () => {
     ])('names a wrong %s alone', (name, change) => {
         expect(Object.keys(problemsOf(change))).toEqual([name]);
         expect(readFields({ ...GOOD, ...change }, bookOf('mainnet')).listing).toBeNull();
+    });
+
+    it('locks what the promised cover needs', () => {
+        expect(readFields({ ...GOOD, minCover: '255' }, bookOf('mainnet')).listing).toMatchObject({
+            minCover: 255,
+            collateral: 12_750_000n,
+        });
+        expect(readFields({ ...GOOD, minCover: '0' }, bookOf('mainnet')).listing).toMatchObject({
+            minCover: 0,
+            collateral: 10_000_000n,
+        });
     });
 
     it('counts characters as the service does', () => {
@@ -106,7 +123,7 @@ describe('the collateral of a price', () => {
             fc.property(amounts, (price) => {
                 const tier = price <= 100_000n ? 10n : price <= 1_000_000n ? 50n : price <= 10_000_000n ? 200n : 1_000n;
                 const locked = tier * 1_000_000n;
-                expect(requiredCollateral(TIERS, price)).toBe(locked > price ? locked : price);
+                expect(requiredCollateral(TIERS, { price, minCover: 1 })).toBe(locked > price ? locked : price);
             }),
         );
     });
@@ -116,8 +133,8 @@ describe('the collateral of a price', () => {
             { maxPrice: 10n, collateral: 1n },
             { maxPrice: 20n, collateral: 2_000n },
         ];
-        expect(requiredCollateral(low, 21n)).toBe(2_000n);
-        expect(requiredCollateral(low, 3_000n)).toBe(3_000n);
+        expect(requiredCollateral(low, { price: 21n, minCover: 1 })).toBe(2_000n);
+        expect(requiredCollateral(low, { price: 3_000n, minCover: 1 })).toBe(3_000n);
     });
 });
 

@@ -12,6 +12,7 @@ import { MAX_USDC } from '../../src/shared/money';
 /** `MarketParameters::DEFAULT` of the program. */
 const DEFAULT: MarketParameters = {
     minPrice: 1_000n,
+    disputeBond: 100_000n,
     disputeWindowS: 259_200n,
     settleGraceS: 120n,
     collateralTiers: [
@@ -47,6 +48,9 @@ test.each([
     ['the longest grace', { settleGraceS: 86_400n }, []],
     ['a longer grace', { settleGraceS: 86_401n }, ['settleGrace']],
     ['no grace', { settleGraceS: 0n }, []],
+    ['no bond', { disputeBond: 0n }, []],
+    ['the highest bond', { disputeBond: 1_000_000n }, []],
+    ['a higher bond', { disputeBond: 1_000_001n }, ['disputeBond']],
     ['no penalty', { maxPenaltyMultiple: 0 }, ['penalty']],
     ['the highest penalty', { maxPenaltyMultiple: 100 }, []],
     ['a higher penalty', { maxPenaltyMultiple: 101 }, ['penalty']],
@@ -62,6 +66,7 @@ test('prices of tiers rise strictly, and their collateral never falls', () => {
 
 const parameters = record({
     minPrice: bigInt(1n, 1_000_000_000_000n),
+    disputeBond: bigInt(0n, 1_000_000n),
     disputeWindowS: bigInt(259_200n, 1_209_600n),
     settleGraceS: bigInt(0n, 86_400n),
     feeBps: integer({ min: 0, max: 500 }),

@@ -6,7 +6,7 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { runnerOf } from '../../src/features/run/call/runner';
 import { putCall, removeCall, storedCall, storedCalls } from '../../src/features/run/call/stored';
-import { readTerms } from '../../src/features/run/call/terms';
+import { UNCOVERED, readTerms } from '../../src/features/run/call/terms';
 import { ApiError, api } from '../../src/shared/api/client';
 import { AGENT, FakeChain, TestWallet, network } from './support/chain';
 import { FakeStorage } from './support/storage';
@@ -155,6 +155,18 @@ describe('a call', () => {
             expect(progress(id).problem?.money).toBe('wallet');
         }
         expect([chain.paid, wallet.asked]).toEqual([0, 0]);
+    });
+
+    it('asks for the cover that the creator promises, and is not paid while disputes claim it', async () => {
+        await run(await call(), true);
+        chain.list({ minCover: 0, disputedAmount: 1n });
+        await run(await call(), true);
+        expect(chain.covers).toEqual([2, 0]);
+        chain.list({ disputedAmount: 1n });
+        const id = await call();
+        await run(id, true);
+        expect(progress(id).problem).toMatchObject({ title: UNCOVERED, money: 'wallet' });
+        expect([chain.paid, wallet.asked]).toEqual([2, 2]);
     });
 
     it('is not paid by another wallet, and not a second time when its record is closed', async () => {

@@ -54,14 +54,15 @@ async function good(binding = 1): Promise<Evidence> {
     const [resultHash, resultKey] = [await sha256(TEXT), await getAddressFromPublicKey(keys.publicKey)];
     const recordAddress = await findExecutionRecordAddress(caller, uuidBytes(ID));
     const change = (account: Address, owner: Address, units: bigint) => ({ account, owner, mint, change: units });
-    const terms = new Uint8Array(91);
+    const terms = new Uint8Array(92);
     const view = new DataView(terms.buffer);
-    terms.set(new TextEncoder().encode('crtx-terms-v1:'));
+    terms.set(new TextEncoder().encode('crtx-terms-v2:'));
     view.setBigUint64(14, 10_000n, true);
     view.setUint32(22, 60, true);
     terms[26] = binding;
-    terms.set(getAddressEncoder().encode(resultKey), 27);
-    terms.set(new Uint8Array(32).fill(5), 59);
+    terms[27] = 3;
+    terms.set(getAddressEncoder().encode(resultKey), 28);
+    terms.set(new Uint8Array(32).fill(5), 60);
     const termsHash = new Uint8Array(await crypto.subtle.digest('SHA-256', terms));
     const transaction = {
         signature: 'settling',
@@ -120,6 +121,7 @@ async function good(binding = 1): Promise<Evidence> {
                 metadataHash: new Uint8Array(32).fill(5),
                 termsHash,
                 timeoutSeconds: 60,
+                minCover: 3,
                 updatedAtUnixS: 500n,
             },
         },

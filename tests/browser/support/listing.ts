@@ -25,6 +25,7 @@ export const FIELDS = {
     inputSchema: JSON.stringify({ type: 'object', properties: { max_words: { type: 'integer', minimum: 1 } }, additionalProperties: false }, null, 2),
     outputSchema: JSON.stringify({ type: 'object', required: ['words', 'characters'], properties: { words: { type: 'integer' }, characters: { type: 'integer' } } }, null, 2),
     price: '0.05',
+    minCover: '1',
     collateral: '',
     timeout: '30',
     binding: true,
@@ -74,13 +75,14 @@ export async function dataOf(address: string): Promise<Buffer> {
 }
 
 /** What of a listing an edit can change, as the chain has it. */
-export async function termsOf(agentId: string): Promise<{ price: bigint; collateral: bigint; timeout: number; resultKey: string; document: string }> {
+export async function termsOf(agentId: string): Promise<{ price: bigint; minCover: number; collateral: bigint; timeout: number; resultKey: string; document: string }> {
     const data = await dataOf(agentId);
     return {
         resultKey: data.subarray(40, 72).toString('hex'),
         document: data.subarray(72, 104).toString('hex'),
         price: data.readBigUInt64LE(144),
         collateral: data.readBigUInt64LE(152),
-        timeout: data.readUInt32LE(284),
+        timeout: data.readUInt32LE(300),
+        minCover: data[319] ?? 0,
     };
 }

@@ -45,9 +45,9 @@ export async function configOf(network: Network) {
         rolesFrom: number(0),
         parametersFrom: number(2),
         revision: number(3),
-        feeBps: data.readUInt32LE(parametersAt + 88),
-        announcedFeeBps: data.readUInt32LE(parametersAt + 96 + 88),
-        isPaused: data[parametersAt + 192] === 1,
+        feeBps: data.readUInt32LE(parametersAt + 96),
+        announcedFeeBps: data.readUInt32LE(parametersAt + 104 + 96),
+        isPaused: data[parametersAt + 208] === 1,
     };
 }
 

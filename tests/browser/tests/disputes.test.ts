@@ -20,6 +20,8 @@ const own = useOwnAgent('disputed');
 const network = ownNetwork();
 /** Of the agent that `crtx agent init` writes. */
 const PRICE = 50_000n;
+/** Of the local network's parameters. */
+const BOND = 100_000n;
 
 type Dispute = {
     dispute: string;
@@ -87,7 +89,8 @@ test('a dispute is raised with evidence, answered, and upheld; caller and insura
         { name: 'same.txt', mimeType: 'text/plain', buffer: Buffer.from('one') },
     ];
     const dispute = await raise(page, id, SPOKEN.join('\n'), files);
-    expect(change(before, await balances())).toEqual([0n, 0n, 0n, 0n]);
+    // The bond waits in the escrow of the agent.
+    expect(change(before, await balances())).toEqual([-BOND, 0n, BOND, 0n]);
 
     // What the chain names is what was said, with every file.
     const raised = await disputeOf(page, dispute);
@@ -141,21 +144,22 @@ test('a dispute is raised with evidence, answered, and upheld; caller and insura
     await context.close();
 });
 
-test('a rejected dispute moves nothing, and there is no second one', async () => {
+test('a rejected dispute moves the bond back and nothing else, and there is no second one', async () => {
     const { page, context, problems } = await open({ width: 'phone' });
     await page.goto('/');
     await connect(page);
     const id = await call(page, network);
     const dispute = await raise(page, id, 'The words are counted wrong.');
     const holders = [network.wallet, network.agents[0]?.agent_id ?? ''];
-    const before = await Promise.all(holders.map(usdcOf));
+    const raised = await Promise.all(holders.map(usdcOf));
     await prepareDecision(page, dispute, 'The result is what was asked for.', null);
     await decide(page);
     await page.getByText('Rejected: the result stands').waitFor();
-    expect(await Promise.all(holders.map(usdcOf))).toEqual(before);
+    expect(change(raised, await Promise.all(holders.map(usdcOf)))).toEqual([BOND, -BOND]);
     const decided = await disputeOf(page, dispute);
     expect(decided).toMatchObject({ status: 'rejected', slash_usdc: 0, compensation_usdc: 0 });
     await page.getByRole('region', { name: 'Why it was decided so' }).getByText('The result is what was asked for.').waitFor();
+    await page.getByRole('region', { name: 'Facts' }).getByText('Decision by').waitFor();
 
     // The proof is there for a resolver, whom the service does not show the execution.
     await page.getByRole('button', { name: 'Verify now' }).click();
@@ -168,6 +172,37 @@ test('a rejected dispute moves nothing, and there is no second one', async () =>
     expect(await raiseButton(page).count()).toBe(0);
     await page.getByRole('link', { name: 'Show the dispute' }).click();
     await page.waitForURL(`**/disputes/${dispute}`);
+    expect(problems).toEqual([]);
+    await context.close();
+});
+
+test('a caller who gives a dispute up has the bond back, and a caller who is found abusive loses it to the creator', async () => {
+    const { page, context, problems } = await open();
+    await page.goto('/');
+    await connect(page);
+    const ids = [await call(page, network), await call(page, network)];
+    const demo = (await (await fetch(`${network.base_url}/v1/agents/${network.agents[0]?.agent_id}`)).json()) as { creator: { pubkey: string } };
+    const holders = async () => Promise.all([network.wallet, demo.creator.pubkey, network.agents[0]?.agent_id ?? ''].map(usdcOf));
+    const before = await holders();
+
+    const cancelled = await raise(page, ids[0] ?? '', 'I was wrong.');
+    await page.getByRole('button', { name: 'Give it up' }).click();
+    await page.getByText('The dispute is given up.').waitFor();
+    await page.getByText('Given up by the caller').waitFor();
+    expect(change(before, await holders())).toEqual([0n, 0n, 0n]);
+    expect(await disputeOf(page, cancelled)).toMatchObject({ status: 'cancelled', slash_usdc: 0 });
+    await page.goto(`/disputes/new?execution=${ids[0]}`);
+    await page.getByText('It can have one dispute').waitFor();
+
+    const abusive = await raise(page, ids[1] ?? '', 'I lie.');
+    await show(page, abusive, 'Admin and resolver');
+    await page.getByLabel('Abusive: the creator').check();
+    await page.getByText('The creator also gets the caller’s bond of 0.10 USDC.').waitFor();
+    await page.getByLabel('Reasons').fill('The caller has the right result.');
+    await decide(page);
+    await page.getByText('Rejected as abusive').waitFor();
+    expect(change(before, await holders())).toEqual([-BOND, BOND, 0n]);
+    expect(await disputeOf(page, abusive)).toMatchObject({ status: 'abusive', slash_usdc: 0 });
     expect(problems).toEqual([]);
     await context.close();
 });

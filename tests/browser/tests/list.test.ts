@@ -20,7 +20,7 @@ const USDC = 1_000_000n;
 const START = 1_000n * USDC;
 const FEE = 5_000n;
 /** Listing, escrow and collateral account. */
-const ACCOUNTS = [464, 165, 165];
+const ACCOUNTS = [480, 165, 165];
 const PROFILE = 176;
 
 let folder: string;
@@ -259,6 +259,7 @@ test('an edit shows its difference, sends what is changed, and adds the collater
     await openDraft(page, wallet, 'review');
     const agentId = await listUntested(page);
     const before = await termsOf(agentId);
+    expect(before.minCover).toBe(1);
     await page.goto(`/creator/agents/${agentId}/edit`);
     await page.getByText('Nothing is changed yet.').waitFor();
     expect(await page.getByLabel('Name').inputValue()).toBe(FIELDS.name);
@@ -268,12 +269,16 @@ test('an edit shows its difference, sends what is changed, and adds the collater
     await change.getByText('0.05', { exact: true }).waitFor();
     await change.getByText('0.50', { exact: true }).waitFor();
     await change.getByText('40 USDC move from your wallet').waitFor();
+    // The promised cover has its own need: 200 calls of 0.50 USDC.
+    await page.getByRole('textbox', { name: 'Promised cover' }).fill('200');
+    await change.getByText('90 USDC move from your wallet').waitFor();
+    await page.getByRole('textbox', { name: 'Promised cover' }).fill('2');
     // A reload loses nothing.
     await page.reload();
     await change.getByRole('button', { name: 'Add 40 USDC and save' }).click();
     await change.getByText('The listing is changed.').waitFor();
     await change.getByText('Nothing is changed yet.').waitFor();
-    expect(await termsOf(agentId)).toEqual({ ...before, price: 500_000n, collateral: 50n * USDC });
+    expect(await termsOf(agentId)).toEqual({ ...before, price: 500_000n, minCover: 2, collateral: 50n * USDC });
     expect(await usdcOf(wallet)).toBe(START - 50n * USDC);
     expect(await transactionsOf(agentId)).toHaveLength(2);
 

@@ -22,6 +22,8 @@ const newCreator = useCreators();
 const network = ownNetwork();
 const PRICE = 10_000n;
 const COLLATERAL = 10_000_000n;
+/** Of a dispute. */
+const BOND = 100_000n;
 const TASK = 'The quick brown fox';
 
 /** How each of the wallets treats a transaction. */
@@ -159,7 +161,7 @@ test('what a hostile wallet makes of a transaction is refused in every flow, and
     await withHostile('swaps the blockhash for a nonce', () => raiseButton(page).click(), /a durable nonce/);
     await raiseButton(page).click();
     await page.waitForURL(/\/disputes\/[1-9A-HJ-NP-Za-km-z]{32,}$/);
-    expect(start - (await usdcOf(wallet.address))).toBe(COLLATERAL + 2n * PRICE);
+    expect(start - (await usdcOf(wallet.address))).toBe(COLLATERAL + 2n * PRICE + BOND);
     expect(problems).toEqual([]);
     await context.close();
 });

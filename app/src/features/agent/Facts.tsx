@@ -5,6 +5,7 @@ import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 
 import { contentPath } from '../../shared/content';
+import { promiseText } from '../../shared/cover';
 import { formatCount, formatMs, formatShare, plural } from '../../shared/figures';
 import { formatUsdc } from '../../shared/money';
 import { UserText } from '../../shared/text/UserText';
@@ -70,12 +71,13 @@ function Record({ agent: { metrics, total_executions, unique_callers } }: { agen
     );
 }
 
-const Promises = ({ agent: { timeout_seconds, binding, metrics } }: { agent: Agent }) => (
+const Promises = ({ agent: { timeout_seconds, binding, min_cover, metrics } }: { agent: Agent }) => (
     <>
         <Fact name="Answers within">
             <span className="number">{formatMs(timeout_seconds * 1_000)}</span>
         </Fact>
         <Fact name="Signs each call">{binding ? 'Yes' : 'Only the result'}</Fact>
+        <Fact name="Promised cover">{promiseText(min_cover)}</Fact>
         <Fact name="Free collateral">
             <span className="number">{formatUsdc(metrics.free_collateral_usdc)} USDC</span>
             <span className="muted"> {coverText(metrics.collateral_cover)}</span>

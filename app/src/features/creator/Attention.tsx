@@ -3,7 +3,7 @@
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 
-import { claimsOn } from '../../chain/collateral';
+import { withdrawable } from '../../chain/collateral';
 import type { OwnListings } from '../../chain/listing';
 import { plural } from '../../shared/figures';
 import { formatUsdc } from '../../shared/money';
@@ -19,7 +19,7 @@ export function Attention({ rows, chain }: { rows: readonly AgentRow[]; chain: O
     const short = rows.filter(
         ({ status, collateral, required }) => status === 'paused' && required !== null && collateral < required,
     );
-    const free = withdrawable(rows, chain);
+    const free = withdrawables(chain);
     return (
         <>
             {openDisputes > 0 && (
@@ -45,9 +45,11 @@ export function Attention({ rows, chain }: { rows: readonly AgentRow[]; chain: O
                     </Agents>
                 </Notice>
             )}
-            {free.length > 0 && (
+            {free.size > 0 && (
                 <Notice kind="good" title="Collateral that you can withdraw">
-                    <Agents rows={free}>{({ collateral }) => `${formatUsdc(collateral)} USDC.`}</Agents>
+                    <Agents rows={rows.filter(({ agentId }) => free.has(agentId))}>
+                        {({ agentId }) => `${formatUsdc(free.get(agentId) ?? 0n)} USDC.`}
+                    </Agents>
                 </Notice>
             )}
         </>
@@ -64,11 +66,10 @@ const Agents = ({ rows, children }: { rows: readonly AgentRow[]; children: (row:
     </ul>
 );
 
-function withdrawable(rows: readonly AgentRow[], { listed, now }: OwnListings): AgentRow[] {
-    const free = new Set(
+/** What the creator can have back, by agent. */
+const withdrawables = ({ listed, now }: OwnListings): ReadonlyMap<string, bigint> =>
+    new Map(
         listed
-            .filter(({ listing }) => listing.collateral > 0n && claimsOn(listing, now).length === 0)
-            .map(({ address }) => address as string),
+            .map(({ address, listing }) => [address as string, withdrawable(listing, now)] as const)
+            .filter(([, amount]) => amount > 0n),
     );
-    return rows.filter(({ agentId }) => free.has(agentId));
-}

@@ -35,7 +35,7 @@ export const topUp = async (own: Own, { mint, wallet }: OwnAgent, amount: bigint
 ];
 
 /** The program leaves fields that are `null` as they are. */
-const UNCHANGED = { price: null, timeoutSeconds: null, binding: null, metadata: null } as const;
+const UNCHANGED = { price: null, timeoutSeconds: null, binding: null, minCover: null, metadata: null } as const;
 
 export const rotateKey = async (own: Own, resultKey: Address): Promise<Instruction[]> => [
     await getUpdateListingInstructionAsync({ ...signed(own), ...UNCHANGED, resultKey }),

@@ -72,7 +72,7 @@ function rowOfChain(
         openExecutions: listing.openExecutions,
         openDisputes: listing.openDisputes,
         collateral: listing.collateral,
-        required: requiredCollateral(tiers, listing.price),
+        required: requiredCollateral(tiers, listing),
         slashed: listing.slashedTotal,
         // Before its first completed execution an agent has earned nothing.
         earned: known?.earned_usdc ?? (listing.completedExecutions === 0n ? 0n : null),

@@ -7,7 +7,7 @@ import { Time } from '../../shared/ui/Time';
 import styles from './Disputes.module.css';
 import { Due } from './Due';
 import type { Dispute } from './query';
-import { secondsOf, turnOf } from './words';
+import { endWord, secondsOf, turnOf } from './words';
 
 export function Clocks({ dispute }: { dispute: Dispute }) {
     const { status, raised_at, answered_at, resolved_at, upholdable_from, respond_by, expires_at } = dispute;
@@ -54,16 +54,13 @@ export function Clocks({ dispute }: { dispute: Dispute }) {
                             when={<Countdown to={expires_at} over="now" />}
                             isLate={turn === 'anybody'}
                         >
-                            After 30 days anybody can end it. Then the creator keeps the price and the collateral.
+                            After 30 days anybody can end it. Then the creator keeps the price, and the caller gets the
+                            bond back; without a resolver also what the collateral covers.
                         </Clock>
                     </>
                 ) : (
                     resolved_at !== null && (
-                        <Clock
-                            name={status === 'expired' ? 'Ended' : 'Decided'}
-                            when={<Time iso={resolved_at} />}
-                            isNow
-                        >
+                        <Clock name={endWord(status)} when={<Time iso={resolved_at} />} isNow>
                             This is final.
                         </Clock>
                     )

@@ -66,11 +66,11 @@ function OneDispute({ id, wallet }: { id: string; wallet: Address }) {
                     onRetry={() => void onChain.refetch()}
                 />
             )}
-            <Outcome dispute={shown} />
+            <Outcome dispute={shown} bond={found === null ? null : found.dispute.bond} />
             {found !== null && <YourTurn found={found} wallet={wallet} />}
             <div className={styles.columns}>
                 <aside className={styles.side} aria-label="State of the dispute">
-                    <Facts dispute={shown} resolver={resolver} wallet={wallet} network={network} />
+                    <Facts dispute={shown} found={found} resolver={resolver} wallet={wallet} network={network} />
                     <Clocks dispute={shown} />
                 </aside>
                 <div className={styles.main}>
@@ -111,8 +111,12 @@ function asOnChain(stated: Dispute, found: Case): Dispute {
     };
 }
 
-function Outcome({ dispute: { status, amount_usdc, compensation_usdc, penalty_usdc } }: { dispute: Dispute }) {
+/** `bond`: `null` if the chain was not read. */
+type OutcomeProps = { dispute: Dispute; bond: bigint | null };
+
+function Outcome({ dispute: { status, amount_usdc, compensation_usdc, penalty_usdc }, bond }: OutcomeProps) {
     if (status === 'open') return null;
+    const theBond = bond === null ? 'the bond' : `the bond of ${formatUsdc(bond)} USDC`;
     if (status === 'upheld') {
         return (
             <Notice kind="good" title="Upheld: the caller was right">
@@ -126,16 +130,27 @@ function Outcome({ dispute: { status, amount_usdc, compensation_usdc, penalty_us
         );
     }
     return (
-        <Notice title={status === 'rejected' ? 'Rejected: the result stands' : 'Ended without a decision'}>
+        <Notice title={TITLES[status]}>
             <p>
-                {status === 'rejected'
-                    ? 'The creator keeps the price and the collateral.'
-                    : 'The resolver did not decide within 30 days. The creator keeps the price and the collateral.'}{' '}
-                The execution cannot be disputed again.
+                {status === 'cancelled' && 'The caller gave the claim up. '}
+                {status === 'expired' && 'Nobody decided within 30 days. '}
+                {status === 'abusive' && 'The resolver found that the caller knew the claim to be false. '}
+                {compensation_usdc > 0n
+                    ? `There was no resolver, so the caller got ${formatUsdc(compensation_usdc)} of ${formatUsdc(amount_usdc)} USDC back, out of the agent\u2019s collateral.`
+                    : 'The creator keeps the price and the collateral.'}{' '}
+                {status === 'abusive' ? `The creator also got ${theBond}.` : `The caller got ${theBond} back.`} The
+                execution cannot be disputed again.
             </p>
         </Notice>
     );
 }
+
+const TITLES: Record<Exclude<Dispute['status'], 'open' | 'upheld'>, string> = {
+    rejected: 'Rejected: the result stands',
+    abusive: 'Rejected as abusive: the result stands',
+    cancelled: 'Given up by the caller',
+    expired: 'Ended without a decision',
+};
 
 type StatementsProps = { dispute: Dispute; found: Case | null };
 
@@ -171,7 +186,7 @@ const Statements = ({ dispute, found }: StatementsProps) => (
                 title="Why it was decided so"
                 at={dispute.resolved_at}
                 hash={dispute.resolution_hash}
-                uri={null}
+                uri={found === null ? null : uriOf(found.dispute.resolutionUri, found.dispute.resolutionUriLen)}
                 isOnChain={found !== null}
             />
         )}

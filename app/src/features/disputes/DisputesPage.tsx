@@ -133,14 +133,18 @@ const totalText = (total: number): string =>
 
 /** Highlights the disputes in which it is the wallet's turn. */
 const Waits = ({ turn, parts }: { turn: Turn; parts: readonly Part[] }) =>
-    parts.some((part) => part === turn) ? (
+    parts.some((part) => part === turn) && !(turn === 'resolver' && parts.includes('caller')) ? (
         <Badge kind="accent">{turn === 'creator' ? 'Your answer' : 'Your decision'}</Badge>
     ) : (
         TURN_WORDS[turn]
     );
 
 const Result = ({ dispute: { status, compensation_usdc } }: { dispute: Dispute }) =>
-    status === 'upheld' ? `Ended: ${formatUsdc(compensation_usdc)} USDC to the caller` : 'Ended: nothing moved';
+    status === 'upheld' || compensation_usdc > 0n
+        ? `Ended: ${formatUsdc(compensation_usdc)} USDC to the caller`
+        : status === 'abusive'
+          ? 'Ended: the bond to the creator'
+          : 'Ended: the bond back to the caller';
 
 /** The router marks the link of the page that is shown; with parts of its search it would mark several. */
 const EXACT = { exact: true, includeSearch: true };

@@ -2,25 +2,29 @@
 
 import { Link } from '@tanstack/react-router';
 
+import { NOBODY } from '../../chain/market';
 import type { Schemas } from '../../shared/api/client';
 import { formatUsdc } from '../../shared/money';
 import { short } from '../../shared/text/short';
 import { Address } from '../../shared/ui/Address';
 import { Badge } from '../../shared/ui/Badge';
+import type { Case } from './chain/case';
 import styles from './Disputes.module.css';
 import type { Dispute } from './query';
-import { type Part, STATUS_KINDS, STATUS_WORDS, partsOf } from './words';
+import { type Part, STATUS_KINDS, STATUS_WORDS, endWord, partsOf } from './words';
 
 type Network = Schemas['NetworkResponse'];
 
 export type FactsProps = {
     dispute: Dispute;
+    /** As the chain has it. */
+    found: Case | null;
     resolver: string | undefined;
     wallet: string;
     network: Network | undefined;
 };
 
-export function Facts({ dispute, resolver, wallet, network }: FactsProps) {
+export function Facts({ dispute, found, resolver, wallet, network }: FactsProps) {
     const own = partsOf(dispute, resolver, wallet);
     const { status, amount_usdc, agent_id, caller, creator, transactions } = dispute;
     return (
@@ -33,7 +37,13 @@ export function Facts({ dispute, resolver, wallet, network }: FactsProps) {
                 </dd>
                 <dt>Paid for the call</dt>
                 <dd className="number">{formatUsdc(amount_usdc)} USDC</dd>
-                {status === 'upheld' && (
+                {found !== null && (
+                    <>
+                        <dt>Bond</dt>
+                        <dd className="number">{formatUsdc(found.dispute.bond)} USDC</dd>
+                    </>
+                )}
+                {(status === 'upheld' || dispute.compensation_usdc > 0n) && (
                     <>
                         <dt>Back to the caller</dt>
                         <dd className="number">{formatUsdc(dispute.compensation_usdc)} USDC</dd>
@@ -50,6 +60,14 @@ export function Facts({ dispute, resolver, wallet, network }: FactsProps) {
                 <Wallet name="Caller" part="caller" own={own} address={caller} />
                 <Wallet name="Creator" part="creator" own={own} address={creator} />
                 {resolver !== undefined && <Wallet name="Resolver" part="resolver" own={own} address={resolver} />}
+                {found !== null && found.dispute.resolvedBy !== NOBODY && (
+                    <>
+                        <dt>Decision by</dt>
+                        <dd>
+                            <Address value={found.dispute.resolvedBy} what="address of who decided" />
+                        </dd>
+                    </>
+                )}
                 <dt>Dispute</dt>
                 <dd>
                     <Address
@@ -58,7 +76,7 @@ export function Facts({ dispute, resolver, wallet, network }: FactsProps) {
                     />
                 </dd>
             </dl>
-            <Transactions transactions={transactions} network={network} />
+            <Transactions status={status} transactions={transactions} network={network} />
         </section>
     );
 }
@@ -73,12 +91,14 @@ const Wallet = ({ name, part, own, address }: { name: string; part: Part; own: r
     </>
 );
 
-const NAMES = { raised: 'Raised', answered: 'Answered', resolved: 'Decided' } as const;
+const NAMES = { raised: 'Raised', answered: 'Answered' } as const;
 
 function Transactions({
+    status,
     transactions,
     network,
 }: {
+    status: Dispute['status'];
     transactions: Dispute['transactions'];
     network: Network | undefined;
 }) {
@@ -93,7 +113,7 @@ function Transactions({
             {known.map(({ step, signature }) => (
                 <TransactionRow
                     key={step}
-                    name={NAMES[step]}
+                    name={step === 'resolved' ? endWord(status) : NAMES[step]}
                     signature={signature}
                     href={template?.replace('{signature}', signature)}
                 />

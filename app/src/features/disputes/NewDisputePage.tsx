@@ -6,6 +6,7 @@ import { Link, getRouteApi, useNavigate } from '@tanstack/react-router';
 import { type SubmitEvent, useState } from 'react';
 
 import { feeText } from '../../chain/fee';
+import type { Schemas } from '../../shared/api/client';
 import { networkQuery } from '../../shared/api/queries';
 import { formatSol, formatUsdc } from '../../shared/money';
 import { UserText } from '../../shared/text/UserText';
@@ -20,7 +21,7 @@ import { type UseTransaction, useTransaction } from '../../shared/wallet/useTran
 import { executionQuery } from '../execution';
 import { SessionGate, TransactionState } from '../wallet';
 import { type Disputable, disputableQuery, disputableUntil, disputeObstacle, readDisputable } from './chain/disputable';
-import { openInstruction } from './chain/instructions';
+import { openInstructions } from './chain/instructions';
 import { ChooseExecution } from './ChooseExecution';
 import styles from './Disputes.module.css';
 import { filesProblem, textProblem } from './evidence/draft';
@@ -50,7 +51,7 @@ export function NewDisputePage() {
 
 function Raise({ wallet, executionId }: { wallet: Address; executionId: string }) {
     const { data: network } = useQuery(networkQuery);
-    const { data: disputable, error, refetch } = useQuery(disputableQuery(executionId, wallet, network?.rpc_url));
+    const { data: disputable, error, refetch } = useQuery(disputableQuery(executionId, wallet, network));
     const { data: execution } = useQuery(executionQuery(executionId, wallet, false));
     const transaction = useTransaction();
     if (network?.rpc_url === null)
@@ -68,11 +69,12 @@ function Raise({ wallet, executionId }: { wallet: Address; executionId: string }
                 {obstacle === null && <Cost disputable={disputable} />}
             </aside>
             <div className={styles.main}>
-                {obstacle === null ? (
+                {obstacle === null && network !== undefined ? (
                     <RaiseForm
                         wallet={wallet}
                         executionId={executionId}
-                        rpcUrl={network?.rpc_url ?? ''}
+                        network={network}
+                        bond={disputable.bond}
                         transaction={transaction}
                     />
                 ) : (
@@ -142,18 +144,21 @@ const Subject = ({ disputable: { record }, executionId, name }: SubjectProps) =>
     </div>
 );
 
-const Cost = ({ disputable: { rent, record } }: { disputable: Disputable }) => (
+const Cost = ({ disputable: { rent, record, bond } }: { disputable: Disputable }) => (
     <div className={styles.card}>
         <h2>What it costs</h2>
         <dl className={styles.facts}>
+            <dt>Bond</dt>
+            <dd className="number">{formatUsdc(bond)} USDC</dd>
             <dt>Deposit, comes back</dt>
             <dd className="number">{formatSol(rent)} SOL</dd>
             <dt>Network fee</dt>
             <dd className="number">{feeText()}</dd>
         </dl>
         <p className="small muted">
-            No USDC is locked. The deposit comes back when the record of the execution is closed, after its dispute
-            window.
+            The bond moves from your wallet into the escrow of the agent. You get it back when the dispute ends, unless
+            the resolver finds that you knew the claim to be false. The deposit comes back when the record of the
+            execution is closed, after its dispute window.
         </p>
         <h2>What can come of it</h2>
         <ul className={`${styles.bullets} small`}>
@@ -163,10 +168,17 @@ const Cost = ({ disputable: { rent, record } }: { disputable: Disputable }) => (
                 creator&rsquo;s collateral. The resolver names the amount.
             </li>
             <li>
-                <strong>Rejected:</strong> the creator keeps the price. Nothing moves.
+                <strong>Rejected:</strong> the creator keeps the price.
             </li>
             <li>
-                <strong>Not decided within 30 days:</strong> anybody can end it, and nothing moves.
+                <strong>Rejected as abusive:</strong> the creator keeps the price and gets your bond.
+            </li>
+            <li>
+                <strong>Given up by you:</strong> possible until it ends. The creator keeps the price.
+            </li>
+            <li>
+                <strong>Not decided within 30 days:</strong> anybody can end it. The creator keeps the price; only if
+                there is no resolver, you get what the collateral covers.
             </li>
         </ul>
         <p className="small muted">
@@ -175,9 +187,17 @@ const Cost = ({ disputable: { rent, record } }: { disputable: Disputable }) => (
     </div>
 );
 
-type RaiseFormProps = { wallet: Address; executionId: string; rpcUrl: string; transaction: UseTransaction };
+type RaiseFormProps = {
+    wallet: Address;
+    executionId: string;
+    network: Schemas['NetworkResponse'];
+    /** What the caller saw: no more is deposited. */
+    bond: bigint;
+    transaction: UseTransaction;
+};
 
-function RaiseForm({ wallet, executionId, rpcUrl, transaction: { status, isBusy, send } }: RaiseFormProps) {
+function RaiseForm({ wallet, executionId, network, bond, transaction: { status, isBusy, send } }: RaiseFormProps) {
+    const rpcUrl = network.rpc_url ?? '';
     const navigate = useNavigate();
     const key = `dispute.${executionId}`;
     const [draft, setDraft] = useDraft(key);
@@ -189,12 +209,15 @@ function RaiseForm({ wallet, executionId, rpcUrl, transaction: { status, isBusy,
         let dispute = '';
         void send({
             build: async () => {
-                const found = await readDisputable(rpcUrl, wallet, executionId);
+                const found = await readDisputable(rpcUrl, wallet, network.usdc_mint as Address, executionId);
                 const obstacle = disputeObstacle(found);
                 if (obstacle !== null || found.record === null) throw new Error(obstacle ?? 'There is no record.');
+                if (found.bond !== bond)
+                    throw new Error(`The bond has just changed to ${formatUsdc(found.bond)} USDC. Look at it again.`);
                 const named = await storeEvidence(wallet, draft);
                 dispute = found.disputeAddress;
-                return [await openInstruction(wallet, found.record.agent, found.recordAddress, named)];
+                const { record, recordAddress, mint } = found;
+                return openInstructions(wallet, record.agent, recordAddress, mint, named, rpcUrl);
             },
             after: async () => {
                 forgetDraft(key);

@@ -119,7 +119,14 @@ function CheckedResult({ dispute, found, rpcUrl }: { dispute: Dispute; found: Ca
 
 const textOf = (bytes: Uint8Array): string => new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
 
-const STATUSES = { open: 'disputed', upheld: 'failed', rejected: 'completed', expired: 'completed' } as const;
+const STATUSES = {
+    open: 'disputed',
+    upheld: 'failed',
+    rejected: 'completed',
+    expired: 'completed',
+    cancelled: 'completed',
+    abusive: 'completed',
+} as const;
 
 /** What the service states about the dispute is checked; what it does not state comes from the record itself. */
 function claimsOf(dispute: Dispute, { record, recordAddress }: Case, result: string | null): Claims {
@@ -131,7 +138,8 @@ function claimsOf(dispute: Dispute, { record, recordAddress }: Case, result: str
         status: STATUSES[dispute.status],
         result,
         result_hash: hash,
-        cost_usdc: dispute.amount_usdc - dispute.compensation_usdc,
+        // A compensation without a decision does not change what the execution cost.
+        cost_usdc: dispute.amount_usdc - (dispute.status === 'upheld' ? dispute.compensation_usdc : 0n),
         creator_amount_usdc: creator,
         platform_amount_usdc: platform,
         tokens_used: record.tokensReported === 1 ? record.tokensUsed : null,

@@ -3,7 +3,7 @@
 export const ROLES = ['caller', 'creator', 'resolver'] as const;
 export type Role = (typeof ROLES)[number];
 
-export const STATUSES = ['open', 'upheld', 'rejected', 'expired'] as const;
+export const STATUSES = ['open', 'upheld', 'rejected', 'expired', 'cancelled', 'abusive'] as const;
 export type Status = (typeof STATUSES)[number];
 
 export type DisputesSearch = { role?: Role; status?: Status };

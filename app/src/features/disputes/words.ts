@@ -8,9 +8,22 @@ export const STATUS_WORDS: Record<Status, string> = {
     upheld: 'Upheld',
     rejected: 'Rejected',
     expired: 'Expired',
+    cancelled: 'Cancelled',
+    abusive: 'Abusive',
 };
 
-export const STATUS_KINDS = { open: 'warn', upheld: 'accent', rejected: 'plain', expired: 'plain' } as const;
+export const STATUS_KINDS = {
+    open: 'warn',
+    upheld: 'accent',
+    rejected: 'plain',
+    expired: 'plain',
+    cancelled: 'plain',
+    abusive: 'bad',
+} as const;
+
+/** What the end of a dispute is called. */
+export const endWord = (status: Status): string =>
+    status === 'expired' ? 'Ended' : status === 'cancelled' ? 'Given up' : 'Decided';
 
 export type Times = Pick<Dispute, 'status' | 'answered_at' | 'upholdable_from' | 'expires_at'>;
 

@@ -45,7 +45,10 @@ export function Outcome({ execution, onChain }: OutcomeProps) {
             <Notice kind="good" title="Done">
                 <p>
                     The creator signed the result and was paid. It cost {formatUsdc(cost)} USDC.
-                    {dispute && ' A dispute about it ended without a compensation.'}
+                    {dispute &&
+                        (dispute.compensation_usdc > 0n
+                            ? ` After a dispute you got ${formatUsdc(dispute.compensation_usdc)} USDC back.`
+                            : ' A dispute about it ended without a compensation.')}
                 </p>
                 {dispute ? (
                     <DisputeLink execution={execution} />

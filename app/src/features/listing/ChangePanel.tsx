@@ -102,9 +102,8 @@ function Consequences({ change: { changed, base, fields, deposit } }: { change: 
         <ul className={styles.list}>
             {deposit > 0n && (
                 <li>
-                    The higher price needs {formatUsdc(collateral + deposit)} USDC of collateral. {formatUsdc(deposit)}{' '}
-                    USDC move from your wallet into it, in the same transaction. They are locked until the agent is
-                    delisted.
+                    The new terms need {formatUsdc(collateral + deposit)} USDC of collateral. {formatUsdc(deposit)} USDC
+                    move from your wallet into it, in the same transaction. They are locked until the agent is delisted.
                 </li>
             )}
             {isLower && (

@@ -11,7 +11,7 @@ import { UserText } from '../../shared/text/UserText';
 import { Notice } from '../../shared/ui/Notice';
 import { Page } from '../../shared/ui/Page';
 import { ChangePanel } from './ChangePanel';
-import { differences, fieldsOf, missingCollateral, readRelevant } from './change';
+import { coveredBy, depositFor, differences, fieldsOf, readRelevant } from './change';
 import { changesOf, mergedChanges, putChanges } from './draft';
 import { DetailsSection } from './form/DetailsSection';
 import { EndpointSection } from './form/EndpointSection';
@@ -94,9 +94,9 @@ function Editor({ agentId, network, market, own, wallet }: EditProps) {
             ? { ...unread, resultKey: 'Say that you have the file of the new key, or take the change back.' }
             : unread;
     const { shown, onBlur } = useShownProblems(fields, problems);
-    const price = changed.has('price') ? listing?.price : own.listing.price;
+    const { collateralTiers } = market.config.parameters;
     const deposit =
-        price === undefined ? 0n : missingCollateral(own.listing, market.config.parameters.collateralTiers, price);
+        listing === null ? 0n : depositFor(own.listing, collateralTiers, coveredBy(own.listing, changed, listing));
     const form = { fields, set: change, problems: shown };
     const afterwards = async (): Promise<void> => {
         await queries.refetchQueries({ queryKey: ownListingQuery(network, agentId).queryKey });

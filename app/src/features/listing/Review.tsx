@@ -9,6 +9,7 @@ import { type ReactNode, useState } from 'react';
 import { findAgentListedAddress } from '../../chain/addresses';
 import { feeText } from '../../chain/fee';
 import type { Schemas } from '../../shared/api/client';
+import { promiseText } from '../../shared/cover';
 import { formatMs } from '../../shared/figures';
 import { formatSol, formatUsdc } from '../../shared/money';
 import { UserBlock, UserText } from '../../shared/text/UserText';
@@ -129,6 +130,7 @@ const Summary = ({ listing: { document, ...terms } }: { listing: Listing }) => (
         </Part>
         <Part step="price">
             <Fact name="Price of one call">{formatUsdc(terms.price)} USDC</Fact>
+            <Fact name="Promised cover">{promiseText(terms.minCover)}</Fact>
             <Fact name="Time-out">{formatMs(terms.timeoutSeconds * 1_000)}</Fact>
             <Fact name="Signatures">
                 {terms.binding ? 'Each result is signed for its call' : 'Each result is signed for its content alone'}
@@ -292,13 +294,13 @@ const Consequences = ({ listing, market }: { listing: Listing; market: Market })
             seconds later.
         </li>
         <li>
-            {formatUsdc(listing.collateral)} USDC are locked. They come back after you delist the agent, once no call
-            and no dispute is open and {spanText(Number(market.config.parameters.disputeWindowS))} have passed since its
-            last paid call. An upheld dispute can take part of them or all.
+            {formatUsdc(listing.collateral)} USDC are locked. They come back after you delist the agent, once no call is
+            open and {spanText(Number(market.config.parameters.disputeWindowS))} have passed since its last paid call.
+            An open dispute keeps what it may still take. An upheld one can take part of them or all.
         </li>
         <li>The deposit comes back when you then close the agent. The profile stays, and so does its deposit.</li>
         <li>
-            Price, texts and endpoint can be changed later. Raising the price to a higher tier needs more collateral.
+            Price, texts and endpoint can be changed later. Raising price or promised cover can need more collateral.
         </li>
     </ul>
 );

@@ -15,7 +15,7 @@ import { canonical, readJson } from '../run';
 import { documentText, storeDocument } from './form/document';
 import { DOCUMENT_FIELDS, EMPTY, FIELD_NAMES, type FieldName, type Fields } from './form/fields';
 import { type Listing, type RuleBook, readFields } from './form/rules';
-import { requiredCollateral } from '../../chain/collateral';
+import { type Covered, missingCollateral } from '../../chain/collateral';
 import type { CollateralTier } from '../../generated/types/collateralTier';
 import { type OwnListing, readListing, readMarket, readWallet, rpcOf, ruleBookOf } from './market';
 
@@ -24,6 +24,7 @@ export const fieldsOf = ({ listing, document }: OwnListing): Fields => ({
     ...EMPTY,
     ...(document?.fields ?? { inputSchema: '', outputSchema: '' }),
     price: usdcText(listing.price),
+    minCover: String(listing.minCover),
     timeout: String(listing.timeoutSeconds),
     binding: listing.binding === 1,
     resultKey: listing.resultKey,
@@ -43,6 +44,7 @@ const valuesOf = (fields: Fields): Values => ({
     inputSchema: oneForm(fields.inputSchema),
     outputSchema: oneForm(fields.outputSchema),
     price: fields.price.trim(),
+    minCover: fields.minCover.trim(),
     collateral: '',
     timeout: fields.timeout.trim(),
     binding: fields.binding ? 'Each result is signed for its call' : 'Each result is signed for its content alone',
@@ -66,7 +68,10 @@ export function differences(before: Fields, after: Fields): Difference[] {
 
 /** `0.50` is `0.5`, and `060` is `60`. */
 const isSameAmount = (name: FieldName, one: string, other: string): boolean =>
-    (name === 'price' || name === 'timeout') && one !== '' && other !== '' && plain(one) === plain(other);
+    (name === 'price' || name === 'minCover' || name === 'timeout') &&
+    one !== '' &&
+    other !== '' &&
+    plain(one) === plain(other);
 
 const plain = (decimal: string): string =>
     decimal
@@ -74,15 +79,21 @@ const plain = (decimal: string): string =>
         .replace(/(\.\d*?)0+$/, '$1')
         .replace(/\.$/, '');
 
-/** What must be added to the collateral before the price may rise. */
-export function missingCollateral(
-    listing: Pick<AgentListed, 'price' | 'collateral'>,
+/** What must be added to the collateral before the price or the promised cover may rise. */
+export function depositFor(
+    listing: Covered & Pick<AgentListed, 'collateral' | 'disputedAmount'>,
     tiers: readonly CollateralTier[],
-    price: bigint,
+    { price, minCover }: Covered,
 ): bigint {
-    const required = requiredCollateral(tiers, price);
-    return price > listing.price && required > listing.collateral ? required - listing.collateral : 0n;
+    const isHigher = price > listing.price || minCover > listing.minCover;
+    return isHigher ? missingCollateral(tiers, { ...listing, price, minCover }) : 0n;
 }
+
+/** Price and promised cover as they will be. */
+export const coveredBy = (listing: Covered, changed: ReadonlySet<FieldName>, read: Covered): Covered => ({
+    price: changed.has('price') ? read.price : listing.price,
+    minCover: changed.has('minCover') ? read.minCover : listing.minCover,
+});
 
 /** What the changed fields do, one sentence each. */
 export function consequences(changed: ReadonlySet<FieldName>, { listing }: OwnListing): string[] {
@@ -98,8 +109,8 @@ export function consequences(changed: ReadonlySet<FieldName>, { listing }: OwnLi
                 : `Calls under way (${count}) still take the old key: keep it until they have ended.`;
         found.push(`Results of new calls must be signed with the new key from the moment of confirmation. ${open}`);
     }
-    if (changed.has('price'))
-        found.push('Calls that are being paid at this moment for the old price are refused, and nobody is charged.');
+    if (changed.has('price') || changed.has('minCover'))
+        found.push('Calls that are being paid at this moment on the old terms are refused, and nobody is charged.');
     if (changed.has('binding'))
         found.push('Your service must follow the new way of signing for every call that is opened afterwards.');
     if (changed.size > 0) found.push('Calls under way keep the terms that they were opened with.');
@@ -117,7 +128,7 @@ export type Change = {
     readonly deposit: bigint;
 };
 
-/** The instructions, from the chain as it is now: the deposit first, because a higher price needs it. */
+/** The instructions, from the chain as it is now: the deposit first, because higher terms need it. */
 export async function changeInstructions(
     creator: Address,
     { network, agentId, base, fields, changed, deposit }: Change,
@@ -137,18 +148,18 @@ export async function changeInstructions(
         );
     }
     const read = readChanged(fields, changed, ruleBookOf(network, market));
-    const price = changed.has('price') ? read.price : listing.price;
-    const missing = missingCollateral(listing, market.config.parameters.collateralTiers, price);
+    const tiers = market.config.parameters.collateralTiers;
+    const missing = depositFor(listing, tiers, coveredBy(listing, changed, read));
     if (missing !== deposit) {
         throw new Error(
-            `This price now needs ${formatUsdc(missing)} USDC more collateral than there is. Look at the difference again.`,
+            `The new terms now need ${formatUsdc(missing)} USDC more collateral than there is. Look at the difference again.`,
         );
     }
     const { usdcMint } = market.config;
     const wallet = await readWallet(rpc, creator, usdcMint);
     if (wallet.usdc < missing) {
         throw new Error(
-            `The higher price needs ${formatUsdc(missing)} USDC more collateral and your wallet has ${formatUsdc(wallet.usdc)}.`,
+            `The new terms need ${formatUsdc(missing)} USDC more collateral and your wallet has ${formatUsdc(wallet.usdc)}.`,
         );
     }
 
@@ -164,6 +175,7 @@ export async function changeInstructions(
         timeoutSeconds: changed.has('timeout') ? read.timeoutSeconds : null,
         resultKey: changed.has('resultKey') ? read.resultKey : null,
         binding: changed.has('binding') ? read.binding : null,
+        minCover: changed.has('minCover') ? read.minCover : null,
         metadata,
     });
     if (missing === 0n) return [update];

@@ -103,7 +103,7 @@ export async function listingInstructions(
     if (listing === null) throw new Error('The rules of the marketplace have changed. Look at the fields again.');
     if (listing.collateral !== collateral) {
         throw new Error(
-            `The collateral for this price has changed to ${formatUsdc(listing.collateral)} USDC. Look at the review again.`,
+            `The collateral for these terms has changed to ${formatUsdc(listing.collateral)} USDC. Look at the review again.`,
         );
     }
     const earlier = attempt?.genesisHash === market.genesisHash ? attempt : null;
@@ -119,7 +119,7 @@ export async function listingInstructions(
     const index = earlier !== null && earlier.index >= wallet.nextIndex ? earlier.index : wallet.nextIndex;
     const sent = { resultKey: listing.resultKey, document: hexOf(hash) };
     keep({ genesisHash: market.genesisHash, index, sent: [...(earlier?.index === index ? earlier.sent : []), sent] });
-    const { price, timeoutSeconds, binding, resultKey } = listing;
+    const { price, timeoutSeconds, binding, minCover, resultKey } = listing;
     const { usdcMint } = market.config;
     const instruction = await getListAgentInstructionAsync({
         creator: createNoopSigner(creator),
@@ -130,6 +130,7 @@ export async function listingInstructions(
         price,
         timeoutSeconds,
         binding,
+        minCover,
         collateral,
         metadataHash: hash,
         metadataUri: uri,

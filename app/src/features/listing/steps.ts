@@ -17,7 +17,7 @@ export const TITLES: { readonly [step in Step]: string } = {
 export const STEP_FIELDS: { readonly [step in Step]: readonly FieldName[] } = {
     details: ['name', 'tagline', 'description', 'tags'],
     schemas: ['inputSchema', 'outputSchema'],
-    price: ['price', 'collateral', 'timeout', 'binding'],
+    price: ['price', 'minCover', 'collateral', 'timeout', 'binding'],
     service: ['resultKey', 'endpoint'],
     test: [],
     review: [],

@@ -20,6 +20,7 @@ export const Parameters = ({ parameters }: { parameters: MarketParameters }) => 
             <Figure name="Fee of a payment">{percentText(parameters.feeBps)}</Figure>
             <Figure name="Lowest price of a call">{formatUsdc(parameters.minPrice)} USDC</Figure>
             <Figure name="A dispute can be raised for">{exactSpan(Number(parameters.disputeWindowS))}</Figure>
+            <Figure name="Bond of a dispute">{formatUsdc(parameters.disputeBond)} USDC</Figure>
             <Figure name="Settlement after a time-out">{exactSpan(Number(parameters.settleGraceS))}</Figure>
             <Figure name="Highest penalty">{parameters.maxPenaltyMultiple} times the amount paid</Figure>
         </Figures>

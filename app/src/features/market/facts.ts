@@ -95,6 +95,7 @@ export function factsOfService(network: Schemas['NetworkResponse'], now: number)
 
 const parametersOf = (answer: Schemas['NetworkParameters']): MarketParameters => ({
     minPrice: answer.min_price_usdc,
+    disputeBond: answer.dispute_bond_usdc,
     disputeWindowS: BigInt(answer.dispute_window_seconds),
     settleGraceS: BigInt(answer.settle_grace_seconds),
     collateralTiers: answer.collateral_tiers.map((tier) => ({

@@ -11,17 +11,25 @@ export type { CollateralTier, MarketParameters };
 export const MAX_PRICE = 1_000_000_000_000n;
 export const DISPUTE_WINDOW_S = { min: 72 * 3_600, max: 14 * 86_400 } as const;
 export const MAX_SETTLE_GRACE_S = 86_400;
+export const MAX_DISPUTE_BOND = 1_000_000n;
 export const MAX_PENALTY_MULTIPLE = 100;
 export const TIERS = 4;
 
 /** What a field of the form is called here: `tier-0-price` is the highest price of the first tier. */
 export type ParameterField =
-    'fee' | 'minPrice' | 'disputeWindow' | 'settleGrace' | 'penalty' | `tier-${number}-${'price' | 'collateral'}`;
+    | 'fee'
+    | 'minPrice'
+    | 'disputeWindow'
+    | 'disputeBond'
+    | 'settleGrace'
+    | 'penalty'
+    | `tier-${number}-${'price' | 'collateral'}`;
 export type ParameterProblems = Partial<Record<ParameterField, string>>;
 
 /** Why the program would refuse the parameters; empty if it takes them. */
 export function problemsOf(parameters: MarketParameters): ParameterProblems {
-    const { feeBps, minPrice, disputeWindowS, settleGraceS, maxPenaltyMultiple, collateralTiers } = parameters;
+    const { feeBps, minPrice, disputeBond, disputeWindowS, settleGraceS, maxPenaltyMultiple, collateralTiers } =
+        parameters;
     const found: ParameterProblems = {};
     if (feeBps < 0 || feeBps > MAX_FEE_BPS) found.fee = 'The fee is 0 to 5 percent.';
     if (minPrice < 1n || minPrice > MAX_PRICE)
@@ -32,6 +40,7 @@ export function problemsOf(parameters: MarketParameters): ParameterProblems {
     if (disputeWindowS < DISPUTE_WINDOW_S.min || disputeWindowS > DISPUTE_WINDOW_S.max) {
         found.disputeWindow = 'Disputes can be raised for 3 to 14 days.';
     }
+    if (disputeBond > MAX_DISPUTE_BOND) found.disputeBond = `The bond is at most ${formatUsdc(MAX_DISPUTE_BOND)} USDC.`;
     if (settleGraceS < 0n || settleGraceS > MAX_SETTLE_GRACE_S) found.settleGrace = 'The settlement has 0 s to 1 d.';
     if (maxPenaltyMultiple < 1 || maxPenaltyMultiple > MAX_PENALTY_MULTIPLE)
         found.penalty = 'The limit is 1 to 100 times the amount paid.';
@@ -88,6 +97,11 @@ export function differencesOf(before: MarketParameters, after: MarketParameters)
         'Executions that are opened from then on. The collateral of an agent stays locked for as long.',
     );
     add(
+        'Bond of a dispute',
+        ({ disputeBond }) => `${formatUsdc(disputeBond)} USDC`,
+        'Disputes that are raised from then on. Open disputes keep their bond.',
+    );
+    add(
         'Settlement grace',
         ({ settleGraceS }) => exactSpan(Number(settleGraceS)),
         'Executions that are opened from then on: the time between an agent’s time-out and the refund.',
@@ -110,6 +124,7 @@ export const sameParameters = (one: MarketParameters, other: MarketParameters): 
 const valuesOf = (parameters: MarketParameters): bigint[] => [
     BigInt(parameters.feeBps),
     parameters.minPrice,
+    parameters.disputeBond,
     parameters.disputeWindowS,
     parameters.settleGraceS,
     BigInt(parameters.maxPenaltyMultiple),

@@ -5,6 +5,7 @@ import { useState } from 'react';
 
 import { feeText } from '../../chain/fee';
 import type { Schemas } from '../../shared/api/client';
+import { promiseText } from '../../shared/cover';
 import { formatSol, formatUsdc } from '../../shared/money';
 import { part } from '../../shared/part';
 import { Button } from '../../shared/ui/Button';
@@ -106,6 +107,8 @@ const Figures = ({
                     : 'not enough'
                 : '\u2013'}
         </dd>
+        <dt>Promised cover</dt>
+        <dd className="number">{terms ? promiseText(terms.minCover) : <Skeleton height="1.5rem" width="6rem" />}</dd>
         <dt>Network fee</dt>
         <dd className="number">{feeText()}</dd>
         <dt>Deposit, comes back</dt>

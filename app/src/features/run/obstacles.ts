@@ -4,7 +4,7 @@ import type { Schemas } from '../../shared/api/client';
 import { formatSol, formatUsdc } from '../../shared/money';
 import { whyNot } from '../../shared/wallet/standard';
 import type { Connection } from '../../shared/wallet/store';
-import type { CallTerms, Funds } from './call/terms';
+import { type CallTerms, type Funds, UNCOVERED, coverProblem } from './call/terms';
 
 export type Obstacle = {
     readonly title: string;
@@ -41,6 +41,8 @@ export function obstaclesOf({ network, terms, shownTermsHash, connection, funds 
             'The creator has changed the agent. In a moment this page shows the new terms.',
         );
     }
+    const uncovered = coverProblem(terms);
+    if (uncovered !== null) add(UNCOVERED, uncovered);
     if (connection === null) return found;
     const { wallet, account } = connection;
     const reason = whyNot(wallet, account, 'transactions') ?? whyNot(wallet, account, 'messages');

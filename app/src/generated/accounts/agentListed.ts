@@ -78,6 +78,13 @@ export type AgentListed = {
    * had left. At most the collateral.
    */
   coveredAmount: bigint;
+  /**
+   * Most that the decisions of the open disputes may take of the collateral: the amounts paid, and a penalty for each.
+   * A creator who leaves gets the rest back while they wait.
+   */
+  slashableAmount: bigint;
+  /** Sum of the bonds of all open disputes. They are in the escrow account. */
+  openBonds: bigint;
   /** Completed and failed executions. */
   totalExecutions: bigint;
   /** Completed executions without an upheld dispute. */
@@ -111,7 +118,8 @@ export type AgentListed = {
   escrowBump: number;
   collateralBump: number;
   metadataUriLen: number;
-  reserved: ReadonlyUint8Array;
+  /** The free collateral that the creator promises, in prices of one call. 0: no promise. */
+  minCover: number;
   metadataUri: ReadonlyUint8Array;
   /** The escrow token account. Stored because deriving it again would cost compute units in every payment. */
   escrow: Address;
@@ -140,6 +148,13 @@ export type AgentListedArgs = {
    * had left. At most the collateral.
    */
   coveredAmount: number | bigint;
+  /**
+   * Most that the decisions of the open disputes may take of the collateral: the amounts paid, and a penalty for each.
+   * A creator who leaves gets the rest back while they wait.
+   */
+  slashableAmount: number | bigint;
+  /** Sum of the bonds of all open disputes. They are in the escrow account. */
+  openBonds: number | bigint;
   /** Completed and failed executions. */
   totalExecutions: number | bigint;
   /** Completed executions without an upheld dispute. */
@@ -173,7 +188,8 @@ export type AgentListedArgs = {
   escrowBump: number;
   collateralBump: number;
   metadataUriLen: number;
-  reserved: ReadonlyUint8Array;
+  /** The free collateral that the creator promises, in prices of one call. 0: no promise. */
+  minCover: number;
   metadataUri: ReadonlyUint8Array;
   /** The escrow token account. Stored because deriving it again would cost compute units in every payment. */
   escrow: Address;
@@ -195,6 +211,8 @@ export function getAgentListedEncoder(): FixedSizeEncoder<AgentListedArgs> {
       ["openAmount", getU64Encoder()],
       ["disputedAmount", getU64Encoder()],
       ["coveredAmount", getU64Encoder()],
+      ["slashableAmount", getU64Encoder()],
+      ["openBonds", getU64Encoder()],
       ["totalExecutions", getU64Encoder()],
       ["successfulExecutions", getU64Encoder()],
       ["failedExecutions", getU64Encoder()],
@@ -217,7 +235,7 @@ export function getAgentListedEncoder(): FixedSizeEncoder<AgentListedArgs> {
       ["escrowBump", getU8Encoder()],
       ["collateralBump", getU8Encoder()],
       ["metadataUriLen", getU8Encoder()],
-      ["reserved", fixEncoderSize(getBytesEncoder(), 1)],
+      ["minCover", getU8Encoder()],
       ["metadataUri", fixEncoderSize(getBytesEncoder(), 128)],
       ["escrow", getAddressEncoder()],
     ]),
@@ -240,6 +258,8 @@ export function getAgentListedDecoder(): FixedSizeDecoder<AgentListed> {
     ["openAmount", getU64Decoder()],
     ["disputedAmount", getU64Decoder()],
     ["coveredAmount", getU64Decoder()],
+    ["slashableAmount", getU64Decoder()],
+    ["openBonds", getU64Decoder()],
     ["totalExecutions", getU64Decoder()],
     ["successfulExecutions", getU64Decoder()],
     ["failedExecutions", getU64Decoder()],
@@ -262,7 +282,7 @@ export function getAgentListedDecoder(): FixedSizeDecoder<AgentListed> {
     ["escrowBump", getU8Decoder()],
     ["collateralBump", getU8Decoder()],
     ["metadataUriLen", getU8Decoder()],
-    ["reserved", fixDecoderSize(getBytesDecoder(), 1)],
+    ["minCover", getU8Decoder()],
     ["metadataUri", fixDecoderSize(getBytesDecoder(), 128)],
     ["escrow", getAddressDecoder()],
   ]);
@@ -330,7 +350,7 @@ export async function fetchAllMaybeAgentListed(
 }
 
 export function getAgentListedSize(): number {
-  return 464;
+  return 480;
 }
 
 export async function fetchAgentListedFromSeeds(

@@ -245,7 +245,7 @@ export async function fetchAllMaybeConfig(
 }
 
 export function getConfigSize(): number {
-  return 560;
+  return 576;
 }
 
 export async function fetchConfigFromSeeds(

@@ -59,7 +59,9 @@ export type Dispute = {
   rentPayer: Address;
   /** SHA-256 of the evidence document. */
   evidenceHash: ReadonlyUint8Array;
-  /** SHA-256 of the resolver's reasons; zeros while open and when it expired. */
+  /** Who decided; all zeros while open, and when nobody did. */
+  resolvedBy: Address;
+  /** SHA-256 of the resolver's reasons; zeros unless the resolver decided. */
   resolutionHash: ReadonlyUint8Array;
   /** SHA-256 of the creator's answer; zeros until there is one. */
   answerHash: ReadonlyUint8Array;
@@ -67,9 +69,11 @@ export type Dispute = {
   raisedAtUnixS: bigint;
   /** When the creator answered; 0 before. */
   answeredAtUnixS: bigint;
-  /** 0 while open. */
+  /** When the dispute ended; 0 while open. */
   resolvedAtUnixS: bigint;
-  /** Taken from the collateral; 0 unless upheld. */
+  /** What the caller deposited. Returned when the dispute ends, or paid to the creator if it is abusive. */
+  bond: bigint;
+  /** Taken from the collateral; 0 unless upheld, or expired while there was no resolver. */
   slashAmount: bigint;
   /** Part of the slash that went to the caller, at most what the caller paid. The rest went to the insurance. */
   compensation: bigint;
@@ -81,9 +85,11 @@ export type Dispute = {
   answerUriLen: number;
   version: number;
   bump: number;
+  resolutionUriLen: number;
   reserved: ReadonlyUint8Array;
   evidenceUri: ReadonlyUint8Array;
   answerUri: ReadonlyUint8Array;
+  resolutionUri: ReadonlyUint8Array;
 };
 
 export type DisputeArgs = {
@@ -94,7 +100,9 @@ export type DisputeArgs = {
   rentPayer: Address;
   /** SHA-256 of the evidence document. */
   evidenceHash: ReadonlyUint8Array;
-  /** SHA-256 of the resolver's reasons; zeros while open and when it expired. */
+  /** Who decided; all zeros while open, and when nobody did. */
+  resolvedBy: Address;
+  /** SHA-256 of the resolver's reasons; zeros unless the resolver decided. */
   resolutionHash: ReadonlyUint8Array;
   /** SHA-256 of the creator's answer; zeros until there is one. */
   answerHash: ReadonlyUint8Array;
@@ -102,9 +110,11 @@ export type DisputeArgs = {
   raisedAtUnixS: number | bigint;
   /** When the creator answered; 0 before. */
   answeredAtUnixS: number | bigint;
-  /** 0 while open. */
+  /** When the dispute ended; 0 while open. */
   resolvedAtUnixS: number | bigint;
-  /** Taken from the collateral; 0 unless upheld. */
+  /** What the caller deposited. Returned when the dispute ends, or paid to the creator if it is abusive. */
+  bond: number | bigint;
+  /** Taken from the collateral; 0 unless upheld, or expired while there was no resolver. */
   slashAmount: number | bigint;
   /** Part of the slash that went to the caller, at most what the caller paid. The rest went to the insurance. */
   compensation: number | bigint;
@@ -116,9 +126,11 @@ export type DisputeArgs = {
   answerUriLen: number;
   version: number;
   bump: number;
+  resolutionUriLen: number;
   reserved: ReadonlyUint8Array;
   evidenceUri: ReadonlyUint8Array;
   answerUri: ReadonlyUint8Array;
+  resolutionUri: ReadonlyUint8Array;
 };
 
 /** Gets the encoder for {@link DisputeArgs} account data. */
@@ -131,12 +143,14 @@ export function getDisputeEncoder(): FixedSizeEncoder<DisputeArgs> {
       ["raisedBy", getAddressEncoder()],
       ["rentPayer", getAddressEncoder()],
       ["evidenceHash", fixEncoderSize(getBytesEncoder(), 32)],
+      ["resolvedBy", getAddressEncoder()],
       ["resolutionHash", fixEncoderSize(getBytesEncoder(), 32)],
       ["answerHash", fixEncoderSize(getBytesEncoder(), 32)],
       ["revision", getU64Encoder()],
       ["raisedAtUnixS", getI64Encoder()],
       ["answeredAtUnixS", getI64Encoder()],
       ["resolvedAtUnixS", getI64Encoder()],
+      ["bond", getU64Encoder()],
       ["slashAmount", getU64Encoder()],
       ["compensation", getU64Encoder()],
       ["coveredAmount", getU64Encoder()],
@@ -145,9 +159,11 @@ export function getDisputeEncoder(): FixedSizeEncoder<DisputeArgs> {
       ["answerUriLen", getU8Encoder()],
       ["version", getU8Encoder()],
       ["bump", getU8Encoder()],
-      ["reserved", fixEncoderSize(getBytesEncoder(), 3)],
+      ["resolutionUriLen", getU8Encoder()],
+      ["reserved", fixEncoderSize(getBytesEncoder(), 2)],
       ["evidenceUri", fixEncoderSize(getBytesEncoder(), 128)],
       ["answerUri", fixEncoderSize(getBytesEncoder(), 128)],
+      ["resolutionUri", fixEncoderSize(getBytesEncoder(), 128)],
     ]),
     (value) => ({ ...value, discriminator: DISPUTE_DISCRIMINATOR }),
   );
@@ -162,12 +178,14 @@ export function getDisputeDecoder(): FixedSizeDecoder<Dispute> {
     ["raisedBy", getAddressDecoder()],
     ["rentPayer", getAddressDecoder()],
     ["evidenceHash", fixDecoderSize(getBytesDecoder(), 32)],
+    ["resolvedBy", getAddressDecoder()],
     ["resolutionHash", fixDecoderSize(getBytesDecoder(), 32)],
     ["answerHash", fixDecoderSize(getBytesDecoder(), 32)],
     ["revision", getU64Decoder()],
     ["raisedAtUnixS", getI64Decoder()],
     ["answeredAtUnixS", getI64Decoder()],
     ["resolvedAtUnixS", getI64Decoder()],
+    ["bond", getU64Decoder()],
     ["slashAmount", getU64Decoder()],
     ["compensation", getU64Decoder()],
     ["coveredAmount", getU64Decoder()],
@@ -176,9 +194,11 @@ export function getDisputeDecoder(): FixedSizeDecoder<Dispute> {
     ["answerUriLen", getU8Decoder()],
     ["version", getU8Decoder()],
     ["bump", getU8Decoder()],
-    ["reserved", fixDecoderSize(getBytesDecoder(), 3)],
+    ["resolutionUriLen", getU8Decoder()],
+    ["reserved", fixDecoderSize(getBytesDecoder(), 2)],
     ["evidenceUri", fixDecoderSize(getBytesDecoder(), 128)],
     ["answerUri", fixDecoderSize(getBytesDecoder(), 128)],
+    ["resolutionUri", fixDecoderSize(getBytesDecoder(), 128)],
   ]);
 }
 
@@ -241,7 +261,7 @@ export async function fetchAllMaybeDispute(
 }
 
 export function getDisputeSize(): number {
-  return 552;
+  return 720;
 }
 
 export async function fetchDisputeFromSeeds(

@@ -76,6 +76,8 @@ export const AGENT_MARKETPLACE_ERROR__INSURANCE_NOT_INDEPENDENT = 0x17dd; // 610
 export const AGENT_MARKETPLACE_ERROR__MIN_PRICE_OUT_OF_RANGE = 0x17de; // 6110
 /** PenaltyMultipleOutOfRange: the penalty must be limited to 1 to 100 times the amount paid */
 export const AGENT_MARKETPLACE_ERROR__PENALTY_MULTIPLE_OUT_OF_RANGE = 0x17df; // 6111
+/** DisputeBondTooHigh: the bond of a dispute must be at most 1000000 base units */
+export const AGENT_MARKETPLACE_ERROR__DISPUTE_BOND_TOO_HIGH = 0x17e0; // 6112
 /** DisplayNameInvalid: the display name must be 1 to 32 bytes of UTF-8: visible characters and inner spaces */
 export const AGENT_MARKETPLACE_ERROR__DISPLAY_NAME_INVALID = 0x1806; // 6150
 /** DisplayNameMismatch: the profile has another display name than the verified one */
@@ -88,7 +90,7 @@ export const AGENT_MARKETPLACE_ERROR__TIMEOUT_OUT_OF_RANGE = 0x1839; // 6201
 export const AGENT_MARKETPLACE_ERROR__RESULT_KEY_MISSING = 0x183a; // 6202
 /** MetadataUriInvalid: the metadata URI must be 1 to 128 bytes of visible ASCII */
 export const AGENT_MARKETPLACE_ERROR__METADATA_URI_INVALID = 0x183b; // 6203
-/** CollateralTooLow: the collateral must be at least the tier of the price, and at least the price */
+/** CollateralTooLow: the collateral must be at least the tier of the price, the price, and the promised number of calls */
 export const AGENT_MARKETPLACE_ERROR__COLLATERAL_TOO_LOW = 0x183c; // 6204
 /** AgentNotActive: the agent is not active */
 export const AGENT_MARKETPLACE_ERROR__AGENT_NOT_ACTIVE = 0x183d; // 6205
@@ -136,6 +138,8 @@ export const AGENT_MARKETPLACE_ERROR__TERMS_CHANGED = 0x18a5; // 6309
 export const AGENT_MARKETPLACE_ERROR__WRONG_GRANT = 0x18a6; // 6310
 /** RefundElsewhere: the refund must go to the wallet's associated token account or to the account that paid */
 export const AGENT_MARKETPLACE_ERROR__REFUND_ELSEWHERE = 0x18a7; // 6311
+/** CoverTooLow: the agent's collateral, without what is claimed of it, is below the cover that the caller asks for */
+export const AGENT_MARKETPLACE_ERROR__COVER_TOO_LOW = 0x18a8; // 6312
 /** WrongMint: the account is not the configured USDC mint */
 export const AGENT_MARKETPLACE_ERROR__WRONG_MINT = 0x1900; // 6400
 /** MintUnsuitable: the mint is not an initialized classic SPL Token mint with 6 decimals */
@@ -242,6 +246,8 @@ export const AGENT_MARKETPLACE_ERROR__PENALTY_ABOVE_LIMIT = 0x1a3a; // 6714
 export const AGENT_MARKETPLACE_ERROR__SLASH_BEFORE_OTHER_CLAIMS = 0x1a3b; // 6715
 /** PriceRiseWhileDisputed: the price cannot rise while disputes about the agent are open */
 export const AGENT_MARKETPLACE_ERROR__PRICE_RISE_WHILE_DISPUTED = 0x1a3c; // 6716
+/** ResolverIsRaiser: the resolver must not be the caller who raised the dispute */
+export const AGENT_MARKETPLACE_ERROR__RESOLVER_IS_RAISER = 0x1a3d; // 6717
 
 export type AgentMarketplaceError =
   | typeof AGENT_MARKETPLACE_ERROR__AGENT_DELISTED
@@ -257,11 +263,13 @@ export type AgentMarketplaceError =
   | typeof AGENT_MARKETPLACE_ERROR__CALLER_IS_CREATOR
   | typeof AGENT_MARKETPLACE_ERROR__COLLATERAL_REMAINS
   | typeof AGENT_MARKETPLACE_ERROR__COLLATERAL_TOO_LOW
+  | typeof AGENT_MARKETPLACE_ERROR__COVER_TOO_LOW
   | typeof AGENT_MARKETPLACE_ERROR__DEADLINE_NOT_PASSED
   | typeof AGENT_MARKETPLACE_ERROR__DEADLINE_PASSED
   | typeof AGENT_MARKETPLACE_ERROR__DISPLAY_NAME_INVALID
   | typeof AGENT_MARKETPLACE_ERROR__DISPLAY_NAME_MISMATCH
   | typeof AGENT_MARKETPLACE_ERROR__DISPUTE_ANSWERED
+  | typeof AGENT_MARKETPLACE_ERROR__DISPUTE_BOND_TOO_HIGH
   | typeof AGENT_MARKETPLACE_ERROR__DISPUTE_NOT_OPEN
   | typeof AGENT_MARKETPLACE_ERROR__DISPUTES_OPEN
   | typeof AGENT_MARKETPLACE_ERROR__DISPUTE_STILL_DECIDABLE
@@ -327,6 +335,7 @@ export type AgentMarketplaceError =
   | typeof AGENT_MARKETPLACE_ERROR__RECORD_STILL_NEEDED
   | typeof AGENT_MARKETPLACE_ERROR__REFUND_ELSEWHERE
   | typeof AGENT_MARKETPLACE_ERROR__RESOLUTION_MISSING
+  | typeof AGENT_MARKETPLACE_ERROR__RESOLVER_IS_RAISER
   | typeof AGENT_MARKETPLACE_ERROR__RESULT_KEY_MISSING
   | typeof AGENT_MARKETPLACE_ERROR__ROLE_MISSING
   | typeof AGENT_MARKETPLACE_ERROR__SESSION_KEY_INVALID
@@ -375,12 +384,14 @@ if (process.env["NODE_ENV"] !== "production") {
     [AGENT_MARKETPLACE_ERROR__CALLED_BY_PROGRAM]: `the settlement was called by another program`,
     [AGENT_MARKETPLACE_ERROR__CALLER_IS_CREATOR]: `the caller must not be the agent's creator`,
     [AGENT_MARKETPLACE_ERROR__COLLATERAL_REMAINS]: `the agent's collateral must be withdrawn first`,
-    [AGENT_MARKETPLACE_ERROR__COLLATERAL_TOO_LOW]: `the collateral must be at least the tier of the price, and at least the price`,
+    [AGENT_MARKETPLACE_ERROR__COLLATERAL_TOO_LOW]: `the collateral must be at least the tier of the price, the price, and the promised number of calls`,
+    [AGENT_MARKETPLACE_ERROR__COVER_TOO_LOW]: `the agent's collateral, without what is claimed of it, is below the cover that the caller asks for`,
     [AGENT_MARKETPLACE_ERROR__DEADLINE_NOT_PASSED]: `the execution's deadline has not passed`,
     [AGENT_MARKETPLACE_ERROR__DEADLINE_PASSED]: `the execution's deadline has passed`,
     [AGENT_MARKETPLACE_ERROR__DISPLAY_NAME_INVALID]: `the display name must be 1 to 32 bytes of UTF-8: visible characters and inner spaces`,
     [AGENT_MARKETPLACE_ERROR__DISPLAY_NAME_MISMATCH]: `the profile has another display name than the verified one`,
     [AGENT_MARKETPLACE_ERROR__DISPUTE_ANSWERED]: `the dispute is answered`,
+    [AGENT_MARKETPLACE_ERROR__DISPUTE_BOND_TOO_HIGH]: `the bond of a dispute must be at most 1000000 base units`,
     [AGENT_MARKETPLACE_ERROR__DISPUTE_NOT_OPEN]: `the dispute is not open`,
     [AGENT_MARKETPLACE_ERROR__DISPUTES_OPEN]: `the agent has open disputes`,
     [AGENT_MARKETPLACE_ERROR__DISPUTE_STILL_DECIDABLE]: `the resolver has 2592000 seconds (30 days) to decide`,
@@ -446,6 +457,7 @@ if (process.env["NODE_ENV"] !== "production") {
     [AGENT_MARKETPLACE_ERROR__RECORD_STILL_NEEDED]: `the record is open, disputed or within its dispute window`,
     [AGENT_MARKETPLACE_ERROR__REFUND_ELSEWHERE]: `the refund must go to the wallet's associated token account or to the account that paid`,
     [AGENT_MARKETPLACE_ERROR__RESOLUTION_MISSING]: `the hash of the resolution must not be zero`,
+    [AGENT_MARKETPLACE_ERROR__RESOLVER_IS_RAISER]: `the resolver must not be the caller who raised the dispute`,
     [AGENT_MARKETPLACE_ERROR__RESULT_KEY_MISSING]: `the result key must not be the zero address`,
     [AGENT_MARKETPLACE_ERROR__ROLE_MISSING]: `a role must not be the zero address`,
     [AGENT_MARKETPLACE_ERROR__SESSION_KEY_INVALID]: `the session key must not be the zero address or the wallet`,

@@ -25,6 +25,7 @@ import {
   type Instruction,
   type InstructionWithAccounts,
   type InstructionWithData,
+  type ReadonlyAccount,
   type ReadonlyUint8Array,
   type WritableAccount,
 } from "@solana/kit";
@@ -33,7 +34,12 @@ import {
   getAddressFromResolvedInstructionAccount,
   type ResolvedInstructionAccount,
 } from "@solana/kit/program-client-core";
-import { findDisputePda } from "../pdas";
+import {
+  findCollateralVaultPda,
+  findConfigPda,
+  findDisputePda,
+  findEscrowPda,
+} from "../pdas";
 import { AGENT_MARKETPLACE_PROGRAM_ADDRESS } from "../programs";
 
 export const EXPIRE_DISPUTE_DISCRIMINATOR: ReadonlyUint8Array = new Uint8Array([
@@ -48,14 +54,24 @@ export function getExpireDisputeDiscriminatorBytes(): ReadonlyUint8Array {
 
 export type ExpireDisputeInstruction<
   TProgram extends string = typeof AGENT_MARKETPLACE_PROGRAM_ADDRESS,
+  TAccountConfig extends string | AccountMeta<string> = string,
   TAccountAgent extends string | AccountMeta<string> = string,
   TAccountRecord extends string | AccountMeta<string> = string,
   TAccountDispute extends string | AccountMeta<string> = string,
+  TAccountEscrow extends string | AccountMeta<string> = string,
+  TAccountCollateralVault extends string | AccountMeta<string> = string,
+  TAccountCallerToken extends string | AccountMeta<string> = string,
+  TAccountUsdcMint extends string | AccountMeta<string> = string,
+  TAccountTokenProgram extends string | AccountMeta<string> =
+    "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA",
   TRemainingAccounts extends readonly AccountMeta<string>[] = [],
 > = Instruction<TProgram> &
   InstructionWithData<ReadonlyUint8Array> &
   InstructionWithAccounts<
     [
+      TAccountConfig extends string
+        ? ReadonlyAccount<TAccountConfig>
+        : TAccountConfig,
       TAccountAgent extends string
         ? WritableAccount<TAccountAgent>
         : TAccountAgent,
@@ -65,6 +81,21 @@ export type ExpireDisputeInstruction<
       TAccountDispute extends string
         ? WritableAccount<TAccountDispute>
         : TAccountDispute,
+      TAccountEscrow extends string
+        ? WritableAccount<TAccountEscrow>
+        : TAccountEscrow,
+      TAccountCollateralVault extends string
+        ? WritableAccount<TAccountCollateralVault>
+        : TAccountCollateralVault,
+      TAccountCallerToken extends string
+        ? WritableAccount<TAccountCallerToken>
+        : TAccountCallerToken,
+      TAccountUsdcMint extends string
+        ? ReadonlyAccount<TAccountUsdcMint>
+        : TAccountUsdcMint,
+      TAccountTokenProgram extends string
+        ? ReadonlyAccount<TAccountTokenProgram>
+        : TAccountTokenProgram,
       ...TRemainingAccounts,
     ]
   >;
@@ -99,33 +130,64 @@ export function getExpireDisputeInstructionDataCodec(): FixedSizeCodec<
 }
 
 export type ExpireDisputeAsyncInput<
+  TAccountConfig extends string = string,
   TAccountAgent extends string = string,
   TAccountRecord extends string = string,
   TAccountDispute extends string = string,
+  TAccountEscrow extends string = string,
+  TAccountCollateralVault extends string = string,
+  TAccountCallerToken extends string = string,
+  TAccountUsdcMint extends string = string,
+  TAccountTokenProgram extends string = string,
 > = {
+  config?: Address<TAccountConfig>;
   agent: Address<TAccountAgent>;
   record: Address<TAccountRecord>;
   dispute?: Address<TAccountDispute>;
+  escrow?: Address<TAccountEscrow>;
+  collateralVault?: Address<TAccountCollateralVault>;
+  /** caller. */
+  callerToken: Address<TAccountCallerToken>;
+  usdcMint: Address<TAccountUsdcMint>;
+  tokenProgram?: Address<TAccountTokenProgram>;
 };
 
 export async function getExpireDisputeInstructionAsync<
+  TAccountConfig extends string,
   TAccountAgent extends string,
   TAccountRecord extends string,
   TAccountDispute extends string,
+  TAccountEscrow extends string,
+  TAccountCollateralVault extends string,
+  TAccountCallerToken extends string,
+  TAccountUsdcMint extends string,
+  TAccountTokenProgram extends string,
   TProgramAddress extends Address = typeof AGENT_MARKETPLACE_PROGRAM_ADDRESS,
 >(
   input: ExpireDisputeAsyncInput<
+    TAccountConfig,
     TAccountAgent,
     TAccountRecord,
-    TAccountDispute
+    TAccountDispute,
+    TAccountEscrow,
+    TAccountCollateralVault,
+    TAccountCallerToken,
+    TAccountUsdcMint,
+    TAccountTokenProgram
   >,
   config?: { programAddress?: TProgramAddress },
 ): Promise<
   ExpireDisputeInstruction<
     TProgramAddress,
+    TAccountConfig,
     TAccountAgent,
     TAccountRecord,
-    TAccountDispute
+    TAccountDispute,
+    TAccountEscrow,
+    TAccountCollateralVault,
+    TAccountCallerToken,
+    TAccountUsdcMint,
+    TAccountTokenProgram
   >
 > {
   // Program address.
@@ -134,9 +196,15 @@ export async function getExpireDisputeInstructionAsync<
 
   // Original accounts.
   const originalAccounts = {
+    config: { value: input.config ?? null, isWritable: false },
     agent: { value: input.agent ?? null, isWritable: true },
     record: { value: input.record ?? null, isWritable: true },
     dispute: { value: input.dispute ?? null, isWritable: true },
+    escrow: { value: input.escrow ?? null, isWritable: true },
+    collateralVault: { value: input.collateralVault ?? null, isWritable: true },
+    callerToken: { value: input.callerToken ?? null, isWritable: true },
+    usdcMint: { value: input.usdcMint ?? null, isWritable: false },
+    tokenProgram: { value: input.tokenProgram ?? null, isWritable: false },
   };
   const accounts = originalAccounts as Record<
     keyof typeof originalAccounts,
@@ -144,6 +212,9 @@ export async function getExpireDisputeInstructionAsync<
   >;
 
   // Resolve default values.
+  if (!accounts.config.value) {
+    accounts.config.value = await findConfigPda();
+  }
   if (!accounts.dispute.value) {
     accounts.dispute.value = await findDisputePda({
       execution: getAddressFromResolvedInstructionAccount(
@@ -152,47 +223,114 @@ export async function getExpireDisputeInstructionAsync<
       ),
     });
   }
+  if (!accounts.escrow.value) {
+    accounts.escrow.value = await findEscrowPda({
+      agent: getAddressFromResolvedInstructionAccount(
+        "agent",
+        accounts.agent.value,
+      ),
+    });
+  }
+  if (!accounts.collateralVault.value) {
+    accounts.collateralVault.value = await findCollateralVaultPda({
+      agent: getAddressFromResolvedInstructionAccount(
+        "agent",
+        accounts.agent.value,
+      ),
+    });
+  }
+  if (!accounts.tokenProgram.value) {
+    accounts.tokenProgram.value =
+      "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA" as Address<"TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA">;
+  }
 
   const getAccountMeta = getAccountMetaFactory(programAddress, "programId");
   return Object.freeze({
     accounts: [
+      getAccountMeta("config", accounts.config),
       getAccountMeta("agent", accounts.agent),
       getAccountMeta("record", accounts.record),
       getAccountMeta("dispute", accounts.dispute),
+      getAccountMeta("escrow", accounts.escrow),
+      getAccountMeta("collateralVault", accounts.collateralVault),
+      getAccountMeta("callerToken", accounts.callerToken),
+      getAccountMeta("usdcMint", accounts.usdcMint),
+      getAccountMeta("tokenProgram", accounts.tokenProgram),
     ],
     data: getExpireDisputeInstructionDataEncoder().encode({}),
     programAddress,
   } as ExpireDisputeInstruction<
     TProgramAddress,
+    TAccountConfig,
     TAccountAgent,
     TAccountRecord,
-    TAccountDispute
+    TAccountDispute,
+    TAccountEscrow,
+    TAccountCollateralVault,
+    TAccountCallerToken,
+    TAccountUsdcMint,
+    TAccountTokenProgram
   >);
 }
 
 export type ExpireDisputeInput<
+  TAccountConfig extends string = string,
   TAccountAgent extends string = string,
   TAccountRecord extends string = string,
   TAccountDispute extends string = string,
+  TAccountEscrow extends string = string,
+  TAccountCollateralVault extends string = string,
+  TAccountCallerToken extends string = string,
+  TAccountUsdcMint extends string = string,
+  TAccountTokenProgram extends string = string,
 > = {
+  config: Address<TAccountConfig>;
   agent: Address<TAccountAgent>;
   record: Address<TAccountRecord>;
   dispute: Address<TAccountDispute>;
+  escrow: Address<TAccountEscrow>;
+  collateralVault: Address<TAccountCollateralVault>;
+  /** caller. */
+  callerToken: Address<TAccountCallerToken>;
+  usdcMint: Address<TAccountUsdcMint>;
+  tokenProgram?: Address<TAccountTokenProgram>;
 };
 
 export function getExpireDisputeInstruction<
+  TAccountConfig extends string,
   TAccountAgent extends string,
   TAccountRecord extends string,
   TAccountDispute extends string,
+  TAccountEscrow extends string,
+  TAccountCollateralVault extends string,
+  TAccountCallerToken extends string,
+  TAccountUsdcMint extends string,
+  TAccountTokenProgram extends string,
   TProgramAddress extends Address = typeof AGENT_MARKETPLACE_PROGRAM_ADDRESS,
 >(
-  input: ExpireDisputeInput<TAccountAgent, TAccountRecord, TAccountDispute>,
+  input: ExpireDisputeInput<
+    TAccountConfig,
+    TAccountAgent,
+    TAccountRecord,
+    TAccountDispute,
+    TAccountEscrow,
+    TAccountCollateralVault,
+    TAccountCallerToken,
+    TAccountUsdcMint,
+    TAccountTokenProgram
+  >,
   config?: { programAddress?: TProgramAddress },
 ): ExpireDisputeInstruction<
   TProgramAddress,
+  TAccountConfig,
   TAccountAgent,
   TAccountRecord,
-  TAccountDispute
+  TAccountDispute,
+  TAccountEscrow,
+  TAccountCollateralVault,
+  TAccountCallerToken,
+  TAccountUsdcMint,
+  TAccountTokenProgram
 > {
   // Program address.
   const programAddress =
@@ -200,29 +338,53 @@ export function getExpireDisputeInstruction<
 
   // Original accounts.
   const originalAccounts = {
+    config: { value: input.config ?? null, isWritable: false },
     agent: { value: input.agent ?? null, isWritable: true },
     record: { value: input.record ?? null, isWritable: true },
     dispute: { value: input.dispute ?? null, isWritable: true },
+    escrow: { value: input.escrow ?? null, isWritable: true },
+    collateralVault: { value: input.collateralVault ?? null, isWritable: true },
+    callerToken: { value: input.callerToken ?? null, isWritable: true },
+    usdcMint: { value: input.usdcMint ?? null, isWritable: false },
+    tokenProgram: { value: input.tokenProgram ?? null, isWritable: false },
   };
   const accounts = originalAccounts as Record<
     keyof typeof originalAccounts,
     ResolvedInstructionAccount
   >;
 
+  // Resolve default values.
+  if (!accounts.tokenProgram.value) {
+    accounts.tokenProgram.value =
+      "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA" as Address<"TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA">;
+  }
+
   const getAccountMeta = getAccountMetaFactory(programAddress, "programId");
   return Object.freeze({
     accounts: [
+      getAccountMeta("config", accounts.config),
       getAccountMeta("agent", accounts.agent),
       getAccountMeta("record", accounts.record),
       getAccountMeta("dispute", accounts.dispute),
+      getAccountMeta("escrow", accounts.escrow),
+      getAccountMeta("collateralVault", accounts.collateralVault),
+      getAccountMeta("callerToken", accounts.callerToken),
+      getAccountMeta("usdcMint", accounts.usdcMint),
+      getAccountMeta("tokenProgram", accounts.tokenProgram),
     ],
     data: getExpireDisputeInstructionDataEncoder().encode({}),
     programAddress,
   } as ExpireDisputeInstruction<
     TProgramAddress,
+    TAccountConfig,
     TAccountAgent,
     TAccountRecord,
-    TAccountDispute
+    TAccountDispute,
+    TAccountEscrow,
+    TAccountCollateralVault,
+    TAccountCallerToken,
+    TAccountUsdcMint,
+    TAccountTokenProgram
   >);
 }
 
@@ -232,9 +394,16 @@ export type ParsedExpireDisputeInstruction<
 > = {
   programAddress: Address<TProgram>;
   accounts: {
-    agent: TAccountMetas[0];
-    record: TAccountMetas[1];
-    dispute: TAccountMetas[2];
+    config: TAccountMetas[0];
+    agent: TAccountMetas[1];
+    record: TAccountMetas[2];
+    dispute: TAccountMetas[3];
+    escrow: TAccountMetas[4];
+    collateralVault: TAccountMetas[5];
+    /** caller. */
+    callerToken: TAccountMetas[6];
+    usdcMint: TAccountMetas[7];
+    tokenProgram: TAccountMetas[8];
   };
   data: ExpireDisputeInstructionData;
 };
@@ -247,12 +416,12 @@ export function parseExpireDisputeInstruction<
     InstructionWithAccounts<TAccountMetas> &
     InstructionWithData<ReadonlyUint8Array>,
 ): ParsedExpireDisputeInstruction<TProgram, TAccountMetas> {
-  if (instruction.accounts.length < 3) {
+  if (instruction.accounts.length < 9) {
     throw new SolanaError(
       SOLANA_ERROR__PROGRAM_CLIENTS__INSUFFICIENT_ACCOUNT_METAS,
       {
         actualAccountMetas: instruction.accounts.length,
-        expectedAccountMetas: 3,
+        expectedAccountMetas: 9,
       },
     );
   }
@@ -265,9 +434,15 @@ export function parseExpireDisputeInstruction<
   return {
     programAddress: instruction.programAddress,
     accounts: {
+      config: getNextAccount(),
       agent: getNextAccount(),
       record: getNextAccount(),
       dispute: getNextAccount(),
+      escrow: getNextAccount(),
+      collateralVault: getNextAccount(),
+      callerToken: getNextAccount(),
+      usdcMint: getNextAccount(),
+      tokenProgram: getNextAccount(),
     },
     data: getExpireDisputeInstructionDataDecoder().decode(instruction.data),
   };

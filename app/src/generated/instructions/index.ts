@@ -12,6 +12,7 @@ export * from "./announceRoles";
 export * from "./answerDispute";
 export * from "./applyParameters";
 export * from "./applyRoles";
+export * from "./cancelDispute";
 export * from "./closeAgent";
 export * from "./closeExecution";
 export * from "./completeExecution";

@@ -24,6 +24,8 @@ import {
   getU32Encoder,
   getU64Decoder,
   getU64Encoder,
+  getU8Decoder,
+  getU8Encoder,
   getUtf8Decoder,
   getUtf8Encoder,
   SOLANA_ERROR__PROGRAM_CLIENTS__INSUFFICIENT_ACCOUNT_METAS,
@@ -143,7 +145,9 @@ export type ListAgentInstructionData = {
   timeoutSeconds: number;
   /** Whether the creator's service signs each result for its call. */
   binding: boolean;
-  /** USDC base units to lock; at least the tier of the price, and at least the price. */
+  /** The free collateral that the creator promises, in prices of one call; 0: no promise. */
+  minCover: number;
+  /** USDC base units to lock; at least the tier of the price, the price, and the promised cover. */
   collateral: bigint;
   /** SHA-256 of the metadata document. */
   metadataHash: ReadonlyUint8Array;
@@ -161,7 +165,9 @@ export type ListAgentInstructionDataArgs = {
   timeoutSeconds: number;
   /** Whether the creator's service signs each result for its call. */
   binding: boolean;
-  /** USDC base units to lock; at least the tier of the price, and at least the price. */
+  /** The free collateral that the creator promises, in prices of one call; 0: no promise. */
+  minCover: number;
+  /** USDC base units to lock; at least the tier of the price, the price, and the promised cover. */
   collateral: number | bigint;
   /** SHA-256 of the metadata document. */
   metadataHash: ReadonlyUint8Array;
@@ -177,6 +183,7 @@ export function getListAgentInstructionDataEncoder(): Encoder<ListAgentInstructi
       ["price", getU64Encoder()],
       ["timeoutSeconds", getU32Encoder()],
       ["binding", getBooleanEncoder()],
+      ["minCover", getU8Encoder()],
       ["collateral", getU64Encoder()],
       ["metadataHash", fixEncoderSize(getBytesEncoder(), 32)],
       ["metadataUri", addEncoderSizePrefix(getUtf8Encoder(), getU32Encoder())],
@@ -193,6 +200,7 @@ export function getListAgentInstructionDataDecoder(): Decoder<ListAgentInstructi
     ["price", getU64Decoder()],
     ["timeoutSeconds", getU32Decoder()],
     ["binding", getBooleanDecoder()],
+    ["minCover", getU8Decoder()],
     ["collateral", getU64Decoder()],
     ["metadataHash", fixDecoderSize(getBytesDecoder(), 32)],
     ["metadataUri", addDecoderSizePrefix(getUtf8Decoder(), getU32Decoder())],
@@ -241,6 +249,7 @@ export type ListAgentAsyncInput<
   price: ListAgentInstructionDataArgs["price"];
   timeoutSeconds: ListAgentInstructionDataArgs["timeoutSeconds"];
   binding: ListAgentInstructionDataArgs["binding"];
+  minCover: ListAgentInstructionDataArgs["minCover"];
   collateral: ListAgentInstructionDataArgs["collateral"];
   metadataHash: ListAgentInstructionDataArgs["metadataHash"];
   metadataUri: ListAgentInstructionDataArgs["metadataUri"];
@@ -442,6 +451,7 @@ export type ListAgentInput<
   price: ListAgentInstructionDataArgs["price"];
   timeoutSeconds: ListAgentInstructionDataArgs["timeoutSeconds"];
   binding: ListAgentInstructionDataArgs["binding"];
+  minCover: ListAgentInstructionDataArgs["minCover"];
   collateral: ListAgentInstructionDataArgs["collateral"];
   metadataHash: ListAgentInstructionDataArgs["metadataHash"];
   metadataUri: ListAgentInstructionDataArgs["metadataUri"];

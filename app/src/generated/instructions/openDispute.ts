@@ -44,7 +44,7 @@ import {
   getAddressFromResolvedInstructionAccount,
   type ResolvedInstructionAccount,
 } from "@solana/kit/program-client-core";
-import { findDisputePda } from "../pdas";
+import { findConfigPda, findDisputePda, findEscrowPda } from "../pdas";
 import { AGENT_MARKETPLACE_PROGRAM_ADDRESS } from "../programs";
 
 export const OPEN_DISPUTE_DISCRIMINATOR: ReadonlyUint8Array = new Uint8Array([
@@ -61,9 +61,15 @@ export type OpenDisputeInstruction<
   TProgram extends string = typeof AGENT_MARKETPLACE_PROGRAM_ADDRESS,
   TAccountCaller extends string | AccountMeta<string> = string,
   TAccountPayer extends string | AccountMeta<string> = string,
+  TAccountConfig extends string | AccountMeta<string> = string,
   TAccountAgent extends string | AccountMeta<string> = string,
   TAccountRecord extends string | AccountMeta<string> = string,
   TAccountDispute extends string | AccountMeta<string> = string,
+  TAccountCallerToken extends string | AccountMeta<string> = string,
+  TAccountEscrow extends string | AccountMeta<string> = string,
+  TAccountUsdcMint extends string | AccountMeta<string> = string,
+  TAccountTokenProgram extends string | AccountMeta<string> =
+    "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA",
   TAccountSystemProgram extends string | AccountMeta<string> =
     "11111111111111111111111111111111",
   TRemainingAccounts extends readonly AccountMeta<string>[] = [],
@@ -79,6 +85,9 @@ export type OpenDisputeInstruction<
         ? WritableSignerAccount<TAccountPayer> &
             AccountSignerMeta<TAccountPayer>
         : TAccountPayer,
+      TAccountConfig extends string
+        ? ReadonlyAccount<TAccountConfig>
+        : TAccountConfig,
       TAccountAgent extends string
         ? WritableAccount<TAccountAgent>
         : TAccountAgent,
@@ -88,6 +97,18 @@ export type OpenDisputeInstruction<
       TAccountDispute extends string
         ? WritableAccount<TAccountDispute>
         : TAccountDispute,
+      TAccountCallerToken extends string
+        ? WritableAccount<TAccountCallerToken>
+        : TAccountCallerToken,
+      TAccountEscrow extends string
+        ? WritableAccount<TAccountEscrow>
+        : TAccountEscrow,
+      TAccountUsdcMint extends string
+        ? ReadonlyAccount<TAccountUsdcMint>
+        : TAccountUsdcMint,
+      TAccountTokenProgram extends string
+        ? ReadonlyAccount<TAccountTokenProgram>
+        : TAccountTokenProgram,
       TAccountSystemProgram extends string
         ? ReadonlyAccount<TAccountSystemProgram>
         : TAccountSystemProgram,
@@ -142,17 +163,27 @@ export function getOpenDisputeInstructionDataCodec(): Codec<
 export type OpenDisputeAsyncInput<
   TAccountCaller extends string = string,
   TAccountPayer extends string = string,
+  TAccountConfig extends string = string,
   TAccountAgent extends string = string,
   TAccountRecord extends string = string,
   TAccountDispute extends string = string,
+  TAccountCallerToken extends string = string,
+  TAccountEscrow extends string = string,
+  TAccountUsdcMint extends string = string,
+  TAccountTokenProgram extends string = string,
   TAccountSystemProgram extends string = string,
 > = {
   caller: TransactionSigner<TAccountCaller>;
   /** Pays the dispute's rent and gets it back when the record is closed. */
   payer: TransactionSigner<TAccountPayer>;
+  config?: Address<TAccountConfig>;
   agent: Address<TAccountAgent>;
   record: Address<TAccountRecord>;
   dispute?: Address<TAccountDispute>;
+  callerToken: Address<TAccountCallerToken>;
+  escrow?: Address<TAccountEscrow>;
+  usdcMint: Address<TAccountUsdcMint>;
+  tokenProgram?: Address<TAccountTokenProgram>;
   systemProgram?: Address<TAccountSystemProgram>;
   evidenceHash: OpenDisputeInstructionDataArgs["evidenceHash"];
   evidenceUri: OpenDisputeInstructionDataArgs["evidenceUri"];
@@ -161,18 +192,28 @@ export type OpenDisputeAsyncInput<
 export async function getOpenDisputeInstructionAsync<
   TAccountCaller extends string,
   TAccountPayer extends string,
+  TAccountConfig extends string,
   TAccountAgent extends string,
   TAccountRecord extends string,
   TAccountDispute extends string,
+  TAccountCallerToken extends string,
+  TAccountEscrow extends string,
+  TAccountUsdcMint extends string,
+  TAccountTokenProgram extends string,
   TAccountSystemProgram extends string,
   TProgramAddress extends Address = typeof AGENT_MARKETPLACE_PROGRAM_ADDRESS,
 >(
   input: OpenDisputeAsyncInput<
     TAccountCaller,
     TAccountPayer,
+    TAccountConfig,
     TAccountAgent,
     TAccountRecord,
     TAccountDispute,
+    TAccountCallerToken,
+    TAccountEscrow,
+    TAccountUsdcMint,
+    TAccountTokenProgram,
     TAccountSystemProgram
   >,
   config?: { programAddress?: TProgramAddress },
@@ -181,9 +222,14 @@ export async function getOpenDisputeInstructionAsync<
     TProgramAddress,
     TAccountCaller,
     TAccountPayer,
+    TAccountConfig,
     TAccountAgent,
     TAccountRecord,
     TAccountDispute,
+    TAccountCallerToken,
+    TAccountEscrow,
+    TAccountUsdcMint,
+    TAccountTokenProgram,
     TAccountSystemProgram
   >
 > {
@@ -195,9 +241,14 @@ export async function getOpenDisputeInstructionAsync<
   const originalAccounts = {
     caller: { value: input.caller ?? null, isWritable: false },
     payer: { value: input.payer ?? null, isWritable: true },
+    config: { value: input.config ?? null, isWritable: false },
     agent: { value: input.agent ?? null, isWritable: true },
     record: { value: input.record ?? null, isWritable: true },
     dispute: { value: input.dispute ?? null, isWritable: true },
+    callerToken: { value: input.callerToken ?? null, isWritable: true },
+    escrow: { value: input.escrow ?? null, isWritable: true },
+    usdcMint: { value: input.usdcMint ?? null, isWritable: false },
+    tokenProgram: { value: input.tokenProgram ?? null, isWritable: false },
     systemProgram: { value: input.systemProgram ?? null, isWritable: false },
   };
   const accounts = originalAccounts as Record<
@@ -209,6 +260,9 @@ export async function getOpenDisputeInstructionAsync<
   const args = { ...input };
 
   // Resolve default values.
+  if (!accounts.config.value) {
+    accounts.config.value = await findConfigPda();
+  }
   if (!accounts.dispute.value) {
     accounts.dispute.value = await findDisputePda({
       execution: getAddressFromResolvedInstructionAccount(
@@ -216,6 +270,18 @@ export async function getOpenDisputeInstructionAsync<
         accounts.record.value,
       ),
     });
+  }
+  if (!accounts.escrow.value) {
+    accounts.escrow.value = await findEscrowPda({
+      agent: getAddressFromResolvedInstructionAccount(
+        "agent",
+        accounts.agent.value,
+      ),
+    });
+  }
+  if (!accounts.tokenProgram.value) {
+    accounts.tokenProgram.value =
+      "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA" as Address<"TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA">;
   }
   if (!accounts.systemProgram.value) {
     accounts.systemProgram.value =
@@ -227,9 +293,14 @@ export async function getOpenDisputeInstructionAsync<
     accounts: [
       getAccountMeta("caller", accounts.caller),
       getAccountMeta("payer", accounts.payer),
+      getAccountMeta("config", accounts.config),
       getAccountMeta("agent", accounts.agent),
       getAccountMeta("record", accounts.record),
       getAccountMeta("dispute", accounts.dispute),
+      getAccountMeta("callerToken", accounts.callerToken),
+      getAccountMeta("escrow", accounts.escrow),
+      getAccountMeta("usdcMint", accounts.usdcMint),
+      getAccountMeta("tokenProgram", accounts.tokenProgram),
       getAccountMeta("systemProgram", accounts.systemProgram),
     ],
     data: getOpenDisputeInstructionDataEncoder().encode(
@@ -240,9 +311,14 @@ export async function getOpenDisputeInstructionAsync<
     TProgramAddress,
     TAccountCaller,
     TAccountPayer,
+    TAccountConfig,
     TAccountAgent,
     TAccountRecord,
     TAccountDispute,
+    TAccountCallerToken,
+    TAccountEscrow,
+    TAccountUsdcMint,
+    TAccountTokenProgram,
     TAccountSystemProgram
   >);
 }
@@ -250,17 +326,27 @@ export async function getOpenDisputeInstructionAsync<
 export type OpenDisputeInput<
   TAccountCaller extends string = string,
   TAccountPayer extends string = string,
+  TAccountConfig extends string = string,
   TAccountAgent extends string = string,
   TAccountRecord extends string = string,
   TAccountDispute extends string = string,
+  TAccountCallerToken extends string = string,
+  TAccountEscrow extends string = string,
+  TAccountUsdcMint extends string = string,
+  TAccountTokenProgram extends string = string,
   TAccountSystemProgram extends string = string,
 > = {
   caller: TransactionSigner<TAccountCaller>;
   /** Pays the dispute's rent and gets it back when the record is closed. */
   payer: TransactionSigner<TAccountPayer>;
+  config: Address<TAccountConfig>;
   agent: Address<TAccountAgent>;
   record: Address<TAccountRecord>;
   dispute: Address<TAccountDispute>;
+  callerToken: Address<TAccountCallerToken>;
+  escrow: Address<TAccountEscrow>;
+  usdcMint: Address<TAccountUsdcMint>;
+  tokenProgram?: Address<TAccountTokenProgram>;
   systemProgram?: Address<TAccountSystemProgram>;
   evidenceHash: OpenDisputeInstructionDataArgs["evidenceHash"];
   evidenceUri: OpenDisputeInstructionDataArgs["evidenceUri"];
@@ -269,18 +355,28 @@ export type OpenDisputeInput<
 export function getOpenDisputeInstruction<
   TAccountCaller extends string,
   TAccountPayer extends string,
+  TAccountConfig extends string,
   TAccountAgent extends string,
   TAccountRecord extends string,
   TAccountDispute extends string,
+  TAccountCallerToken extends string,
+  TAccountEscrow extends string,
+  TAccountUsdcMint extends string,
+  TAccountTokenProgram extends string,
   TAccountSystemProgram extends string,
   TProgramAddress extends Address = typeof AGENT_MARKETPLACE_PROGRAM_ADDRESS,
 >(
   input: OpenDisputeInput<
     TAccountCaller,
     TAccountPayer,
+    TAccountConfig,
     TAccountAgent,
     TAccountRecord,
     TAccountDispute,
+    TAccountCallerToken,
+    TAccountEscrow,
+    TAccountUsdcMint,
+    TAccountTokenProgram,
     TAccountSystemProgram
   >,
   config?: { programAddress?: TProgramAddress },
@@ -288,9 +384,14 @@ export function getOpenDisputeInstruction<
   TProgramAddress,
   TAccountCaller,
   TAccountPayer,
+  TAccountConfig,
   TAccountAgent,
   TAccountRecord,
   TAccountDispute,
+  TAccountCallerToken,
+  TAccountEscrow,
+  TAccountUsdcMint,
+  TAccountTokenProgram,
   TAccountSystemProgram
 > {
   // Program address.
@@ -301,9 +402,14 @@ export function getOpenDisputeInstruction<
   const originalAccounts = {
     caller: { value: input.caller ?? null, isWritable: false },
     payer: { value: input.payer ?? null, isWritable: true },
+    config: { value: input.config ?? null, isWritable: false },
     agent: { value: input.agent ?? null, isWritable: true },
     record: { value: input.record ?? null, isWritable: true },
     dispute: { value: input.dispute ?? null, isWritable: true },
+    callerToken: { value: input.callerToken ?? null, isWritable: true },
+    escrow: { value: input.escrow ?? null, isWritable: true },
+    usdcMint: { value: input.usdcMint ?? null, isWritable: false },
+    tokenProgram: { value: input.tokenProgram ?? null, isWritable: false },
     systemProgram: { value: input.systemProgram ?? null, isWritable: false },
   };
   const accounts = originalAccounts as Record<
@@ -315,6 +421,10 @@ export function getOpenDisputeInstruction<
   const args = { ...input };
 
   // Resolve default values.
+  if (!accounts.tokenProgram.value) {
+    accounts.tokenProgram.value =
+      "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA" as Address<"TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA">;
+  }
   if (!accounts.systemProgram.value) {
     accounts.systemProgram.value =
       "11111111111111111111111111111111" as Address<"11111111111111111111111111111111">;
@@ -325,9 +435,14 @@ export function getOpenDisputeInstruction<
     accounts: [
       getAccountMeta("caller", accounts.caller),
       getAccountMeta("payer", accounts.payer),
+      getAccountMeta("config", accounts.config),
       getAccountMeta("agent", accounts.agent),
       getAccountMeta("record", accounts.record),
       getAccountMeta("dispute", accounts.dispute),
+      getAccountMeta("callerToken", accounts.callerToken),
+      getAccountMeta("escrow", accounts.escrow),
+      getAccountMeta("usdcMint", accounts.usdcMint),
+      getAccountMeta("tokenProgram", accounts.tokenProgram),
       getAccountMeta("systemProgram", accounts.systemProgram),
     ],
     data: getOpenDisputeInstructionDataEncoder().encode(
@@ -338,9 +453,14 @@ export function getOpenDisputeInstruction<
     TProgramAddress,
     TAccountCaller,
     TAccountPayer,
+    TAccountConfig,
     TAccountAgent,
     TAccountRecord,
     TAccountDispute,
+    TAccountCallerToken,
+    TAccountEscrow,
+    TAccountUsdcMint,
+    TAccountTokenProgram,
     TAccountSystemProgram
   >);
 }
@@ -354,10 +474,15 @@ export type ParsedOpenDisputeInstruction<
     caller: TAccountMetas[0];
     /** Pays the dispute's rent and gets it back when the record is closed. */
     payer: TAccountMetas[1];
-    agent: TAccountMetas[2];
-    record: TAccountMetas[3];
-    dispute: TAccountMetas[4];
-    systemProgram: TAccountMetas[5];
+    config: TAccountMetas[2];
+    agent: TAccountMetas[3];
+    record: TAccountMetas[4];
+    dispute: TAccountMetas[5];
+    callerToken: TAccountMetas[6];
+    escrow: TAccountMetas[7];
+    usdcMint: TAccountMetas[8];
+    tokenProgram: TAccountMetas[9];
+    systemProgram: TAccountMetas[10];
   };
   data: OpenDisputeInstructionData;
 };
@@ -370,12 +495,12 @@ export function parseOpenDisputeInstruction<
     InstructionWithAccounts<TAccountMetas> &
     InstructionWithData<ReadonlyUint8Array>,
 ): ParsedOpenDisputeInstruction<TProgram, TAccountMetas> {
-  if (instruction.accounts.length < 6) {
+  if (instruction.accounts.length < 11) {
     throw new SolanaError(
       SOLANA_ERROR__PROGRAM_CLIENTS__INSUFFICIENT_ACCOUNT_METAS,
       {
         actualAccountMetas: instruction.accounts.length,
-        expectedAccountMetas: 6,
+        expectedAccountMetas: 11,
       },
     );
   }
@@ -390,9 +515,14 @@ export function parseOpenDisputeInstruction<
     accounts: {
       caller: getNextAccount(),
       payer: getNextAccount(),
+      config: getNextAccount(),
       agent: getNextAccount(),
       record: getNextAccount(),
       dispute: getNextAccount(),
+      callerToken: getNextAccount(),
+      escrow: getNextAccount(),
+      usdcMint: getNextAccount(),
+      tokenProgram: getNextAccount(),
       systemProgram: getNextAccount(),
     },
     data: getOpenDisputeInstructionDataDecoder().decode(instruction.data),

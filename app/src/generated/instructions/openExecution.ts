@@ -18,6 +18,8 @@ import {
   getStructEncoder,
   getU64Decoder,
   getU64Encoder,
+  getU8Decoder,
+  getU8Encoder,
   SOLANA_ERROR__PROGRAM_CLIENTS__INSUFFICIENT_ACCOUNT_METAS,
   SolanaError,
   transformEncoder,
@@ -126,6 +128,8 @@ export type OpenExecutionInstructionData = {
    * caller from every change of them.
    */
   termsHash: Option<ReadonlyUint8Array>;
+  /** The free collateral that the caller asks for, in prices of one call; 0 asks for none. */
+  minCover: number;
 };
 
 export type OpenExecutionInstructionDataArgs = {
@@ -140,6 +144,8 @@ export type OpenExecutionInstructionDataArgs = {
    * caller from every change of them.
    */
   termsHash: OptionOrNullable<ReadonlyUint8Array>;
+  /** The free collateral that the caller asks for, in prices of one call; 0 asks for none. */
+  minCover: number;
 };
 
 export function getOpenExecutionInstructionDataEncoder(): Encoder<OpenExecutionInstructionDataArgs> {
@@ -150,6 +156,7 @@ export function getOpenExecutionInstructionDataEncoder(): Encoder<OpenExecutionI
       ["requestHash", fixEncoderSize(getBytesEncoder(), 32)],
       ["maxAmount", getU64Encoder()],
       ["termsHash", getOptionEncoder(fixEncoderSize(getBytesEncoder(), 32))],
+      ["minCover", getU8Encoder()],
     ]),
     (value) => ({ ...value, discriminator: OPEN_EXECUTION_DISCRIMINATOR }),
   );
@@ -162,6 +169,7 @@ export function getOpenExecutionInstructionDataDecoder(): Decoder<OpenExecutionI
     ["requestHash", fixDecoderSize(getBytesDecoder(), 32)],
     ["maxAmount", getU64Decoder()],
     ["termsHash", getOptionDecoder(fixDecoderSize(getBytesDecoder(), 32))],
+    ["minCover", getU8Decoder()],
   ]);
 }
 
@@ -202,6 +210,7 @@ export type OpenExecutionAsyncInput<
   requestHash: OpenExecutionInstructionDataArgs["requestHash"];
   maxAmount: OpenExecutionInstructionDataArgs["maxAmount"];
   termsHash: OpenExecutionInstructionDataArgs["termsHash"];
+  minCover: OpenExecutionInstructionDataArgs["minCover"];
 };
 
 export async function getOpenExecutionInstructionAsync<
@@ -363,6 +372,7 @@ export type OpenExecutionInput<
   requestHash: OpenExecutionInstructionDataArgs["requestHash"];
   maxAmount: OpenExecutionInstructionDataArgs["maxAmount"];
   termsHash: OpenExecutionInstructionDataArgs["termsHash"];
+  minCover: OpenExecutionInstructionDataArgs["minCover"];
 };
 
 export function getOpenExecutionInstruction<

@@ -18,6 +18,8 @@ import {
   getStructEncoder,
   getU64Decoder,
   getU64Encoder,
+  getU8Decoder,
+  getU8Encoder,
   SOLANA_ERROR__PROGRAM_CLIENTS__INSUFFICIENT_ACCOUNT_METAS,
   SolanaError,
   transformEncoder,
@@ -143,6 +145,8 @@ export type OpenExecutionWithGrantInstructionData = {
    * caller from every change of them.
    */
   termsHash: Option<ReadonlyUint8Array>;
+  /** The free collateral that the caller asks for, in prices of one call; 0 asks for none. */
+  minCover: number;
 };
 
 export type OpenExecutionWithGrantInstructionDataArgs = {
@@ -157,6 +161,8 @@ export type OpenExecutionWithGrantInstructionDataArgs = {
    * caller from every change of them.
    */
   termsHash: OptionOrNullable<ReadonlyUint8Array>;
+  /** The free collateral that the caller asks for, in prices of one call; 0 asks for none. */
+  minCover: number;
 };
 
 export function getOpenExecutionWithGrantInstructionDataEncoder(): Encoder<OpenExecutionWithGrantInstructionDataArgs> {
@@ -167,6 +173,7 @@ export function getOpenExecutionWithGrantInstructionDataEncoder(): Encoder<OpenE
       ["requestHash", fixEncoderSize(getBytesEncoder(), 32)],
       ["maxAmount", getU64Encoder()],
       ["termsHash", getOptionEncoder(fixEncoderSize(getBytesEncoder(), 32))],
+      ["minCover", getU8Encoder()],
     ]),
     (value) => ({
       ...value,
@@ -182,6 +189,7 @@ export function getOpenExecutionWithGrantInstructionDataDecoder(): Decoder<OpenE
     ["requestHash", fixDecoderSize(getBytesDecoder(), 32)],
     ["maxAmount", getU64Decoder()],
     ["termsHash", getOptionDecoder(fixDecoderSize(getBytesDecoder(), 32))],
+    ["minCover", getU8Decoder()],
   ]);
 }
 
@@ -228,6 +236,7 @@ export type OpenExecutionWithGrantAsyncInput<
   requestHash: OpenExecutionWithGrantInstructionDataArgs["requestHash"];
   maxAmount: OpenExecutionWithGrantInstructionDataArgs["maxAmount"];
   termsHash: OpenExecutionWithGrantInstructionDataArgs["termsHash"];
+  minCover: OpenExecutionWithGrantInstructionDataArgs["minCover"];
 };
 
 export async function getOpenExecutionWithGrantInstructionAsync<
@@ -433,6 +442,7 @@ export type OpenExecutionWithGrantInput<
   requestHash: OpenExecutionWithGrantInstructionDataArgs["requestHash"];
   maxAmount: OpenExecutionWithGrantInstructionDataArgs["maxAmount"];
   termsHash: OpenExecutionWithGrantInstructionDataArgs["termsHash"];
+  minCover: OpenExecutionWithGrantInstructionDataArgs["minCover"];
 };
 
 export function getOpenExecutionWithGrantInstruction<

@@ -7,26 +7,30 @@
  */
 
 import {
+  addDecoderSizePrefix,
+  addEncoderSizePrefix,
   combineCodec,
   fixDecoderSize,
   fixEncoderSize,
-  getBooleanDecoder,
-  getBooleanEncoder,
   getBytesDecoder,
   getBytesEncoder,
   getStructDecoder,
   getStructEncoder,
+  getU32Decoder,
+  getU32Encoder,
   getU64Decoder,
   getU64Encoder,
+  getUtf8Decoder,
+  getUtf8Encoder,
   SOLANA_ERROR__PROGRAM_CLIENTS__INSUFFICIENT_ACCOUNT_METAS,
   SolanaError,
   transformEncoder,
   type AccountMeta,
   type AccountSignerMeta,
   type Address,
-  type FixedSizeCodec,
-  type FixedSizeDecoder,
-  type FixedSizeEncoder,
+  type Codec,
+  type Decoder,
+  type Encoder,
   type Instruction,
   type InstructionWithAccounts,
   type InstructionWithData,
@@ -41,8 +45,19 @@ import {
   getAddressFromResolvedInstructionAccount,
   type ResolvedInstructionAccount,
 } from "@solana/kit/program-client-core";
-import { findCollateralVaultPda, findConfigPda, findDisputePda } from "../pdas";
+import {
+  findCollateralVaultPda,
+  findConfigPda,
+  findDisputePda,
+  findEscrowPda,
+} from "../pdas";
 import { AGENT_MARKETPLACE_PROGRAM_ADDRESS } from "../programs";
+import {
+  getDisputeDecisionDecoder,
+  getDisputeDecisionEncoder,
+  type DisputeDecision,
+  type DisputeDecisionArgs,
+} from "../types";
 
 export const RESOLVE_DISPUTE_DISCRIMINATOR: ReadonlyUint8Array = new Uint8Array(
   [231, 6, 202, 6, 96, 103, 12, 230],
@@ -62,6 +77,8 @@ export type ResolveDisputeInstruction<
   TAccountRecord extends string | AccountMeta<string> = string,
   TAccountDispute extends string | AccountMeta<string> = string,
   TAccountCollateralVault extends string | AccountMeta<string> = string,
+  TAccountEscrow extends string | AccountMeta<string> = string,
+  TAccountBondToken extends string | AccountMeta<string> = string,
   TAccountCallerToken extends string | AccountMeta<string> = string,
   TAccountInsuranceToken extends string | AccountMeta<string> = string,
   TAccountUsdcMint extends string | AccountMeta<string> = string,
@@ -91,6 +108,12 @@ export type ResolveDisputeInstruction<
       TAccountCollateralVault extends string
         ? WritableAccount<TAccountCollateralVault>
         : TAccountCollateralVault,
+      TAccountEscrow extends string
+        ? WritableAccount<TAccountEscrow>
+        : TAccountEscrow,
+      TAccountBondToken extends string
+        ? WritableAccount<TAccountBondToken>
+        : TAccountBondToken,
       TAccountCallerToken extends string
         ? WritableAccount<TAccountCallerToken>
         : TAccountCallerToken,
@@ -109,45 +132,52 @@ export type ResolveDisputeInstruction<
 
 export type ResolveDisputeInstructionData = {
   discriminator: ReadonlyUint8Array;
-  /** `true`: the caller was right. */
-  upheld: boolean;
-  /** USDC base units taken from the collateral; 0 when rejected. */
+  decision: DisputeDecision;
+  /** USDC base units taken from the collateral; 0 unless upheld. */
   slash: bigint;
   /** SHA-256 of the resolver's reasons. */
   resolutionHash: ReadonlyUint8Array;
+  /** Where the reasons are. */
+  resolutionUri: string;
 };
 
 export type ResolveDisputeInstructionDataArgs = {
-  /** `true`: the caller was right. */
-  upheld: boolean;
-  /** USDC base units taken from the collateral; 0 when rejected. */
+  decision: DisputeDecisionArgs;
+  /** USDC base units taken from the collateral; 0 unless upheld. */
   slash: number | bigint;
   /** SHA-256 of the resolver's reasons. */
   resolutionHash: ReadonlyUint8Array;
+  /** Where the reasons are. */
+  resolutionUri: string;
 };
 
-export function getResolveDisputeInstructionDataEncoder(): FixedSizeEncoder<ResolveDisputeInstructionDataArgs> {
+export function getResolveDisputeInstructionDataEncoder(): Encoder<ResolveDisputeInstructionDataArgs> {
   return transformEncoder(
     getStructEncoder([
       ["discriminator", fixEncoderSize(getBytesEncoder(), 8)],
-      ["upheld", getBooleanEncoder()],
+      ["decision", getDisputeDecisionEncoder()],
       ["slash", getU64Encoder()],
       ["resolutionHash", fixEncoderSize(getBytesEncoder(), 32)],
+      [
+        "resolutionUri",
+        addEncoderSizePrefix(getUtf8Encoder(), getU32Encoder()),
+      ],
     ]),
     (value) => ({ ...value, discriminator: RESOLVE_DISPUTE_DISCRIMINATOR }),
   );
 }
 
-export function getResolveDisputeInstructionDataDecoder(): FixedSizeDecoder<ResolveDisputeInstructionData> {
+export function getResolveDisputeInstructionDataDecoder(): Decoder<ResolveDisputeInstructionData> {
   return getStructDecoder([
     ["discriminator", fixDecoderSize(getBytesDecoder(), 8)],
-    ["upheld", getBooleanDecoder()],
+    ["decision", getDisputeDecisionDecoder()],
     ["slash", getU64Decoder()],
     ["resolutionHash", fixDecoderSize(getBytesDecoder(), 32)],
+    ["resolutionUri", addDecoderSizePrefix(getUtf8Decoder(), getU32Decoder())],
   ]);
 }
 
-export function getResolveDisputeInstructionDataCodec(): FixedSizeCodec<
+export function getResolveDisputeInstructionDataCodec(): Codec<
   ResolveDisputeInstructionDataArgs,
   ResolveDisputeInstructionData
 > {
@@ -164,6 +194,8 @@ export type ResolveDisputeAsyncInput<
   TAccountRecord extends string = string,
   TAccountDispute extends string = string,
   TAccountCollateralVault extends string = string,
+  TAccountEscrow extends string = string,
+  TAccountBondToken extends string = string,
   TAccountCallerToken extends string = string,
   TAccountInsuranceToken extends string = string,
   TAccountUsdcMint extends string = string,
@@ -175,13 +207,18 @@ export type ResolveDisputeAsyncInput<
   record: Address<TAccountRecord>;
   dispute?: Address<TAccountDispute>;
   collateralVault?: Address<TAccountCollateralVault>;
+  escrow?: Address<TAccountEscrow>;
+  /** the creator if the dispute is abusive. */
+  bondToken: Address<TAccountBondToken>;
+  /** caller's wallet, after a week any of the wallet. */
   callerToken: Address<TAccountCallerToken>;
   insuranceToken: Address<TAccountInsuranceToken>;
   usdcMint: Address<TAccountUsdcMint>;
   tokenProgram?: Address<TAccountTokenProgram>;
-  upheld: ResolveDisputeInstructionDataArgs["upheld"];
+  decision: ResolveDisputeInstructionDataArgs["decision"];
   slash: ResolveDisputeInstructionDataArgs["slash"];
   resolutionHash: ResolveDisputeInstructionDataArgs["resolutionHash"];
+  resolutionUri: ResolveDisputeInstructionDataArgs["resolutionUri"];
 };
 
 export async function getResolveDisputeInstructionAsync<
@@ -191,6 +228,8 @@ export async function getResolveDisputeInstructionAsync<
   TAccountRecord extends string,
   TAccountDispute extends string,
   TAccountCollateralVault extends string,
+  TAccountEscrow extends string,
+  TAccountBondToken extends string,
   TAccountCallerToken extends string,
   TAccountInsuranceToken extends string,
   TAccountUsdcMint extends string,
@@ -204,6 +243,8 @@ export async function getResolveDisputeInstructionAsync<
     TAccountRecord,
     TAccountDispute,
     TAccountCollateralVault,
+    TAccountEscrow,
+    TAccountBondToken,
     TAccountCallerToken,
     TAccountInsuranceToken,
     TAccountUsdcMint,
@@ -219,6 +260,8 @@ export async function getResolveDisputeInstructionAsync<
     TAccountRecord,
     TAccountDispute,
     TAccountCollateralVault,
+    TAccountEscrow,
+    TAccountBondToken,
     TAccountCallerToken,
     TAccountInsuranceToken,
     TAccountUsdcMint,
@@ -237,6 +280,8 @@ export async function getResolveDisputeInstructionAsync<
     record: { value: input.record ?? null, isWritable: true },
     dispute: { value: input.dispute ?? null, isWritable: true },
     collateralVault: { value: input.collateralVault ?? null, isWritable: true },
+    escrow: { value: input.escrow ?? null, isWritable: true },
+    bondToken: { value: input.bondToken ?? null, isWritable: true },
     callerToken: { value: input.callerToken ?? null, isWritable: true },
     insuranceToken: { value: input.insuranceToken ?? null, isWritable: true },
     usdcMint: { value: input.usdcMint ?? null, isWritable: false },
@@ -270,6 +315,14 @@ export async function getResolveDisputeInstructionAsync<
       ),
     });
   }
+  if (!accounts.escrow.value) {
+    accounts.escrow.value = await findEscrowPda({
+      agent: getAddressFromResolvedInstructionAccount(
+        "agent",
+        accounts.agent.value,
+      ),
+    });
+  }
   if (!accounts.tokenProgram.value) {
     accounts.tokenProgram.value =
       "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA" as Address<"TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA">;
@@ -284,6 +337,8 @@ export async function getResolveDisputeInstructionAsync<
       getAccountMeta("record", accounts.record),
       getAccountMeta("dispute", accounts.dispute),
       getAccountMeta("collateralVault", accounts.collateralVault),
+      getAccountMeta("escrow", accounts.escrow),
+      getAccountMeta("bondToken", accounts.bondToken),
       getAccountMeta("callerToken", accounts.callerToken),
       getAccountMeta("insuranceToken", accounts.insuranceToken),
       getAccountMeta("usdcMint", accounts.usdcMint),
@@ -301,6 +356,8 @@ export async function getResolveDisputeInstructionAsync<
     TAccountRecord,
     TAccountDispute,
     TAccountCollateralVault,
+    TAccountEscrow,
+    TAccountBondToken,
     TAccountCallerToken,
     TAccountInsuranceToken,
     TAccountUsdcMint,
@@ -315,6 +372,8 @@ export type ResolveDisputeInput<
   TAccountRecord extends string = string,
   TAccountDispute extends string = string,
   TAccountCollateralVault extends string = string,
+  TAccountEscrow extends string = string,
+  TAccountBondToken extends string = string,
   TAccountCallerToken extends string = string,
   TAccountInsuranceToken extends string = string,
   TAccountUsdcMint extends string = string,
@@ -326,13 +385,18 @@ export type ResolveDisputeInput<
   record: Address<TAccountRecord>;
   dispute: Address<TAccountDispute>;
   collateralVault: Address<TAccountCollateralVault>;
+  escrow: Address<TAccountEscrow>;
+  /** the creator if the dispute is abusive. */
+  bondToken: Address<TAccountBondToken>;
+  /** caller's wallet, after a week any of the wallet. */
   callerToken: Address<TAccountCallerToken>;
   insuranceToken: Address<TAccountInsuranceToken>;
   usdcMint: Address<TAccountUsdcMint>;
   tokenProgram?: Address<TAccountTokenProgram>;
-  upheld: ResolveDisputeInstructionDataArgs["upheld"];
+  decision: ResolveDisputeInstructionDataArgs["decision"];
   slash: ResolveDisputeInstructionDataArgs["slash"];
   resolutionHash: ResolveDisputeInstructionDataArgs["resolutionHash"];
+  resolutionUri: ResolveDisputeInstructionDataArgs["resolutionUri"];
 };
 
 export function getResolveDisputeInstruction<
@@ -342,6 +406,8 @@ export function getResolveDisputeInstruction<
   TAccountRecord extends string,
   TAccountDispute extends string,
   TAccountCollateralVault extends string,
+  TAccountEscrow extends string,
+  TAccountBondToken extends string,
   TAccountCallerToken extends string,
   TAccountInsuranceToken extends string,
   TAccountUsdcMint extends string,
@@ -355,6 +421,8 @@ export function getResolveDisputeInstruction<
     TAccountRecord,
     TAccountDispute,
     TAccountCollateralVault,
+    TAccountEscrow,
+    TAccountBondToken,
     TAccountCallerToken,
     TAccountInsuranceToken,
     TAccountUsdcMint,
@@ -369,6 +437,8 @@ export function getResolveDisputeInstruction<
   TAccountRecord,
   TAccountDispute,
   TAccountCollateralVault,
+  TAccountEscrow,
+  TAccountBondToken,
   TAccountCallerToken,
   TAccountInsuranceToken,
   TAccountUsdcMint,
@@ -386,6 +456,8 @@ export function getResolveDisputeInstruction<
     record: { value: input.record ?? null, isWritable: true },
     dispute: { value: input.dispute ?? null, isWritable: true },
     collateralVault: { value: input.collateralVault ?? null, isWritable: true },
+    escrow: { value: input.escrow ?? null, isWritable: true },
+    bondToken: { value: input.bondToken ?? null, isWritable: true },
     callerToken: { value: input.callerToken ?? null, isWritable: true },
     insuranceToken: { value: input.insuranceToken ?? null, isWritable: true },
     usdcMint: { value: input.usdcMint ?? null, isWritable: false },
@@ -414,6 +486,8 @@ export function getResolveDisputeInstruction<
       getAccountMeta("record", accounts.record),
       getAccountMeta("dispute", accounts.dispute),
       getAccountMeta("collateralVault", accounts.collateralVault),
+      getAccountMeta("escrow", accounts.escrow),
+      getAccountMeta("bondToken", accounts.bondToken),
       getAccountMeta("callerToken", accounts.callerToken),
       getAccountMeta("insuranceToken", accounts.insuranceToken),
       getAccountMeta("usdcMint", accounts.usdcMint),
@@ -431,6 +505,8 @@ export function getResolveDisputeInstruction<
     TAccountRecord,
     TAccountDispute,
     TAccountCollateralVault,
+    TAccountEscrow,
+    TAccountBondToken,
     TAccountCallerToken,
     TAccountInsuranceToken,
     TAccountUsdcMint,
@@ -450,10 +526,14 @@ export type ParsedResolveDisputeInstruction<
     record: TAccountMetas[3];
     dispute: TAccountMetas[4];
     collateralVault: TAccountMetas[5];
-    callerToken: TAccountMetas[6];
-    insuranceToken: TAccountMetas[7];
-    usdcMint: TAccountMetas[8];
-    tokenProgram: TAccountMetas[9];
+    escrow: TAccountMetas[6];
+    /** the creator if the dispute is abusive. */
+    bondToken: TAccountMetas[7];
+    /** caller's wallet, after a week any of the wallet. */
+    callerToken: TAccountMetas[8];
+    insuranceToken: TAccountMetas[9];
+    usdcMint: TAccountMetas[10];
+    tokenProgram: TAccountMetas[11];
   };
   data: ResolveDisputeInstructionData;
 };
@@ -466,12 +546,12 @@ export function parseResolveDisputeInstruction<
     InstructionWithAccounts<TAccountMetas> &
     InstructionWithData<ReadonlyUint8Array>,
 ): ParsedResolveDisputeInstruction<TProgram, TAccountMetas> {
-  if (instruction.accounts.length < 10) {
+  if (instruction.accounts.length < 12) {
     throw new SolanaError(
       SOLANA_ERROR__PROGRAM_CLIENTS__INSUFFICIENT_ACCOUNT_METAS,
       {
         actualAccountMetas: instruction.accounts.length,
-        expectedAccountMetas: 10,
+        expectedAccountMetas: 12,
       },
     );
   }
@@ -490,6 +570,8 @@ export function parseResolveDisputeInstruction<
       record: getNextAccount(),
       dispute: getNextAccount(),
       collateralVault: getNextAccount(),
+      escrow: getNextAccount(),
+      bondToken: getNextAccount(),
       callerToken: getNextAccount(),
       insuranceToken: getNextAccount(),
       usdcMint: getNextAccount(),

@@ -24,6 +24,8 @@ import {
   getU32Encoder,
   getU64Decoder,
   getU64Encoder,
+  getU8Decoder,
+  getU8Encoder,
   SOLANA_ERROR__PROGRAM_CLIENTS__INSUFFICIENT_ACCOUNT_METAS,
   SolanaError,
   transformEncoder,
@@ -99,6 +101,8 @@ export type UpdateListingInstructionData = {
   resultKey: Option<Address>;
   /** Whether the creator's service signs each result for its call. */
   binding: Option<boolean>;
+  /** The free collateral that the creator promises, in prices of one call; 0: no promise. */
+  minCover: Option<number>;
   metadata: Option<MetadataRef>;
 };
 
@@ -109,6 +113,8 @@ export type UpdateListingInstructionDataArgs = {
   resultKey: OptionOrNullable<Address>;
   /** Whether the creator's service signs each result for its call. */
   binding: OptionOrNullable<boolean>;
+  /** The free collateral that the creator promises, in prices of one call; 0: no promise. */
+  minCover: OptionOrNullable<number>;
   metadata: OptionOrNullable<MetadataRefArgs>;
 };
 
@@ -120,6 +126,7 @@ export function getUpdateListingInstructionDataEncoder(): Encoder<UpdateListingI
       ["timeoutSeconds", getOptionEncoder(getU32Encoder())],
       ["resultKey", getOptionEncoder(getAddressEncoder())],
       ["binding", getOptionEncoder(getBooleanEncoder())],
+      ["minCover", getOptionEncoder(getU8Encoder())],
       ["metadata", getOptionEncoder(getMetadataRefEncoder())],
     ]),
     (value) => ({ ...value, discriminator: UPDATE_LISTING_DISCRIMINATOR }),
@@ -133,6 +140,7 @@ export function getUpdateListingInstructionDataDecoder(): Decoder<UpdateListingI
     ["timeoutSeconds", getOptionDecoder(getU32Decoder())],
     ["resultKey", getOptionDecoder(getAddressDecoder())],
     ["binding", getOptionDecoder(getBooleanDecoder())],
+    ["minCover", getOptionDecoder(getU8Decoder())],
     ["metadata", getOptionDecoder(getMetadataRefDecoder())],
   ]);
 }
@@ -159,6 +167,7 @@ export type UpdateListingAsyncInput<
   timeoutSeconds: UpdateListingInstructionDataArgs["timeoutSeconds"];
   resultKey: UpdateListingInstructionDataArgs["resultKey"];
   binding: UpdateListingInstructionDataArgs["binding"];
+  minCover: UpdateListingInstructionDataArgs["minCover"];
   metadata: UpdateListingInstructionDataArgs["metadata"];
 };
 
@@ -236,6 +245,7 @@ export type UpdateListingInput<
   timeoutSeconds: UpdateListingInstructionDataArgs["timeoutSeconds"];
   resultKey: UpdateListingInstructionDataArgs["resultKey"];
   binding: UpdateListingInstructionDataArgs["binding"];
+  minCover: UpdateListingInstructionDataArgs["minCover"];
   metadata: UpdateListingInstructionDataArgs["metadata"];
 };
 

@@ -60,6 +60,7 @@ import {
   getAnswerDisputeInstructionAsync,
   getApplyParametersInstructionAsync,
   getApplyRolesInstructionAsync,
+  getCancelDisputeInstructionAsync,
   getCloseAgentInstructionAsync,
   getCloseExecutionInstructionAsync,
   getCompleteExecutionInstructionAsync,
@@ -91,6 +92,7 @@ import {
   parseAnswerDisputeInstruction,
   parseApplyParametersInstruction,
   parseApplyRolesInstruction,
+  parseCancelDisputeInstruction,
   parseCloseAgentInstruction,
   parseCloseExecutionInstruction,
   parseCompleteExecutionInstruction,
@@ -122,6 +124,7 @@ import {
   type AnswerDisputeAsyncInput,
   type ApplyParametersAsyncInput,
   type ApplyRolesAsyncInput,
+  type CancelDisputeAsyncInput,
   type CloseAgentAsyncInput,
   type CloseExecutionAsyncInput,
   type CompleteExecutionAsyncInput,
@@ -142,6 +145,7 @@ import {
   type ParsedAnswerDisputeInstruction,
   type ParsedApplyParametersInstruction,
   type ParsedApplyRolesInstruction,
+  type ParsedCancelDisputeInstruction,
   type ParsedCloseAgentInstruction,
   type ParsedCloseExecutionInstruction,
   type ParsedCompleteExecutionInstruction,
@@ -287,6 +291,7 @@ export enum AgentMarketplaceInstruction {
   AnswerDispute,
   ApplyParameters,
   ApplyRoles,
+  CancelDispute,
   CloseAgent,
   CloseExecution,
   CompleteExecution,
@@ -383,6 +388,17 @@ export function identifyAgentMarketplaceInstruction(
     )
   ) {
     return AgentMarketplaceInstruction.ApplyRoles;
+  }
+  if (
+    containsBytes(
+      data,
+      fixEncoderSize(getBytesEncoder(), 8).encode(
+        new Uint8Array([23, 155, 220, 94, 76, 141, 231, 124]),
+      ),
+      0,
+    )
+  ) {
+    return AgentMarketplaceInstruction.CancelDispute;
   }
   if (
     containsBytes(
@@ -687,6 +703,9 @@ export type ParsedAgentMarketplaceInstruction<
       instructionType: AgentMarketplaceInstruction.ApplyRoles;
     } & ParsedApplyRolesInstruction<TProgram>)
   | ({
+      instructionType: AgentMarketplaceInstruction.CancelDispute;
+    } & ParsedCancelDisputeInstruction<TProgram>)
+  | ({
       instructionType: AgentMarketplaceInstruction.CloseAgent;
     } & ParsedCloseAgentInstruction<TProgram>)
   | ({
@@ -807,6 +826,13 @@ export function parseAgentMarketplaceInstruction<TProgram extends string>(
       return {
         instructionType: AgentMarketplaceInstruction.ApplyRoles,
         ...parseApplyRolesInstruction(instruction),
+      };
+    }
+    case AgentMarketplaceInstruction.CancelDispute: {
+      assertIsInstructionWithAccounts(instruction);
+      return {
+        instructionType: AgentMarketplaceInstruction.CancelDispute,
+        ...parseCancelDisputeInstruction(instruction),
       };
     }
     case AgentMarketplaceInstruction.CloseAgent: {
@@ -1041,6 +1067,10 @@ export type AgentMarketplacePluginInstructions = {
     input: ApplyRolesAsyncInput,
   ) => ReturnType<typeof getApplyRolesInstructionAsync> &
     SelfPlanAndSendFunctions;
+  cancelDispute: (
+    input: CancelDisputeAsyncInput,
+  ) => ReturnType<typeof getCancelDisputeInstructionAsync> &
+    SelfPlanAndSendFunctions;
   closeAgent: (
     input: CloseAgentAsyncInput,
   ) => ReturnType<typeof getCloseAgentInstructionAsync> &
@@ -1212,6 +1242,11 @@ export function agentMarketplaceProgram() {
             addSelfPlanAndSendFunctions(
               client,
               getApplyRolesInstructionAsync(input),
+            ),
+          cancelDispute: (input) =>
+            addSelfPlanAndSendFunctions(
+              client,
+              getCancelDisputeInstructionAsync(input),
             ),
           closeAgent: (input) =>
             addSelfPlanAndSendFunctions(

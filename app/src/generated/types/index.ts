@@ -10,6 +10,7 @@ export * from "./agentClosed";
 export * from "./agentStatus";
 export * from "./closedAgents";
 export * from "./collateralTier";
+export * from "./disputeDecision";
 export * from "./executionClosed";
 export * from "./failureReason";
 export * from "./listingCreated";

@@ -26,6 +26,8 @@ import {
   getU32Encoder,
   getU64Decoder,
   getU64Encoder,
+  getU8Decoder,
+  getU8Encoder,
   getUtf8Decoder,
   getUtf8Encoder,
   type Address,
@@ -45,6 +47,8 @@ export type ListingCreated = {
   timeoutSeconds: number;
   /** Whether results are signed for the call. */
   binding: boolean;
+  /** The free collateral that the creator promises, in prices of one call. */
+  minCover: number;
   /** USDC base units locked. */
   collateral: bigint;
   metadataHash: ReadonlyUint8Array;
@@ -62,6 +66,8 @@ export type ListingCreatedArgs = {
   timeoutSeconds: number;
   /** Whether results are signed for the call. */
   binding: boolean;
+  /** The free collateral that the creator promises, in prices of one call. */
+  minCover: number;
   /** USDC base units locked. */
   collateral: number | bigint;
   metadataHash: ReadonlyUint8Array;
@@ -78,6 +84,7 @@ export function getListingCreatedEncoder(): Encoder<ListingCreatedArgs> {
     ["price", getU64Encoder()],
     ["timeoutSeconds", getU32Encoder()],
     ["binding", getBooleanEncoder()],
+    ["minCover", getU8Encoder()],
     ["collateral", getU64Encoder()],
     ["metadataHash", fixEncoderSize(getBytesEncoder(), 32)],
     ["metadataUri", addEncoderSizePrefix(getUtf8Encoder(), getU32Encoder())],
@@ -94,6 +101,7 @@ export function getListingCreatedDecoder(): Decoder<ListingCreated> {
     ["price", getU64Decoder()],
     ["timeoutSeconds", getU32Decoder()],
     ["binding", getBooleanDecoder()],
+    ["minCover", getU8Decoder()],
     ["collateral", getU64Decoder()],
     ["metadataHash", fixDecoderSize(getBytesDecoder(), 32)],
     ["metadataUri", addDecoderSizePrefix(getUtf8Decoder(), getU32Decoder())],

@@ -36,6 +36,8 @@ import {
 export type MarketParameters = {
   /** Lowest price of one call. The fee of this price is at least one base unit, unless there is no fee. */
   minPrice: bigint;
+  /** What a caller deposits to raise a dispute. Returned, unless the resolver calls the dispute abusive. */
+  disputeBond: bigint;
   /** Seconds after completion in which a dispute may be raised. */
   disputeWindowS: bigint;
   /** Seconds that settlement may take after a listing's time-out. */
@@ -51,6 +53,8 @@ export type MarketParameters = {
 export type MarketParametersArgs = {
   /** Lowest price of one call. The fee of this price is at least one base unit, unless there is no fee. */
   minPrice: number | bigint;
+  /** What a caller deposits to raise a dispute. Returned, unless the resolver calls the dispute abusive. */
+  disputeBond: number | bigint;
   /** Seconds after completion in which a dispute may be raised. */
   disputeWindowS: number | bigint;
   /** Seconds that settlement may take after a listing's time-out. */
@@ -66,6 +70,7 @@ export type MarketParametersArgs = {
 export function getMarketParametersEncoder(): FixedSizeEncoder<MarketParametersArgs> {
   return getStructEncoder([
     ["minPrice", getU64Encoder()],
+    ["disputeBond", getU64Encoder()],
     ["disputeWindowS", getI64Encoder()],
     ["settleGraceS", getI64Encoder()],
     [
@@ -80,6 +85,7 @@ export function getMarketParametersEncoder(): FixedSizeEncoder<MarketParametersA
 export function getMarketParametersDecoder(): FixedSizeDecoder<MarketParameters> {
   return getStructDecoder([
     ["minPrice", getU64Decoder()],
+    ["disputeBond", getU64Decoder()],
     ["disputeWindowS", getI64Decoder()],
     ["settleGraceS", getI64Decoder()],
     [

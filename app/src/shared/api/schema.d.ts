@@ -593,7 +593,7 @@ export interface components {
             completed_executions: number;
             /**
              * Format: double
-             * @description 0.0 to 1.0: disputed, of completed.
+             * @description 0.0 to 1.0: upheld disputes, of completed. A claim that was not found right does not count against the agent.
              */
             dispute_rate: number | null;
             /** Format: int64 */
@@ -665,6 +665,12 @@ export interface components {
             /** @description JSON Schema of accepted `parameters`. */
             input_schema: Record<string, never>;
             metrics: components["schemas"]["AgentMetricsResponse"];
+            /**
+             * Format: int32
+             * @description The free collateral that the creator promises, in prices of a call. The program holds it to that when it lists,
+             *     changes or resumes the agent, and an opening can ask for it.
+             */
+            min_cover: number;
             name: string;
             /** @description The listing account on the chain explorer. */
             on_chain_listing: string;
@@ -688,7 +694,7 @@ export interface components {
             tagline: string;
             tags: string[];
             /**
-             * @description SHA-256 of price, time-out, binding, result key and metadata hash: an opening can name it, and is refused if
+             * @description SHA-256 of price, time-out, binding, cover, result key and metadata hash: an opening can name it, and is refused if
              *     the terms have changed.
              */
             terms_hash: string;
@@ -1029,6 +1035,11 @@ export interface components {
             answer_url: string | null;
             answered_at: components["schemas"]["Timestamp"] | null;
             /**
+             * Format: double
+             * @description What the caller deposited. It comes back when the dispute ends, unless it was abusive.
+             */
+            bond_usdc: bigint;
+            /**
              * Format: solana-address
              * @description The wallet that paid and raised the dispute.
              */
@@ -1069,11 +1080,15 @@ export interface components {
              */
             penalty_usdc: bigint;
             raised_at: components["schemas"]["Timestamp"];
-            /** @description SHA-256 of the resolver's reasons. null while open and when it expired. */
+            /** @description SHA-256 of the resolver's reasons. */
             resolution_hash: string | null;
+            /** @description Where the resolver says the reasons are. */
+            resolution_uri: string | null;
             /** @description Where this service has the reasons, once they were stored here. */
             resolution_url: string | null;
             resolved_at: components["schemas"]["Timestamp"] | null;
+            /** @description Who decided. null unless the resolver did, like the reasons. */
+            resolved_by: string | null;
             /** @description 72 hours after it was raised: until then the resolver decides. */
             respond_by: components["schemas"]["Timestamp"];
             /**
@@ -1081,14 +1096,17 @@ export interface components {
              * @description Taken from the collateral.
              */
             slash_usdc: bigint;
-            /** @description `expired`: nobody decided within 30 days. */
+            /**
+             * @description `expired`: nobody decided within 30 days. `cancelled`: the caller gave it up. `abusive`: rejected, and the creator
+             *     got the bond.
+             */
             status: components["schemas"]["DisputeStatusName"];
             transactions: components["schemas"]["DisputeTransactions"] | null;
             /** @description From then on it can be upheld: the creator's answer, or 24 hours after it was raised. It can be rejected at once. */
             upholdable_from: components["schemas"]["Timestamp"];
         };
         /** @enum {string} */
-        DisputeStatusName: "open" | "upheld" | "rejected" | "expired";
+        DisputeStatusName: "open" | "upheld" | "rejected" | "expired" | "cancelled" | "abusive";
         /** @description Signatures of a dispute's transactions. null: it has not happened, or the transaction was not found. */
         DisputeTransactions: {
             answered: string | null;
@@ -1628,6 +1646,11 @@ export interface components {
             /** @description Collateral by price, ascending. */
             collateral_tiers: components["schemas"]["CollateralTierAnswer"][];
             /**
+             * Format: double
+             * @description What a caller deposits to raise a dispute.
+             */
+            dispute_bond_usdc: bigint;
+            /**
              * Format: int64
              * @description Seconds after completion in which a dispute may be raised.
              */
@@ -2124,7 +2147,10 @@ export interface components {
         WithdrawableCollateral: {
             /** Format: solana-address */
             agent_id: string;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The collateral without what open disputes may take.
+             */
             amount_usdc: bigint;
             /** @description Whether it can be withdrawn now. */
             available: boolean;
@@ -3167,7 +3193,7 @@ export interface operations {
                 cursor?: string;
                 /** @description Only those in which the wallet is this. By default all that the wallet may see. */
                 role?: "caller" | "creator" | "resolver";
-                status?: "open" | "upheld" | "rejected" | "expired";
+                status?: "open" | "upheld" | "rejected" | "expired" | "cancelled" | "abusive";
             };
             header?: {
                 /** @description The wallet that the session has to be of. Only sessions are compared */

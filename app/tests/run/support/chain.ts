@@ -20,6 +20,7 @@ import {
 
 import { findConfigAddress } from '../../../src/chain/addresses';
 import { type SignTransaction, signAndSend } from '../../../src/chain/send';
+import { getAgentListedCodec } from '../../../src/generated/accounts/agentListed';
 import { getExecutionRecordEncoder } from '../../../src/generated/accounts/executionRecord';
 import { getOpenExecutionInstructionDataDecoder } from '../../../src/generated/instructions/openExecution';
 import { AGENT_MARKETPLACE_PROGRAM_ADDRESS as PROGRAM } from '../../../src/generated/programs';
@@ -42,6 +43,8 @@ const base64 = getBase64Codec();
 export class FakeChain {
     /** Openings that took money. */
     paid = 0;
+    /** The cover that these asked for. */
+    readonly covers: number[] = [];
     /** Transactions that were sent, refused ones among them. */
     sent = 0;
     /** What happens to the next transactions. */
@@ -53,9 +56,17 @@ export class FakeChain {
     static async start(): Promise<FakeChain> {
         const chain = new FakeChain();
         chain.accounts.set(await findConfigAddress(), vector('Config'));
-        chain.accounts.set(AGENT, vector('AgentListed'));
+        chain.list({});
         globalThis.fetch = async (url: string | URL | Request, init?: RequestInit) => chain.#fetch(String(url), init);
         return chain;
+    }
+
+    /** The agent of the vectors; its collateral is what it promises to two calls. */
+    list(change: { minCover?: number; disputedAmount?: bigint }): void {
+        const codec = getAgentListedCodec();
+        const listing = codec.decode(base64.encode(vector('AgentListed')));
+        const cover = { price: 10_000n, minCover: 2, collateral: 20_000n, disputedAmount: 0n, ...change };
+        this.accounts.set(AGENT, base64.decode(codec.encode({ ...listing, ...cover })));
     }
 
     async #fetch(url: string, init?: RequestInit): Promise<Response> {
@@ -133,9 +144,10 @@ export class FakeChain {
         this.#statuses.set(signature, { err: isTaken ? { InstructionError: [0, 'Custom'] } : null });
         if (isTaken) return signature;
         this.paid += 1;
-        const { executionId, requestHash } = getOpenExecutionInstructionDataDecoder().decode(
+        const { executionId, requestHash, minCover } = getOpenExecutionInstructionDataDecoder().decode(
             opening?.data ?? new Uint8Array(),
         );
+        this.covers.push(minCover);
         this.accounts.set(record, openRecord(payer, new Uint8Array(executionId), new Uint8Array(requestHash)));
         return signature;
     }

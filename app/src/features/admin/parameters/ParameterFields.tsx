@@ -29,7 +29,7 @@ export const ParameterFields = ({ draft, problems, onChange }: ParameterFieldsPr
                 </div>
             </fieldset>
             <fieldset className={styles.group}>
-                <legend>Times and penalty</legend>
+                <legend>Times, penalty and bond</legend>
                 <div className={styles.fields}>
                     <TextField
                         label="Dispute window"
@@ -43,6 +43,7 @@ export const ParameterFields = ({ draft, problems, onChange }: ParameterFieldsPr
                         {...field('penalty')}
                         inputMode="numeric"
                     />
+                    <TextField label="Bond of a dispute, USDC" hint="0 to 1." {...amount('disputeBond')} />
                 </div>
             </fieldset>
             <fieldset className={styles.group}>

@@ -21,6 +21,7 @@ export function draftOf(parameters: MarketParameters): Draft {
     const draft: Partial<Record<ParameterField, string>> = {
         fee: String(parameters.feeBps / BPS_PER_PERCENT),
         minPrice: usdcText(parameters.minPrice),
+        disputeBond: usdcText(parameters.disputeBond),
         disputeWindow: exactSpan(Number(parameters.disputeWindowS)),
         settleGrace: exactSpan(Number(parameters.settleGraceS)),
         penalty: String(parameters.maxPenaltyMultiple),
@@ -56,6 +57,7 @@ export function readDraft(draft: Draft): Read {
     const parameters: MarketParameters = {
         feeBps: read('fee', parsePercent, 'Write a percentage such as 1.5, with at most two decimals.', 0),
         minPrice: amount('minPrice'),
+        disputeBond: amount('disputeBond'),
         disputeWindowS: span('disputeWindow'),
         settleGraceS: span('settleGrace'),
         maxPenaltyMultiple: read('penalty', parseCount, 'Write a whole number.', 0),

@@ -14,7 +14,7 @@ export const RemoveResolver = ({ market: { config } }: { market: Market }) => (
             isDangerous
             effects={[
                 'At once: nobody decides disputes any more. This cannot be taken back.',
-                'A successor takes office sixteen days after its announcement. Disputes wait until then; those that are not decided within 30 days end without a decision.',
+                'A successor takes office sixteen days after its announcement. Disputes wait until then; those that end undecided after 30 days while there is no resolver give their callers what the collateral covers.',
             ]}
             obstacle={config.resolver === NOBODY ? 'There is no resolver.' : undefined}
             make={asAdmin((admin, { market }) => {

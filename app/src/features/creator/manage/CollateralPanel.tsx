@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from 'react';
 
-import { highestPrice, requiredCollateral, tierOf } from '../../../chain/collateral';
+import { highestPrice, missingCollateral, requiredCollateral, tierOf } from '../../../chain/collateral';
 import type { CollateralTier } from '../../../generated/types/collateralTier';
 import { MAX_USDC, MoneyError, formatUsdc, parseUsdc, usdcText } from '../../../shared/money';
 import { Button } from '../../../shared/ui/Button';
@@ -37,7 +37,7 @@ export function CollateralPanel({ chain, managing, metrics, maxPrice }: Collater
     const [text, setText] = useState('');
     const [problem, setProblem] = useState<string | undefined>();
     const { listing, tiers } = chain;
-    const missing = requiredCollateral(tiers, listing.price) - listing.collateral;
+    const missing = missingCollateral(tiers, listing);
     const amount = readOrNull(text, chain);
     // The deposit may have happened, so the field is emptied instead of offering it again.
     const isUnknown = isOutcomeUnknown(managing);
@@ -102,7 +102,7 @@ export function CollateralPanel({ chain, managing, metrics, maxPrice }: Collater
                 <Effects
                     effects={[
                         'The amount moves from your wallet into the collateral account of the agent.',
-                        'It stays locked until the agent is delisted, nothing is open any more, and the last dispute window is over.',
+                        'It stays locked until the agent is delisted, no call is open any more, and the last dispute window is over. What an open dispute may take stays until it ends.',
                     ]}
                 />
                 <SendButton step="collateral" managing={managing} look={missing > 0n ? 'primary' : 'plain'}>
@@ -134,7 +134,7 @@ type BeforeAndAfterProps = {
 function BeforeAndAfter({ chain: { listing, tiers, wallet }, amount, metrics, maxPrice }: BeforeAndAfterProps) {
     const after = (show: (added: bigint) => string): string => (amount === null ? '–' : show(amount));
     const price = (collateral: bigint): string => {
-        const highest = highestPrice(tiers, collateral, maxPrice);
+        const highest = highestPrice(tiers, collateral, listing.minCover, maxPrice);
         return highest === null ? 'none' : formatUsdc(highest);
     };
     const cover = (added: bigint): string =>
@@ -143,8 +143,8 @@ function BeforeAndAfter({ chain: { listing, tiers, wallet }, amount, metrics, ma
         ['Collateral', formatUsdc(listing.collateral), after((added) => formatUsdc(listing.collateral + added))],
         [
             'Needed at its price',
-            formatUsdc(requiredCollateral(tiers, listing.price)),
-            formatUsdc(requiredCollateral(tiers, listing.price)),
+            formatUsdc(requiredCollateral(tiers, listing)),
+            formatUsdc(requiredCollateral(tiers, listing)),
         ],
         [
             'Highest price that it allows',
@@ -194,7 +194,7 @@ function Tiers({ tiers, price }: { tiers: readonly CollateralTier[]; price: bigi
                     </li>
                 ))}
             </ul>
-            <p className="small muted">Never less than the price itself.</p>
+            <p className="small muted">Never less than the price itself and the promised cover.</p>
         </details>
     );
 }

@@ -3,7 +3,7 @@
 import type { Address } from '@solana/kit';
 import { type ReactNode, useState } from 'react';
 
-import { type Claim, claimsOn } from '../../../chain/collateral';
+import { type Claim, claimsOn, withdrawable } from '../../../chain/collateral';
 import { StoredAgentStatus } from '../../../chain/stored';
 import type { AgentListed } from '../../../generated/accounts/agentListed';
 import { plural } from '../../../shared/figures';
@@ -19,6 +19,7 @@ import type { Managing, Owned } from './useManaging';
 
 export type LeavePanelProps = { agentId: Address; chain: Owned; managing: Managing };
 
+const CHANGED = 'What can be withdrawn has just changed. Look at the amount again.';
 const STILL_LOCKED = 'The collateral is locked again. The page shows why.';
 
 export function LeavePanel({ agentId, chain, managing }: LeavePanelProps) {
@@ -50,8 +51,8 @@ export function LeavePanel({ agentId, chain, managing }: LeavePanelProps) {
                         <p>No collateral is left in the agent.</p>
                     ) : !isDelisted ? (
                         <p className="muted">
-                            {formatUsdc(listing.collateral)} USDC, as soon as it is delisted and nobody can have a claim
-                            any more.
+                            {formatUsdc(listing.collateral)} USDC, as soon as it is delisted and nobody can raise a
+                            claim any more. Open disputes keep what they may still take.
                         </p>
                     ) : (
                         <Withdraw chain={chain} managing={managing} claims={claims} locked={locked} />
@@ -84,11 +85,10 @@ const StepItem = ({ title, state, children }: StepProps) => (
 );
 
 /** When the collateral is free if the agent is delisted now. */
-function freeFrom({ lastDisputeDeadlineUnixS, openExecutions, openDisputes }: AgentListed, now: number): string {
+function freeFrom({ lastDisputeDeadlineUnixS, openExecutions }: AgentListed, now: number): string {
     const deadline = Number(lastDisputeDeadlineUnixS);
-    if (now <= deadline) return `after ${exactTime(deadline)}, or later if an open call completes or is disputed`;
-    if (openExecutions > 0 || openDisputes > 0)
-        return 'when no call and no dispute is open, and no completed call can be disputed';
+    if (now <= deadline) return `after ${exactTime(deadline)}, or later if an open call completes`;
+    if (openExecutions > 0) return 'when no call is open, and no completed call can be disputed';
     return 'as soon as it is delisted';
 }
 
@@ -104,6 +104,9 @@ function Delist({ chain: { listing, now }, managing }: PartProps) {
             ? 'No call is open.'
             : `${plural(listing.openExecutions, 'open call')} ${listing.openExecutions === 1 ? 'goes' : 'go'} on, and your service has to answer as before.`,
         `The collateral of ${formatUsdc(listing.collateral)} USDC can be withdrawn ${freeFrom(listing, now)}.`,
+        ...(listing.openDisputes > 0
+            ? [`Open disputes keep up to ${formatUsdc(listing.slashableAmount)} USDC of it until they end.`]
+            : []),
     ];
     if (!isAsked) {
         return (
@@ -171,11 +174,13 @@ const receiving = ({ wallet }: Owned): string[] =>
         : [`Your wallet has no USDC account. It is created; its rent is ${formatSol(ACCOUNT_RENT)} SOL.`];
 
 function Withdraw({ chain, managing, claims, locked }: LockedPartProps) {
-    const amount = formatUsdc(chain.listing.collateral);
-    if (claims.length > 0) {
+    const { listing, now } = chain;
+    const free = withdrawable(listing, now);
+    const amount = formatUsdc(free);
+    if (free === 0n) {
         return (
             <>
-                <p>{amount} USDC are still locked:</p>
+                <p>{formatUsdc(listing.collateral)} USDC are still locked:</p>
                 {locked}
             </>
         );
@@ -183,6 +188,15 @@ function Withdraw({ chain, managing, claims, locked }: LockedPartProps) {
     return (
         <>
             <Effects effects={[`${amount} USDC move from the agent into your wallet.`, ...receiving(chain)]} />
+            {claims.length > 0 && (
+                <>
+                    <p>
+                        {formatUsdc(listing.collateral - free)} USDC stay in the agent: the most that open disputes may
+                        still take.
+                    </p>
+                    {locked}
+                </>
+            )}
             <SendButton
                 step="leave"
                 managing={managing}
@@ -193,7 +207,7 @@ function Withdraw({ chain, managing, claims, locked }: LockedPartProps) {
                         done: `${amount} USDC are back in your wallet.`,
                         build: (own, now) => {
                             if (now.listing.collateral === 0n) throw new Error('The collateral is withdrawn already.');
-                            if (claimsOn(now.listing, now.now).length > 0) throw new Error(STILL_LOCKED);
+                            if (withdrawable(now.listing, now.now) !== free) throw new Error(CHANGED);
                             return withdraw(own, now);
                         },
                     })

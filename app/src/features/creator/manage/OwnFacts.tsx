@@ -5,6 +5,7 @@ import type { ReactNode } from 'react';
 
 import { requiredCollateral } from '../../../chain/collateral';
 import type { Schemas } from '../../../shared/api/client';
+import { promiseText } from '../../../shared/cover';
 import { formatCount, formatMs } from '../../../shared/figures';
 import { formatUsdc } from '../../../shared/money';
 import { Address as ShownAddress } from '../../../shared/ui/Address';
@@ -45,8 +46,9 @@ export function OwnFacts({ agentId, chain: { listing, tiers }, metrics, earned, 
                 <Fact name="Price">{formatUsdc(listing.price)} USDC</Fact>
                 <Fact name="Answers within">{formatMs(listing.timeoutSeconds * 1_000)}</Fact>
                 <Fact name="Signs each call">{listing.binding === 1 ? 'Yes' : 'Only the result'}</Fact>
+                <Fact name="Promised cover">{promiseText(listing.minCover)}</Fact>
                 <Fact name="Collateral">{formatUsdc(listing.collateral)} USDC</Fact>
-                <Fact name="Needed at its price">{formatUsdc(requiredCollateral(tiers, listing.price))} USDC</Fact>
+                <Fact name="Needed at its price">{formatUsdc(requiredCollateral(tiers, listing))} USDC</Fact>
                 {metrics && (
                     <Fact name="Cover">{coverText(metrics.free_collateral_usdc, metrics.amount_at_risk_usdc)}</Fact>
                 )}

@@ -1,6 +1,6 @@
 // Whether the agent takes calls: pause and resume.
 
-import { requiredCollateral } from '../../../chain/collateral';
+import { missingCollateral, requiredCollateral } from '../../../chain/collateral';
 import { StoredAgentStatus } from '../../../chain/stored';
 import { formatUsdc } from '../../../shared/money';
 import { Notice } from '../../../shared/ui/Notice';
@@ -55,14 +55,14 @@ const Active = ({ managing }: { managing: Managing }) => (
 );
 
 function Paused({ chain: { listing, tiers }, managing }: { chain: Owned; managing: Managing }) {
-    const missing = requiredCollateral(tiers, listing.price) - listing.collateral;
+    const missing = missingCollateral(tiers, listing);
     if (missing > 0n) {
         return (
             <Notice kind="warn" title="There is too little collateral to resume it">
                 <p>
-                    At its price of {formatUsdc(listing.price)} USDC an active agent needs{' '}
-                    {formatUsdc(listing.collateral + missing)} USDC. Add {formatUsdc(missing)} USDC below, or lower the
-                    price.
+                    At its price of {formatUsdc(listing.price)} USDC and its promised cover an active agent needs{' '}
+                    {formatUsdc(requiredCollateral(tiers, listing))} USDC that no open dispute claims. Add{' '}
+                    {formatUsdc(missing)} USDC below, or lower the price.
                 </p>
             </Notice>
         );
@@ -81,9 +81,9 @@ function Paused({ chain: { listing, tiers }, managing }: { chain: Owned; managin
                         build: (own, now) => {
                             if (now.listing.status !== StoredAgentStatus.Paused)
                                 throw new Error('The agent is not paused any more.');
-                            if (now.listing.collateral < requiredCollateral(now.tiers, now.listing.price)) {
+                            if (missingCollateral(now.tiers, now.listing) > 0n) {
                                 throw new Error(
-                                    'The collateral has become too low for the price of the agent. Add to it first.',
+                                    'The collateral has become too low for the terms of the agent. Add to it first.',
                                 );
                             }
                             return resume(own);

@@ -10,6 +10,7 @@ import { type Case, powersOf } from '../chain/case';
 import styles from '../Disputes.module.css';
 import type { Dispute } from '../query';
 import { AnswerForm } from './AnswerForm';
+import { Cancel } from './Cancel';
 import { DecideForm } from './DecideForm';
 import { Expire } from './Expire';
 
@@ -23,11 +24,12 @@ export type ActionsProps = {
 export function Actions({ dispute, found, wallet, network }: ActionsProps) {
     const answering = useTransaction();
     const deciding = useTransaction();
+    const cancelling = useTransaction();
     const expiring = useTransaction();
     const rpcUrl = network?.rpc_url;
     if (found === null || !rpcUrl) return null;
     const common = { dispute, found, wallet, rpcUrl };
-    const { canAnswer, canDecide, canExpire } = powersOf(found, wallet);
+    const { canAnswer, canDecide, canCancel, canExpire } = powersOf(found, wallet);
     return (
         <div className={styles.actions}>
             {/* A form stays while its transaction is under way, although the chain may have changed already. */}
@@ -38,6 +40,8 @@ export function Actions({ dispute, found, wallet, network }: ActionsProps) {
             />
             {(canDecide || deciding.isBusy) && <DecideForm {...common} transaction={deciding} />}
             <TransactionState status={deciding.status} done="The decision stands on the chain. It is final." />
+            {(canCancel || cancelling.isBusy) && <Cancel {...common} transaction={cancelling} />}
+            <TransactionState status={cancelling.status} done="The dispute is given up. You have the bond back." />
             {(canExpire || expiring.isBusy) && <Expire {...common} transaction={expiring} />}
             <TransactionState status={expiring.status} done="The dispute has ended without a decision." />
         </div>

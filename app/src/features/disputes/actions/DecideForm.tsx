@@ -1,8 +1,9 @@
-// The resolver's decision: uphold with an amount, or reject, always with written reasons; and what it will do.
+// The resolver's decision: uphold with an amount, reject, or reject as abusive, always with written reasons; and what it will do.
 
 import { type SubmitEvent, useState } from 'react';
 
 import { feeText } from '../../../chain/fee';
+import { DisputeDecision } from '../../../generated/types/disputeDecision';
 import { MoneyError, formatUsdc, parseUsdc, usdcText } from '../../../shared/money';
 import { Button } from '../../../shared/ui/Button';
 import { Countdown } from '../../../shared/ui/Countdown';
@@ -19,7 +20,13 @@ import { forgetDraft, useDraft } from '../evidence/useDraft';
 import { untilShown } from '../query';
 import type { FormProps } from './form';
 
-type Choice = 'uphold' | 'reject';
+const DECISIONS = {
+    uphold: DisputeDecision.Upheld,
+    reject: DisputeDecision.Rejected,
+    abusive: DisputeDecision.Abusive,
+} as const;
+
+type Choice = keyof typeof DECISIONS;
 
 /** `null` only without a listing; the form is not shown then. */
 const factsOf = ({ agent, ...rest }: Case): SlashFacts | null => (agent === null ? null : { ...rest, agent });
@@ -37,12 +44,13 @@ export function DecideForm({ found, wallet, rpcUrl, transaction: { isBusy, send 
     const isUpholdable = found.now >= upholdableFrom(found);
     const { slash, problem } = readSlash(amount, facts);
     const isUpheld = choice === 'uphold';
+    const bond = formatUsdc(found.dispute.bond);
     const decide = (event: SubmitEvent): void => {
         event.preventDefault();
         setChecked(true);
-        const isIncomplete = choice === null || (isUpheld && (slash === null || problem !== undefined));
-        if (isIncomplete || textProblem(draft.text) !== undefined || filesProblem(draft.files) !== undefined) return;
-        const decision = { isUpheld, slash: isUpheld && slash !== null ? slash : 0n };
+        if (choice === null || (isUpheld && (slash === null || problem !== undefined))) return;
+        if (textProblem(draft.text) !== undefined || filesProblem(draft.files) !== undefined) return;
+        const decision = { decision: DECISIONS[choice], slash: isUpheld && slash !== null ? slash : 0n };
         const { recordAddress } = found;
         void send({
             build: async () => {
@@ -93,8 +101,16 @@ export function DecideForm({ found, wallet, rpcUrl, transaction: { isBusy, send 
             {choice === 'reject' && (
                 <Notice title="What happens">
                     <p>
-                        Nothing moves. The execution stays completed, and the creator keeps the price and the
-                        collateral.
+                        The execution stays completed, and the creator keeps the price and the collateral. The caller
+                        gets the bond of {bond} USDC back.
+                    </p>
+                </Notice>
+            )}
+            {choice === 'abusive' && (
+                <Notice kind="warn" title="What happens">
+                    <p>
+                        The execution stays completed, and the creator keeps the price and the collateral. The creator
+                        also gets the caller&rsquo;s bond of {bond} USDC.
                     </p>
                 </Notice>
             )}
@@ -110,7 +126,11 @@ export function DecideForm({ found, wallet, rpcUrl, transaction: { isBusy, send 
                 The decision is final. It costs the network fee of {feeText()}, and about 0.002 SOL for each USDC
                 account that is paid and does not exist yet.
             </p>
-            <Button look={choice === 'uphold' ? 'danger' : 'primary'} type="submit" isDisabled={isBusy}>
+            <Button
+                look={choice === null || choice === 'reject' ? 'primary' : 'danger'}
+                type="submit"
+                isDisabled={isBusy}
+            >
                 {isBusy ? 'Deciding …' : buttonText(choice, slash)}
             </Button>
         </form>
@@ -120,6 +140,7 @@ export function DecideForm({ found, wallet, rpcUrl, transaction: { isBusy, send 
 function buttonText(choice: Choice | null, slash: bigint | null): string {
     if (choice === null) return 'Sign the decision';
     if (choice === 'reject') return 'Sign: reject the dispute';
+    if (choice === 'abusive') return 'Sign: reject it as abusive';
     return slash === null ? 'Sign: uphold the dispute' : `Sign: uphold and take ${formatUsdc(slash)} USDC`;
 }
 
@@ -164,7 +185,7 @@ const ChoiceFields = ({ found, choice, onChange, isUpholdable, isMissing, isDisa
             <span>Uphold: the caller</span>
             <small>
                 {isUpholdable ? (
-                    'The caller gets money back out of the collateral, and the execution counts as not successful.'
+                    'The caller gets money back out of the collateral, and the bond. The execution counts as not successful.'
                 ) : (
                     <>
                         The creator can still answer. Possible <Countdown to={upholdableFrom(found)} over="now" />, or
@@ -176,11 +197,16 @@ const ChoiceFields = ({ found, choice, onChange, isUpholdable, isMissing, isDisa
         <label className={styles.option}>
             <input type="radio" name="decision" checked={choice === 'reject'} onChange={() => onChange('reject')} />
             <span>Reject: the creator</span>
-            <small>The result stands, and nothing moves.</small>
+            <small>The result stands, and the caller gets the bond back.</small>
+        </label>
+        <label className={styles.option}>
+            <input type="radio" name="decision" checked={choice === 'abusive'} onChange={() => onChange('abusive')} />
+            <span>Abusive: the creator, and the caller knew it</span>
+            <small>The result stands, and the creator gets the bond of {formatUsdc(found.dispute.bond)} USDC.</small>
         </label>
         {isMissing && (
             <p id="decision-missing" role="alert" className={styles.missing}>
-                Choose one of the two.
+                Choose one of the three.
             </p>
         )}
     </fieldset>

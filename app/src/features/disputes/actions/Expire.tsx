@@ -1,19 +1,24 @@
 // After 30 days without a decision anybody ends a dispute, so that no collateral stays locked.
 
 import { feeText } from '../../../chain/fee';
+import { formatUsdc } from '../../../shared/money';
 import { Button } from '../../../shared/ui/Button';
-import { checkExpiry, readCase } from '../chain/case';
-import { expireInstruction } from '../chain/instructions';
+import { CaseError, checkExpiry, compensationAtExpiry, readCase } from '../chain/case';
+import { expireInstructions } from '../chain/instructions';
 import { untilShown } from '../query';
 import type { FormProps } from './form';
 
-export function Expire({ found: { recordAddress, config }, wallet, rpcUrl, transaction: { isBusy, send } }: FormProps) {
+export function Expire({ found, wallet, rpcUrl, transaction: { isBusy, send } }: FormProps) {
+    const { recordAddress, config, dispute } = found;
+    const compensation = compensationAtExpiry(found);
     const expire = (): void =>
         void send({
-            build: async () => {
+            build: async (payer) => {
                 const now = await readCase(rpcUrl, recordAddress);
                 checkExpiry(now);
-                return [await expireInstruction(now)];
+                if (compensationAtExpiry(now) !== compensation)
+                    throw new CaseError('The resolver has just changed. Look at the page again.');
+                return expireInstructions(now, payer, rpcUrl);
             },
             after: async () => {
                 await untilShown(recordAddress, wallet, ({ status }) => status !== 'open');
@@ -23,9 +28,12 @@ export function Expire({ found: { recordAddress, config }, wallet, rpcUrl, trans
         <section className="stack" aria-labelledby="expire">
             <h2 id="expire">End it without a decision</h2>
             <p>
-                The resolver did not decide within 30 days. Ending the dispute frees the collateral. The creator keeps
-                the price, and the execution cannot be disputed again. It costs the network fee of {feeText()}. The
-                service also does it by itself after a while.
+                Nobody decided within 30 days. Ending the dispute frees the collateral, and the caller gets the bond of{' '}
+                {formatUsdc(dispute.bond)} USDC back.{' '}
+                {compensation > 0n &&
+                    `There is no resolver, so the caller also gets ${formatUsdc(compensation)} USDC out of the collateral. `}
+                The creator keeps the price, and the execution cannot be disputed again. It costs the network fee of{' '}
+                {feeText()}. The service also does it by itself after a while.
             </p>
             <div>
                 {/* The resolver can still decide, and that button comes first. */}

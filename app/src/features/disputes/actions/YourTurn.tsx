@@ -22,7 +22,7 @@ export function YourTurn({ found, wallet }: { found: Case; wallet: string }) {
             )}
             {canExpire && !canDecide && (
                 <Step title="The time for a decision is over" link="End it" to="#expire">
-                    You can end the dispute. The creator then keeps the price.
+                    You can end the dispute. The creator then keeps the price, and the caller has the bond back.
                 </Step>
             )}
         </>

@@ -8,6 +8,7 @@ import { type RawAccount, decodeBytes, decodeOwned, readAccounts } from '../../.
 import { findConfigAddress, findDisputeAddress } from '../../../chain/addresses';
 import { CLOCK_ADDRESS, unixTimeOf } from '../../../chain/clock';
 import { History } from '../../../chain/history';
+import { NOBODY } from '../../../chain/market';
 import { StoredDisputeOutcome as Outcome } from '../../../chain/stored';
 import { findClosed } from '../../../chain/story';
 import {
@@ -93,6 +94,8 @@ const STATUSES: Record<number, Status> = {
     [Outcome.Upheld]: 'upheld',
     [Outcome.Rejected]: 'rejected',
     [Outcome.Expired]: 'expired',
+    [Outcome.Cancelled]: 'cancelled',
+    [Outcome.Abusive]: 'abusive',
 };
 
 /** `undefined`: a number that this page does not know. */
@@ -109,15 +112,28 @@ export const decidableUntil = ({ dispute }: Pick<Case, 'dispute'>): number => Nu
 export const uriOf = (bytes: ReadonlyUint8Array, length: number): string =>
     new TextDecoder().decode(new Uint8Array(bytes).slice(0, length));
 
-export type Powers = { readonly canAnswer: boolean; readonly canDecide: boolean; readonly canExpire: boolean };
+/** What the caller gets of the collateral if the dispute ends undecided: there is nobody who could decide it. */
+export const compensationAtExpiry = ({ config, dispute }: Pick<Case, 'config' | 'dispute'>): bigint =>
+    config.resolver === NOBODY ? dispute.coveredAmount : 0n;
+
+export type Powers = {
+    readonly canAnswer: boolean;
+    readonly canDecide: boolean;
+    /** As long as it cannot expire, which gives the caller as much or more. */
+    readonly canCancel: boolean;
+    readonly canExpire: boolean;
+};
 
 /** What the program lets the wallet do at this moment. */
 export function powersOf(found: Case, wallet: string): Powers {
     const { agent, dispute, config, now } = found;
+    const isRaiser = dispute.raisedBy === wallet;
+    const isOver = now > decidableUntil(found);
     return {
         canAnswer: isOpen(found) && agent?.creator === wallet && dispute.answeredAtUnixS === 0n,
-        canDecide: isOpen(found) && agent !== null && config.resolver === wallet,
-        canExpire: isOpen(found) && now > decidableUntil(found),
+        canDecide: isOpen(found) && agent !== null && config.resolver === wallet && !isRaiser,
+        canCancel: isOpen(found) && isRaiser && !isOver,
+        canExpire: isOpen(found) && isOver,
     };
 }
 
@@ -138,10 +154,17 @@ export function checkAnswer(found: Case, wallet: string): void {
 export function checkDecision(found: Case, wallet: string, isUpheld: boolean): void {
     if (found.config.resolver !== wallet)
         refuse('Only the resolver decides disputes. Choose its account in your wallet.');
+    if (found.dispute.raisedBy === wallet) refuse('You raised this dispute, so you cannot decide it.');
     if (!isOpen(found)) refuse(`The dispute is ${statusOf(found)} already.`);
     if (found.agent === null) refuse('The listing of the agent is closed.');
     if (isUpheld && found.now < upholdableFrom(found))
         refuse('The creator can still answer, so the dispute cannot be upheld yet.');
+}
+
+export function checkCancel(found: Case, wallet: string): void {
+    if (found.dispute.raisedBy !== wallet)
+        refuse('Only the caller who raised the dispute gives it up. Choose that account in your wallet.');
+    if (!isOpen(found)) refuse(`The dispute is ${statusOf(found)} already.`);
 }
 
 export function checkExpiry(found: Case): void {

@@ -3,14 +3,18 @@
 import { type Address, createSolanaRpc } from '@solana/kit';
 import { queryOptions } from '@tanstack/react-query';
 
-import { readAccounts } from '../../../chain/accounts';
-import { findDisputeAddress, findExecutionRecordAddress } from '../../../chain/addresses';
+import { decodeOwned, readAccounts, tokenAmount } from '../../../chain/accounts';
+import { findConfigAddress, findDisputeAddress, findExecutionRecordAddress } from '../../../chain/addresses';
 import { CLOCK_ADDRESS, unixTimeOf } from '../../../chain/clock';
 import { networkFee } from '../../../chain/fee';
 import { decodeExecution, uuidBytes } from '../../../chain/record';
 import { StoredExecutionStatus as Status, StoredSettler } from '../../../chain/stored';
+import { findTokenAccount } from '../../../chain/token';
+import { CONFIG_DISCRIMINATOR, getConfigDecoder } from '../../../generated/accounts/config';
 import { type ExecutionRecord } from '../../../generated/accounts/executionRecord';
 import { getDisputeDecoder } from '../../../generated/accounts/dispute';
+import type { Schemas } from '../../../shared/api/client';
+import { formatUsdc } from '../../../shared/money';
 
 export type Disputable = {
     readonly recordAddress: Address;
@@ -24,24 +28,42 @@ export type Disputable = {
     /** Lent for the dispute's account. */
     readonly rent: bigint;
     readonly lamports: bigint;
+    /** What a dispute deposits, and what the wallet has. */
+    readonly bond: bigint;
+    readonly usdc: bigint;
+    readonly mint: Address;
 };
 
-export const disputableQuery = (executionId: string, wallet: string, rpcUrl: string | null | undefined) =>
+export const disputableQuery = (
+    executionId: string,
+    wallet: Address,
+    network: Schemas['NetworkResponse'] | undefined,
+) =>
     queryOptions({
-        queryKey: ['disputable', executionId, wallet, rpcUrl ?? null] as const,
-        queryFn: () => readDisputable(rpcUrl ?? '', wallet as Address, executionId),
-        enabled: typeof rpcUrl === 'string',
+        queryKey: ['disputable', executionId, wallet, network?.rpc_url ?? null] as const,
+        queryFn: () =>
+            readDisputable(network?.rpc_url ?? '', wallet, (network?.usdc_mint ?? '') as Address, executionId),
+        enabled: typeof network?.rpc_url === 'string',
         refetchInterval: 15_000,
     });
 
-export async function readDisputable(rpcUrl: string, wallet: Address, executionId: string): Promise<Disputable> {
+export async function readDisputable(
+    rpcUrl: string,
+    wallet: Address,
+    mint: Address,
+    executionId: string,
+): Promise<Disputable> {
     const rpc = createSolanaRpc(rpcUrl);
     const recordAddress = await findExecutionRecordAddress(wallet, uuidBytes(executionId));
     const disputeAddress = await findDisputeAddress(recordAddress);
-    const [[record, dispute, clock, payer], rent] = await Promise.all([
-        readAccounts(rpc, [recordAddress, disputeAddress, CLOCK_ADDRESS, wallet]),
+    const configAddress = await findConfigAddress();
+    const tokenAddress = await findTokenAccount(wallet, mint);
+    const [[config, record, dispute, clock, payer, token], rent] = await Promise.all([
+        readAccounts(rpc, [configAddress, recordAddress, disputeAddress, CLOCK_ADDRESS, wallet, tokenAddress]),
         rpc.getMinimumBalanceForRentExemption(BigInt(getDisputeDecoder().fixedSize)).send(),
     ]);
+    if (!config) throw new Error('This Solana network has no crtx marketplace.');
+    const { parameters, usdcMint } = decodeOwned(config, getConfigDecoder(), CONFIG_DISCRIMINATOR);
     return {
         recordAddress,
         disputeAddress,
@@ -50,6 +72,9 @@ export async function readDisputable(rpcUrl: string, wallet: Address, executionI
         now: unixTimeOf(clock ?? null),
         rent: BigInt(rent),
         lamports: payer?.lamports ?? 0n,
+        bond: parameters.disputeBond,
+        usdc: tokenAmount(token ?? null),
+        mint: usdcMint,
     };
 }
 
@@ -60,7 +85,7 @@ export const disputableUntil = ({
 }: Pick<ExecutionRecord, 'finishedAtUnixS' | 'disputeWindowS'>): number => Number(finishedAtUnixS) + disputeWindowS;
 
 /** Why there can be no dispute, as the program would refuse it; `null` if there can. */
-export function disputeObstacle({ record, isDisputed, now, rent, lamports }: Disputable): string | null {
+export function disputeObstacle({ record, isDisputed, now, rent, lamports, bond, usdc }: Disputable): string | null {
     if (record === null) {
         return 'The chain has no record of this execution for your wallet. A record is closed some time after its dispute window.';
     }
@@ -73,6 +98,8 @@ export function disputeObstacle({ record, isDisputed, now, rent, lamports }: Dis
     if (record.settledBy === StoredSettler.Caller)
         return 'You settled this execution yourself. A caller who did cannot dispute it.';
     if (now > disputableUntil(record)) return 'The time for a dispute is over.';
+    if (usdc < bond)
+        return `A dispute needs a bond of ${formatUsdc(bond)} USDC and your wallet has ${formatUsdc(usdc)}. Send USDC to it, then go on.`;
     if (lamports < rent + networkFee({}))
         return 'Your wallet has too little SOL for the deposit and the network fee. Send SOL to it, then go on.';
     return null;

@@ -1,4 +1,5 @@
-// The four instructions of a dispute, with the accounts that the program expects.
+// The five instructions of a dispute, with the accounts that the program expects. Missing USDC accounts of those who are
+// paid are created at the cost of the wallet that signs.
 
 import {
     type Address,
@@ -8,33 +9,41 @@ import {
     createSolanaRpc,
 } from '@solana/kit';
 
-import { readAccounts } from '../../../chain/accounts';
-import { createTokenAccount, findTokenAccount } from '../../../chain/token';
+import { createMissingAccounts } from '../../../chain/payees';
+import { findTokenAccount } from '../../../chain/token';
 import { getAnswerDisputeInstructionAsync } from '../../../generated/instructions/answerDispute';
+import { getCancelDisputeInstructionAsync } from '../../../generated/instructions/cancelDispute';
 import { getExpireDisputeInstructionAsync } from '../../../generated/instructions/expireDispute';
 import { getOpenDisputeInstructionAsync } from '../../../generated/instructions/openDispute';
 import { getResolveDisputeInstructionAsync } from '../../../generated/instructions/resolveDispute';
-import type { Case } from './case';
+import { DisputeDecision } from '../../../generated/types/disputeDecision';
+import { type Case, compensationAtExpiry } from './case';
 
 /** A document that is stored: its hash and where it is. */
 export type Named = { readonly hash: ReadonlyUint8Array; readonly uri: string };
 
-export const openInstruction = (
+export async function openInstructions(
     caller: Address,
     agent: Address,
     record: Address,
+    mint: Address,
     { hash, uri }: Named,
-): Promise<Instruction> => {
+    rpcUrl: string,
+): Promise<Instruction[]> {
     const wallet = createNoopSigner(caller);
-    return getOpenDisputeInstructionAsync({
+    const open = await getOpenDisputeInstructionAsync({
         caller: wallet,
         payer: wallet,
         agent,
         record,
+        callerToken: await findTokenAccount(caller, mint),
+        usdcMint: mint,
         evidenceHash: hash,
         evidenceUri: uri,
     });
-};
+    // The program looks at the account even if there is no bond.
+    return [...(await createMissingAccounts(createSolanaRpc(rpcUrl), caller, mint, [caller])), open];
+}
 
 export const answerInstruction = (
     { record, recordAddress }: Case,
@@ -49,48 +58,78 @@ export const answerInstruction = (
         answerUri: uri,
     });
 
-export const expireInstruction = ({ record, recordAddress }: Case): Promise<Instruction> =>
-    getExpireDisputeInstructionAsync({ agent: record.agent, record: recordAddress });
+/** The accounts that the instructions share that end a dispute. */
+const ended = ({ record, recordAddress, config }: Case) => ({
+    agent: record.agent,
+    record: recordAddress,
+    usdcMint: config.usdcMint,
+});
 
-export type Decision = { readonly isUpheld: boolean; readonly slash: bigint };
+/** The caller gives the dispute up. */
+export async function cancelInstructions(found: Case, rpcUrl: string): Promise<Instruction[]> {
+    const { record, dispute, config } = found;
+    const cancel = await getCancelDisputeInstructionAsync({
+        ...ended(found),
+        caller: createNoopSigner(record.caller),
+        callerToken: await findTokenAccount(record.caller, config.usdcMint),
+    });
+    return withPayees(found, record.caller, dispute.bond > 0n ? [record.caller] : [], cancel, rpcUrl);
+}
 
-/** Creates missing USDC accounts of those who are paid, at the resolver's cost. */
+/** Anybody can send it, and pays for it. */
+export async function expireInstructions(found: Case, payer: Address, rpcUrl: string): Promise<Instruction[]> {
+    const { record, dispute, config } = found;
+    const expire = await getExpireDisputeInstructionAsync({
+        ...ended(found),
+        callerToken: await findTokenAccount(record.caller, config.usdcMint),
+    });
+    const isPaid = dispute.bond + compensationAtExpiry(found) > 0n;
+    return withPayees(found, payer, isPaid ? [record.caller] : [], expire, rpcUrl);
+}
+
+export type Decision = { readonly decision: DisputeDecision; readonly slash: bigint };
+
 export async function decideInstructions(
     found: Case,
     resolver: Address,
-    decision: Decision,
+    { decision, slash }: Decision,
     reasons: Named,
     rpcUrl: string,
 ): Promise<Instruction[]> {
-    const { record, recordAddress, config } = found;
-    const { isUpheld, slash } = decision;
-    const owners = [record.caller, config.insuranceOwner];
-    const [callerToken, insuranceToken] = await Promise.all(
-        owners.map((owner) => findTokenAccount(owner, config.usdcMint)),
-    );
-    if (callerToken === undefined || insuranceToken === undefined) throw new Error('There is no USDC account.');
+    const { record, agent, dispute, config } = found;
+    if (agent === null) throw new Error('The listing of the agent is closed.');
+    const bondOwner = decision === DisputeDecision.Abusive ? agent.creator : record.caller;
+    const [bondToken, callerToken, insuranceToken] = await Promise.all([
+        findTokenAccount(bondOwner, config.usdcMint),
+        findTokenAccount(record.caller, config.usdcMint),
+        findTokenAccount(config.insuranceOwner, config.usdcMint),
+    ]);
     const resolve = await getResolveDisputeInstructionAsync({
+        ...ended(found),
         resolver: createNoopSigner(resolver),
-        agent: record.agent,
-        record: recordAddress,
+        bondToken,
         callerToken,
         insuranceToken,
-        usdcMint: config.usdcMint,
-        upheld: isUpheld,
+        decision,
         slash,
         resolutionHash: reasons.hash,
+        resolutionUri: reasons.uri,
     });
-    const paid = [callerToken, insuranceToken].map((account, index) => ({
-        account,
-        owner: owners[index],
-        isPaid: slash > (index === 0 ? 0n : record.amount),
-    }));
-    const existing = await readAccounts(createSolanaRpc(rpcUrl), [callerToken, insuranceToken]);
-    const missing = paid.filter(({ isPaid }, index) => isPaid && !existing[index]);
-    return [
-        ...missing.map(({ account, owner }) =>
-            createTokenAccount(resolver, account, owner as Address, config.usdcMint),
-        ),
-        resolve,
+    const paid = [
+        ...(dispute.bond > 0n ? [bondOwner] : []),
+        ...(slash > 0n ? [record.caller] : []),
+        ...(slash > record.amount ? [config.insuranceOwner] : []),
     ];
+    return withPayees(found, resolver, paid, resolve, rpcUrl);
 }
+
+const withPayees = async (
+    { config }: Case,
+    payer: Address,
+    paid: readonly Address[],
+    instruction: Instruction,
+    rpcUrl: string,
+): Promise<Instruction[]> => [
+    ...(await createMissingAccounts(createSolanaRpc(rpcUrl), payer, config.usdcMint, [...new Set(paid)])),
+    instruction,
+];

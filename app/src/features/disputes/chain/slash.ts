@@ -7,13 +7,16 @@ import type { Dispute } from '../../../generated/accounts/dispute';
 import type { ExecutionRecord } from '../../../generated/accounts/executionRecord';
 import type { CollateralTier } from '../../../generated/types/collateralTier';
 import { MAX_USDC, formatUsdc } from '../../../shared/money';
-import { requiredCollateral as collateralOf } from '../../../chain/collateral';
+import { type Covered, requiredCollateral as collateralOf } from '../../../chain/collateral';
 import { StoredAgentStatus } from '../../../chain/stored';
 
 /** Everything that the rules look at. */
 export type SlashFacts = {
     readonly record: Pick<ExecutionRecord, 'amount' | 'maxPenaltyMultiple'>;
-    readonly agent: Pick<AgentListed, 'collateral' | 'coveredAmount' | 'disputedAmount' | 'price' | 'status'>;
+    readonly agent: Pick<
+        AgentListed,
+        'collateral' | 'coveredAmount' | 'disputedAmount' | 'minCover' | 'price' | 'status'
+    >;
     readonly dispute: Pick<Dispute, 'coveredAmount' | 'raisedAtUnixS'>;
     readonly config: Pick<Config, 'resolverSinceUnixS'> & {
         readonly parameters: { readonly collateralTiers: readonly CollateralTier[] };
@@ -27,9 +30,9 @@ export const limitOf = ({ record: { amount, maxPenaltyMultiple } }: SlashFacts):
 /** The other open disputes about the agent claim this much of its collateral. */
 export const otherClaims = ({ record, agent }: SlashFacts): bigint => agent.disputedAmount - record.amount;
 
-/** What the collateral does not keep for the other open disputes. */
-const notOfOthers = ({ agent, dispute }: SlashFacts): bigint =>
-    agent.collateral - agent.coveredAmount + dispute.coveredAmount;
+/** What the claims of others leave of the collateral. */
+const leftByOthers = ({ agent, dispute }: SlashFacts): bigint =>
+    agent.collateral - (agent.coveredAmount - dispute.coveredAmount);
 
 const isOlderThanTerm = ({ dispute, config }: SlashFacts): boolean => dispute.raisedAtUnixS < config.resolverSinceUnixS;
 
@@ -39,8 +42,8 @@ export function slashProblem(slash: bigint, facts: SlashFacts): string | null {
     const [limit, others] = [limitOf(facts), otherClaims(facts)];
     if (limit > MAX_USDC || others < 0n) return 'The accounts of this dispute do not fit together.';
     if (slash > agent.collateral) return `The collateral has only ${formatUsdc(agent.collateral)} USDC.`;
-    if (slash > notOfOthers(facts))
-        return `At most ${formatUsdc(notOfOthers(facts))} USDC: the rest of the collateral covers disputes about this agent that were raised before.`;
+    if (slash > leftByOthers(facts))
+        return `At most ${formatUsdc(leftByOthers(facts))} USDC: the rest of the collateral covers disputes about this agent that were raised before.`;
     if (slash > limit)
         return `At most ${formatUsdc(limit)} USDC can be taken for this call: the limit was fixed when it was opened.`;
     if (slash <= record.amount) return null;
@@ -55,7 +58,7 @@ export function slashProblem(slash: bigint, facts: SlashFacts): string | null {
 /** The highest slash that the program takes. 0 is always possible. */
 export function highestSlash(facts: SlashFacts): bigint {
     const { record, agent } = facts;
-    const withoutPenalty = lower(record.amount, notOfOthers(facts));
+    const withoutPenalty = lower(record.amount, leftByOthers(facts));
     if (isOlderThanTerm(facts)) return withoutPenalty;
     const withPenalty = lower(limitOf(facts), agent.collateral - otherClaims(facts));
     return withPenalty > withoutPenalty ? withPenalty : withoutPenalty;
@@ -68,7 +71,7 @@ export type SlashPreview = {
     readonly penalty: bigint;
     readonly collateralBefore: bigint;
     readonly collateralAfter: bigint;
-    /** What the agent needs for its price. */
+    /** What the agent needs for its terms. */
     readonly required: bigint;
     /** The agent takes calls now, and the slash pauses it. */
     readonly isPausedByIt: boolean;
@@ -78,7 +81,7 @@ export function previewOf(slash: bigint, facts: SlashFacts): SlashPreview {
     const { record, agent, config } = facts;
     const compensation = lower(slash, record.amount);
     const collateralAfter = agent.collateral - slash;
-    const required = requiredCollateral(agent.price, config.parameters.collateralTiers);
+    const required = requiredCollateral(agent, config.parameters.collateralTiers);
     return {
         compensation,
         penalty: slash - compensation,
@@ -90,11 +93,11 @@ export function previewOf(slash: bigint, facts: SlashFacts): SlashPreview {
 }
 
 /**
- * The collateral that the price needs. Without tiers no collateral is enough, so that a preview never promises too
+ * The collateral that the terms need. Without tiers no collateral is enough, so that a preview never promises too
  * much.
  */
-export function requiredCollateral(price: bigint, tiers: readonly CollateralTier[]): bigint {
-    return tiers.length === 0 ? MAX_USDC : collateralOf(tiers, price);
+export function requiredCollateral(terms: Covered, tiers: readonly CollateralTier[]): bigint {
+    return tiers.length === 0 ? MAX_USDC : collateralOf(tiers, terms);
 }
 
 const lower = (one: bigint, other: bigint): bigint => (one < other ? one : other);

@@ -9,7 +9,8 @@ import { readChainTime } from '../../../chain/clock';
 import { getResultProofInstruction } from '../../../chain/proof';
 import { type ChainExecution, readExecution } from '../../../chain/record';
 import { StoredExecutionStatus as Status } from '../../../chain/stored';
-import { createTokenAccount, findTokenAccount } from '../../../chain/token';
+import { createMissingAccounts } from '../../../chain/payees';
+import { findTokenAccount } from '../../../chain/token';
 import { AGENT_LISTED_DISCRIMINATOR, getAgentListedDecoder } from '../../../generated/accounts/agentListed';
 import { CONFIG_DISCRIMINATOR, getConfigDecoder } from '../../../generated/accounts/config';
 import type { ExecutionRecord } from '../../../generated/accounts/executionRecord';
@@ -45,7 +46,7 @@ export async function refundInstructions(rpc: Node, address: Address, payer: Add
         ...(terms.grant !== NOBODY && { grant: terms.grant }),
         usdcMint,
     });
-    return [...(await missingAccounts(rpc, payer, usdcMint, [record.caller])), refund];
+    return [...(await createMissingAccounts(rpc, payer, usdcMint, [record.caller])), refund];
 }
 
 /** Pays the creator for a result that the execution's result key signed. */
@@ -79,7 +80,7 @@ export async function settlementInstructions(
         tokensUsed: answer.tokensUsed,
     });
     // The proof stands directly before the settlement.
-    return [...(await missingAccounts(rpc, wallet, usdcMint, [creator, treasuryOwner])), proof, settlement];
+    return [...(await createMissingAccounts(rpc, wallet, usdcMint, [creator, treasuryOwner])), proof, settlement];
 }
 
 /** Checks the signatures by the result key of the opening, strictly. */
@@ -124,19 +125,4 @@ async function readCreator(rpc: Node, agent: Address): Promise<Address> {
     const [account] = await readAccounts(rpc, [agent]);
     if (!account) throw new Error('The chain has no such agent.');
     return decodeOwned(account, getAgentListedDecoder(), AGENT_LISTED_DISCRIMINATOR).creator;
-}
-
-/** Creates missing USDC accounts of those who are paid; anybody may create them. */
-async function missingAccounts(
-    rpc: Node,
-    payer: Address,
-    mint: Address,
-    owners: readonly Address[],
-): Promise<Instruction[]> {
-    const addresses = await Promise.all(owners.map((owner) => findTokenAccount(owner, mint)));
-    const found = await readAccounts(rpc, addresses);
-    return owners.flatMap((owner, index) => {
-        const account = addresses[index];
-        return account !== undefined && found[index] === null ? [createTokenAccount(payer, account, owner, mint)] : [];
-    });
 }

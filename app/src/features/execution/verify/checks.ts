@@ -20,6 +20,7 @@ import {
 } from '../../../chain/proof';
 import { uuidText } from '../../../chain/record';
 import { StoredExecutionStatus as Status, StoredFailureReason as Reason } from '../../../chain/stored';
+import type { AgentListed } from '../../../generated/accounts/agentListed';
 import type { ExecutionRecord } from '../../../generated/accounts/executionRecord';
 import { AGENT_MARKETPLACE_PROGRAM_ADDRESS as PROGRAM } from '../../../generated/programs';
 import { MAX_FEE_BPS, type Split, splitOf } from '../../../shared/fee';
@@ -198,7 +199,7 @@ async function key(evidence: Evidence): Promise<Finding> {
     };
     if (termsHash === null) return byProgram;
     const listing = need(evidence.listing);
-    const terms = termsBytes(record, listing.timeoutSeconds, isBound(evidence), signer, listing.metadataHash);
+    const terms = termsBytes(record, listing, isBound(evidence), signer);
     const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', terms));
     if (sameBytes(hash, termsHash)) return equal(`Terms ${hashText(termsHash)}`, `Terms ${hashText(hash)}`);
     // If the terms have changed since, the program's comparison at the completion stands for the check.
@@ -209,20 +210,20 @@ async function key(evidence: Evidence): Promise<Finding> {
 
 function termsBytes(
     record: ExecutionRecord,
-    timeout: number,
+    { timeoutSeconds, minCover, metadataHash }: AgentListed,
     bound: boolean,
     signer: Address,
-    metadata: ReadonlyUint8Array,
 ): Uint8Array<ArrayBuffer> {
-    const domain = new TextEncoder().encode('crtx-terms-v1:');
-    const bytes = new Uint8Array(domain.length + 77);
+    const domain = new TextEncoder().encode('crtx-terms-v2:');
+    const bytes = new Uint8Array(domain.length + 78);
     const view = new DataView(bytes.buffer);
     bytes.set(domain);
     view.setBigUint64(14, record.amount, true);
-    view.setUint32(22, timeout, true);
+    view.setUint32(22, timeoutSeconds, true);
     bytes[26] = bound ? 1 : 0;
-    bytes.set(getAddressEncoder().encode(signer), 27);
-    bytes.set(metadata, 59);
+    bytes[27] = minCover;
+    bytes.set(getAddressEncoder().encode(signer), 28);
+    bytes.set(metadataHash, 60);
     return bytes;
 }
 

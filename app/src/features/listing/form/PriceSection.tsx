@@ -10,7 +10,7 @@ import type { Market } from '../market';
 import type { FormProps } from './fields';
 import styles from './Form.module.css';
 import { requiredCollateral } from '../../../chain/collateral';
-import { amountOf } from './terms';
+import { MAX_COVER, amountOf, coverOf } from './terms';
 
 export type PriceProps = FormProps & {
     network: Schemas['NetworkResponse'];
@@ -20,9 +20,12 @@ export type PriceProps = FormProps & {
 };
 
 export function PriceSection({ fields, set, problems, network: { limits }, market, locked }: PriceProps) {
-    const price = amountOf(fields.price);
+    const [price, minCover] = [amountOf(fields.price), coverOf(fields.minCover)];
     const { parameters } = market.config;
-    const required = price === null ? null : requiredCollateral(parameters.collateralTiers, price);
+    const required =
+        price === null || minCover === null
+            ? null
+            : requiredCollateral(parameters.collateralTiers, { price, minCover });
     const chosen = amountOf(fields.collateral) ?? required;
     const held = locked === undefined ? chosen : required === null || locked > required ? locked : required;
     return (
@@ -39,13 +42,23 @@ export function PriceSection({ fields, set, problems, network: { limits }, marke
             />
             <Outcome price={price} held={held} market={market} />
             <Tiers market={market} price={price} />
+            <TextField
+                label="Promised cover, in calls"
+                hint={`Free collateral that you promise, in prices of one call: 0 to ${MAX_COVER}. No call opens while disputes leave less of it. 0: no promise.`}
+                error={problems.minCover}
+                value={fields.minCover}
+                onChange={({ target }) => set({ minCover: target.value })}
+                inputMode="numeric"
+                autoComplete="off"
+                required
+            />
             {locked === undefined && (
                 <TextField
                     label="Collateral, in USDC (optional)"
                     hint={
                         required === null
-                            ? 'Empty: what the price demands. More collateral covers more calls at once.'
-                            : `Empty: ${formatUsdc(required)}, which this price demands. More covers more calls at once; it can be added later.`
+                            ? 'Empty: what price and promised cover demand. More collateral covers more calls at once.'
+                            : `Empty: ${formatUsdc(required)}, which price and promised cover demand. More covers more calls at once; it can be added later.`
                     }
                     error={problems.collateral}
                     value={fields.collateral}

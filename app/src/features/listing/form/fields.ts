@@ -8,7 +8,9 @@ export type Fields = {
     readonly inputSchema: string;
     readonly outputSchema: string;
     readonly price: string;
-    /** Empty: what the price demands. */
+    /** A number of calls. */
+    readonly minCover: string;
+    /** Empty: what price and promised cover demand. */
     readonly collateral: string;
     readonly timeout: string;
     readonly binding: boolean;
@@ -38,6 +40,7 @@ export const EMPTY: Fields = {
     inputSchema: '{\n  "type": "object",\n  "properties": {},\n  "additionalProperties": false\n}',
     outputSchema: '{\n  "type": "string"\n}',
     price: '',
+    minCover: '1',
     collateral: '',
     timeout: '60',
     binding: true,
@@ -66,6 +69,7 @@ export const LABELS: { readonly [name in FieldName]: string } = {
     inputSchema: 'Input schema',
     outputSchema: 'Output schema',
     price: 'Price of one call',
+    minCover: 'Promised cover',
     collateral: 'Collateral',
     timeout: 'Time-out',
     binding: 'Signatures',

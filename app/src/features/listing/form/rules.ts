@@ -10,7 +10,7 @@ import type { Fields, Problems } from './fields';
 import { SchemaError, readSchema } from './schemaText';
 import { requiredCollateral } from '../../../chain/collateral';
 import type { CollateralTier } from '../../../generated/types/collateralTier';
-import { amountOf } from './terms';
+import { MAX_COVER, amountOf, coverOf } from './terms';
 
 /** What the rules depend on: the network's limits, and what the chain demands. */
 export type RuleBook = {
@@ -23,6 +23,8 @@ export type RuleBook = {
 export type Listing = {
     readonly document: Document;
     readonly price: bigint;
+    /** The free collateral that the creator promises, in prices of one call. */
+    readonly minCover: number;
     /** What to lock. */
     readonly collateral: bigint;
     readonly timeoutSeconds: number;
@@ -59,6 +61,7 @@ const READERS = {
     inputSchema: ({ inputSchema }, book) => readSchema(inputSchema, schemaLimits(book)),
     outputSchema: ({ outputSchema }, book) => readSchema(outputSchema, schemaLimits(book)),
     price: ({ price }, book) => readPrice(price, book),
+    minCover: ({ minCover }) => readCover(minCover),
     collateral: (fields, book) => readCollateral(fields, book),
     timeout: ({ timeout }, { network }) => readTimeout(timeout, network.limits),
     binding: ({ binding }) => binding,
@@ -85,6 +88,7 @@ export function readFields(fields: Fields, book: RuleBook): { listing: Listing |
 
 function listingOf({
     price,
+    minCover,
     collateral,
     timeout,
     binding,
@@ -94,7 +98,7 @@ function listingOf({
     ...texts
 }: Values): Listing {
     const document = { ...texts, input_schema: inputSchema, output_schema: outputSchema };
-    return { document, price, collateral, timeoutSeconds: timeout, binding, resultKey };
+    return { document, price, minCover, collateral, timeoutSeconds: timeout, binding, resultKey };
 }
 
 const isForCreator = (error: unknown): error is Error =>
@@ -143,15 +147,24 @@ function readPrice(text: string, { minPrice, network }: RuleBook): bigint {
     return price;
 }
 
-function readCollateral({ price, collateral }: Fields, book: RuleBook): bigint {
-    const amountOfPrice = amountOf(price);
-    // Without a price there is nothing to compare with; the field of the price shows that problem.
-    const required = amountOfPrice === null ? 0n : requiredCollateral(book.tiers, amountOfPrice);
+function readCover(text: string): number {
+    const calls = coverOf(text);
+    if (calls === null) throw new FieldError(`Write a whole number of calls from 0 to ${MAX_COVER}.`);
+    return calls;
+}
+
+function readCollateral({ price, minCover, collateral }: Fields, book: RuleBook): bigint {
+    const [amountOfPrice, calls] = [amountOf(price), coverOf(minCover)];
+    // Without them there is nothing to compare with; their own fields show that problem.
+    const required =
+        amountOfPrice === null || calls === null
+            ? 0n
+            : requiredCollateral(book.tiers, { price: amountOfPrice, minCover: calls });
     if (collateral.trim() === '') return required;
     const amount = parseUsdc(collateral);
     if (amount < required)
         throw new FieldError(
-            `A price of ${formatUsdc(amountOfPrice ?? 0n)} USDC needs at least ${formatUsdc(required)} USDC.`,
+            `A price of ${formatUsdc(amountOfPrice ?? 0n)} USDC with this cover needs at least ${formatUsdc(required)} USDC.`,
         );
     return amount;
 }

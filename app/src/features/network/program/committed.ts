@@ -2,6 +2,6 @@
 // `programs/agent-marketplace/artifacts/agent_marketplace.json`. A test compares the two.
 
 export const COMMITTED_PROGRAM = {
-    sha256: '55f78ce9ddb998106a4b2aa8600568c819d8a3d36b57c928ea85284683b612ec',
-    bytes: 499_424,
+    sha256: '649798e5336ca497522a01c0e2f1525269af9605fde5e022c0c1f2e032d90c1f',
+    bytes: 522_824,
 } as const;

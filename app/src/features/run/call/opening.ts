@@ -8,12 +8,16 @@ import { findTokenAccount } from '../../../chain/token';
 import { getOpenExecutionInstructionAsync } from '../../../generated/instructions/openExecution';
 import { requestHash } from './request';
 import type { StoredCall } from './stored';
+import type { CallTerms } from './terms';
 
 export const recordOf = (call: StoredCall): Promise<Address> =>
     findExecutionRecordAddress(call.wallet as Address, uuidBytes(call.executionId));
 
-/** Pays at most the price that the user saw, on the terms that the user saw. */
-export async function openingOf(call: StoredCall, mint: Address): Promise<Instruction> {
+/** Pays at most the price that the user saw, on the terms that the user saw, and only if the promised cover is there. */
+export async function openingOf(
+    call: StoredCall,
+    { mint, minCover }: Pick<CallTerms, 'mint' | 'minCover'>,
+): Promise<Instruction> {
     const wallet = createNoopSigner(call.wallet as Address);
     return getOpenExecutionInstructionAsync({
         caller: wallet,
@@ -25,5 +29,6 @@ export async function openingOf(call: StoredCall, mint: Address): Promise<Instru
         requestHash: await requestHash(call),
         maxAmount: BigInt(call.price),
         termsHash: Uint8Array.from(call.termsHash.match(/../g) ?? [], (digits) => Number.parseInt(digits, 16)),
+        minCover,
     });
 }

@@ -13,7 +13,7 @@ import { CallProblem, handingOverProblem, openingProblem, unknownOutcome } from 
 import { openingOf, recordOf } from './opening';
 import { requestHash } from './request';
 import { type StoredCall, putCall, storedCall } from './stored';
-import { readTerms } from './terms';
+import { UNCOVERED, coverProblem, readTerms } from './terms';
 
 /** What the runner is doing. In `idle` and `stopped` it waits for the user. */
 export type Stage =
@@ -153,7 +153,9 @@ class Runner {
                 'wallet',
             );
         }
-        const instruction = await openingOf(call, terms.mint);
+        const uncovered = coverProblem(terms);
+        if (uncovered !== null) throw new CallProblem(UNCOVERED, `${uncovered} Nothing was paid.`, 'wallet');
+        const instruction = await openingOf(call, terms);
         try {
             await tools.send([instruction], (step, signature, fee) => {
                 if (step === 'signing')

@@ -6,6 +6,7 @@ import { queryOptions } from '@tanstack/react-query';
 
 import { decodeOwned, hexOf, readAccounts, tokenAmount } from '../../../chain/accounts';
 import { findConfigAddress } from '../../../chain/addresses';
+import { freeCollateral } from '../../../chain/collateral';
 import { networkFee } from '../../../chain/fee';
 import { OPEN_RECORD_BYTES } from '../../../chain/record';
 import { StoredAgentStatus } from '../../../chain/stored';
@@ -13,12 +14,16 @@ import { findTokenAccount } from '../../../chain/token';
 import { AGENT_LISTED_DISCRIMINATOR, getAgentListedDecoder } from '../../../generated/accounts/agentListed';
 import { CONFIG_DISCRIMINATOR, getConfigDecoder } from '../../../generated/accounts/config';
 import type { Schemas } from '../../../shared/api/client';
+import { formatUsdc } from '../../../shared/money';
 
 export type CallTerms = {
     readonly price: bigint;
     readonly timeoutSeconds: number;
     readonly graceSeconds: number;
     readonly binding: boolean;
+    /** The free collateral that the creator promises, in prices of one call. */
+    readonly minCover: number;
+    readonly freeCollateral: bigint;
     /** Hexadecimal digits. */
     readonly termsHash: string;
     readonly creator: Address;
@@ -31,6 +36,15 @@ export type CallTerms = {
     readonly lamportsNeeded: bigint;
     readonly rent: bigint;
 };
+
+export const UNCOVERED = 'The promised collateral is not there';
+
+/** Why the program would refuse the opening: disputes claim what the creator promises to keep free. `null`: it is free. */
+export function coverProblem({ price, minCover, freeCollateral }: CallTerms): string | null {
+    const promised = price * BigInt(minCover);
+    if (freeCollateral >= promised) return null;
+    return `The creator promises ${formatUsdc(promised)} USDC of free collateral, and open disputes leave ${formatUsdc(freeCollateral)}. Choose another agent, or wait until the creator adds to it.`;
+}
 
 export type Funds = { readonly usdc: bigint; readonly lamports: bigint };
 
@@ -68,6 +82,8 @@ export async function readTerms(rpc: Rpc<SolanaRpcApi>, agent: Address): Promise
         timeoutSeconds: listing.timeoutSeconds,
         graceSeconds: Number(config.parameters.settleGraceS),
         binding: listing.binding === 1,
+        minCover: listing.minCover,
+        freeCollateral: freeCollateral(listing),
         termsHash: hexOf(listing.termsHash),
         creator: listing.creator,
         isActive: listing.status === StoredAgentStatus.Active,

@@ -1,0 +1,5 @@
+// How the cover that a creator promises is said: free collateral for a number of calls.
+
+import { plural } from './figures';
+
+export const promiseText = (minCover: number): string => (minCover === 0 ? 'none' : plural(minCover, 'call'));
