@@ -205,6 +205,8 @@ pub async fn listing_totals(pool: &PgPool, whole_history: bool, list_at_most: u3
                       sum(m.amount) FILTER (WHERE m.status = record_status('open')) AS open_amount,
                       count(*) FILTER (WHERE m.status = record_status('disputed')) AS open_disputes,
                       sum(m.amount) FILTER (WHERE m.status = record_status('disputed')) AS disputed_amount,
+                      sum(m.amount * (1 + m.max_penalty_multiple)) FILTER (WHERE m.status = record_status('disputed'))
+                          AS slashable_amount,
                       count(*) FILTER (WHERE is_settled(m.status)) AS completed,
                       count(*) FILTER (WHERE is_settled(m.status) AND m.status <> record_status('overturned'))
                           AS successful,
@@ -216,15 +218,22 @@ pub async fn listing_totals(pool: &PgPool, whole_history: bool, list_at_most: u3
                       sum(m.platform_amount) FILTER (WHERE is_settled(m.status)) AS fees,
                       sum(m.execution_time_ms) FILTER (WHERE is_settled(m.status)) AS time_ms
                FROM mirror_executions m GROUP BY m.agent),
+           claimed AS (
+               SELECT agent, sum(covered_amount) AS covered, sum(bond) AS bonds
+               FROM mirror_disputes WHERE resolved_at IS NULL GROUP BY agent),
            wrong AS (
                SELECT a.address, v.what, v.stated, v.counted
                FROM mirror_agents a
                LEFT JOIN counted c ON c.agent = a.address
+               LEFT JOIN claimed d ON d.agent = a.address
                CROSS JOIN LATERAL (VALUES
                    ('open_executions', a.open_executions::numeric, c.open_executions::numeric, true),
                    ('open_amount', a.open_amount, c.open_amount, true),
                    ('open_disputes', a.open_disputes, c.open_disputes, true),
                    ('disputed_amount', a.disputed_amount, c.disputed_amount, true),
+                   ('slashable_amount', a.slashable_amount, c.slashable_amount, true),
+                   ('covered_amount', a.covered_amount, d.covered, true),
+                   ('open_bonds', a.open_bonds, d.bonds, true),
                    ('completed_executions', a.completed_executions, c.completed, $1),
                    ('successful_executions', a.successful_executions, c.successful, $1),
                    ('failed_executions', a.failed_executions, c.failed, $1),

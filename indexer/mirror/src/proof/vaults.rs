@@ -1,4 +1,4 @@
-//! Token accounts hold what they must: the escrow of an agent its open amount, the vault its collateral. Listing, escrow
+//! Token accounts hold what they must: the escrow of an agent its open amount and bonds, the vault its collateral. Listing, escrow
 //! and vault are read together, at one slot.
 
 use agent_marketplace::state::AgentListed;
@@ -57,9 +57,8 @@ fn check_one(report: &mut AuditReport, agent: &Pubkey, accounts: &[Option<Fetche
     let Ok(listing) = AgentListed::decode(&listing.data) else { return };
     report.vaults = report.vaults.saturating_add(1);
     report.compared(CheckName::Vaults, 1);
-    for (account, required, holder) in
-        [("escrow", listing.open_amount, escrow), ("collateral", listing.collateral, collateral)]
-    {
+    let escrowed = listing.open_amount.saturating_add(listing.open_bonds);
+    for (account, required, holder) in [("escrow", escrowed, escrow), ("collateral", listing.collateral, collateral)] {
         // Any other account than one for tokens holds none.
         let held = holder.as_ref().and_then(|holder| TokenAccount::from_bytes(&holder.data));
         let held = held.map_or(0, |account| account.amount);

@@ -647,6 +647,23 @@ async fn the_audit_finds_vaults_that_hold_too_little() {
 }
 
 #[tokio::test]
+async fn the_audit_finds_bonds_that_are_not_in_the_escrow_and_claims_without_a_dispute() {
+    let chain = chain_with_vaults(50_000, 10_000_000);
+    let mut claimed = listing(wallet(1), 0);
+    (claimed.open_amount, claimed.open_executions) = (50_000, 1);
+    (claimed.open_bonds, claimed.covered_amount, claimed.slashable_amount) = (7, 8, 9);
+    chain.state().write(addresses().agent(&wallet(1), 0), bytes(&claimed));
+    let running = Running::start(chain, NEVER).await;
+    let report = auditor(&running).examine(false).await.expect("audited");
+    assert!(!report.ok);
+    assert_eq!((report.shortfalls[0].required, report.shortfalls[0].held), (50_007, 50_000));
+    let text = format!("{report:?}");
+    for wrong in ["open_bonds", "covered_amount", "slashable_amount"] {
+        assert!(text.contains(wrong), "{wrong}: {text}");
+    }
+}
+
+#[tokio::test]
 async fn the_audit_finds_a_listing_whose_open_amount_is_not_the_sum_of_its_records() {
     let chain = chain_with_vaults(50_000, 10_000_000);
     let record = addresses().execution(&wallet(2), Uuid::from_u128(1).as_bytes());
