@@ -43,8 +43,8 @@ BEGIN
         INSERT INTO agent_day_notes (agent, day, metric, n, fees, earned)
         SELECT c.agent, utc_day(c.finished_at), m.metric, sum(c.n), sum(c.n * m.fees), sum(c.n * m.earned)
         FROM changed c
-        CROSS JOIN LATERAL day_metrics(c.status, c.dispute_count, c.execution_time_ms, c.platform_amount,
-                                       c.creator_amount) m
+        CROSS JOIN LATERAL day_metrics(c.status, c.failure_reason, c.dispute_count, c.execution_time_ms,
+                                       c.platform_amount, c.creator_amount) m
         WHERE c.finished_at > now() - make_interval(days => kept_days())
         GROUP BY 1, 2, 3)
     INSERT INTO mirror_total_notes (agent, caller, completed, failed, spent, earned)

@@ -567,8 +567,10 @@ async fn the_metrics_of_an_agent_are_those_of_its_last_thirty_days() {
     let rows =
         "INSERT INTO mirror_executions (address, slot, revision, execution_id, agent, caller, rent_payer, amount,
                     creator_amount, platform_amount, execution_time_ms, dispute_window_s, fee_bps, max_penalty_multiple,
-                    binding, opened_at, finished_at, status, dispute_count, initiated_at)
+                    binding, opened_at, failure_reason, finished_at, status, dispute_count, initiated_at)
                 SELECT 'r' || n, 1, 1, gen_random_uuid(), $1, 'c', 'r', 100, 99, 1, n * 10, 60, 100, 20, false, now(),
+                    -- One of the five that failed was given up by the gateway.
+                    CASE WHEN n = 85 THEN 5 END,
                     CASE WHEN n > 90 THEN now() - interval '31 days' ELSE now() - interval '2 days' END,
                     CASE WHEN n <= 80 THEN 2 WHEN n <= 85 THEN 3 WHEN n <= 88 THEN 4 WHEN n <= 89 THEN 6 ELSE 2 END,
                     CASE WHEN n = 89 OR n = 1 THEN 1 ELSE 0 END, now()
@@ -585,10 +587,10 @@ async fn the_metrics_of_an_agent_are_those_of_its_last_thirty_days() {
             metrics.upheld_disputes,
             metrics.fees.0
         ),
-        (82, 5, 2, 1, 82)
+        (82, 4, 2, 1, 82)
     );
-    assert_eq!(metrics.success_rate, Some(81.0 / 87.0));
-    assert_eq!(metrics.dispute_rate, Some(2.0 / 82.0));
+    assert_eq!(metrics.success_rate, Some(81.0 / 86.0));
+    assert_eq!(metrics.dispute_rate, Some(1.0 / 82.0));
     let (p50, p95) = (metrics.p50_execution_time_ms.unwrap(), metrics.p95_execution_time_ms.unwrap());
     assert!((400..=420).contains(&p50) && (756..=800).contains(&p95), "{p50} {p95}");
     // A record that changes is counted as what it is now.
