@@ -184,13 +184,12 @@ async fn plan(
     let since_opening = u64::try_from(now.saturating_sub(execution.opened_at_unix_s)).unwrap_or(0);
     let settlement = Settlement {
         agent: execution.agent,
-        record: *record,
+        opening,
         rent_payer: execution.rent_payer,
-        creator: agent.creator,
-        treasury_owner: market.config.treasury_owner,
+        creator_token: market.instructions.usdc_of(&agent.creator),
+        treasury_token: market.instructions.usdc_of(&market.config.treasury_owner),
         result_key: terms.result_key,
         result_hash: proven.hash,
-        opened_at_unix_s: execution.opened_at_unix_s,
         binding,
         signature: signature.context("no signature for the call")?,
         execution_time_ms: arguments.execution_time_ms.unwrap_or(since_opening.saturating_mul(MS_PER_S)),

@@ -50,15 +50,15 @@ pub struct Opening {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settlement {
     pub agent: Pubkey,
-    pub record: Pubkey,
+    pub opening: OpeningId,
     /// Who paid the record's rent.
     pub rent_payer: Pubkey,
-    pub creator: Pubkey,
-    pub treasury_owner: Pubkey,
+    /// Any USDC account of the creator that can receive money.
+    pub creator_token: Pubkey,
+    /// Any USDC account of the treasury's owner that can receive money.
+    pub treasury_token: Pubkey,
     pub result_key: Pubkey,
     pub result_hash: ResultHash,
-    /// When the record was opened.
-    pub opened_at_unix_s: i64,
     /// The record's `binding`: what `signature` is over.
     pub binding: bool,
     /// Over the text of the result hash, or over the text of the call if it is binding.
@@ -93,8 +93,7 @@ impl Settlement {
     /// The message that the result key signed.
     pub fn signed_message(&self) -> Vec<u8> {
         if self.binding {
-            let record = self.record.to_bytes();
-            call_text::of(&OpeningId { record, opened_at_unix_s: self.opened_at_unix_s }, &self.result_hash.0).to_vec()
+            call_text::of(&self.opening, &self.result_hash.0).to_vec()
         } else {
             self.result_hash.signed_text().to_vec()
         }
@@ -352,11 +351,11 @@ impl Instructions {
             authority: *authority,
             config: self.addresses.config(),
             agent: settlement.agent,
-            record: settlement.record,
+            record: Pubkey::new_from_array(settlement.opening.record),
             rent_payer: settlement.rent_payer,
             escrow: self.addresses.escrow(&settlement.agent),
-            creator_token: self.usdc_of(&settlement.creator),
-            treasury_token: self.usdc_of(&settlement.treasury_owner),
+            creator_token: settlement.creator_token,
+            treasury_token: settlement.treasury_token,
             usdc_mint: self.usdc_mint,
             instructions_sysvar: sysvar::instructions::ID,
             token_program: TOKEN_PROGRAM_ID,
@@ -579,13 +578,12 @@ mod tests {
     fn settlement() -> Settlement {
         Settlement {
             agent: Pubkey::new_unique(),
-            record: Pubkey::new_unique(),
+            opening: OpeningId { record: Pubkey::new_unique().to_bytes(), opened_at_unix_s: 0x0102 },
             rent_payer: Pubkey::new_unique(),
-            creator: Pubkey::new_unique(),
-            treasury_owner: Pubkey::new_unique(),
+            creator_token: Pubkey::new_unique(),
+            treasury_token: Pubkey::new_unique(),
             result_key: Pubkey::new_unique(),
             result_hash: ResultHash::of(b"result"),
-            opened_at_unix_s: 0x0102,
             binding: true,
             signature: [7; 64],
             execution_time_ms: 5,
@@ -627,7 +625,7 @@ mod tests {
             assert_eq!(proof.data[112..], settlement.signed_message());
             let text = settlement.result_hash.signed_text();
             let bound =
-                [b"crtx-call-v2:".as_slice(), settlement.record.as_ref(), b":\x02\x01\0\0\0\0\0\0:", &text].concat();
+                [b"crtx-call-v2:".as_slice(), &settlement.opening.record, b":\x02\x01\0\0\0\0\0\0:", &text].concat();
             assert_eq!(settlement.signed_message(), if binding { bound } else { text.to_vec() });
         }
     }

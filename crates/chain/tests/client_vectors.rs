@@ -14,7 +14,7 @@ use agent_marketplace::{
 use anchor_lang::Discriminator;
 use base64::{Engine, prelude::BASE64_STANDARD};
 use crtx_chain::instructions::{Instructions, Opening, Refund, Settlement};
-use crtx_protocol::{address::Addresses, fee, result_hash::ResultHash};
+use crtx_protocol::{address::Addresses, call_text::OpeningId, fee, result_hash::ResultHash};
 use ed25519_dalek::{Signer, SigningKey};
 use serde_json::{Map, Value, json};
 use solana_instruction::Instruction;
@@ -405,13 +405,12 @@ fn instructions() -> Value {
     let record = build.addresses.execution(&caller, &opening.execution_id);
     let settlement = Settlement {
         agent,
-        record,
+        opening: OpeningId { record: record.to_bytes(), opened_at_unix_s: time(38) },
         rent_payer: payer,
-        creator,
-        treasury_owner: key(5),
+        creator_token: build.usdc_of(&creator),
+        treasury_token: build.usdc_of(&key(5)),
         result_key: key(6),
         result_hash: ResultHash(bytes(14)),
-        opened_at_unix_s: time(38),
         binding: false,
         signature: bytes(15),
         execution_time_ms: number(16),
@@ -486,7 +485,7 @@ fn instructions() -> Value {
             "complete_execution",
             json!({
                 "authority": key(&caller), "agent": key(&agent), "record": key(&record), "rent_payer": key(&payer),
-                "usdc_mint": mint, "creator_token": usdc(&creator), "treasury_token": usdc(&settlement.treasury_owner),
+                "usdc_mint": mint, "creator_token": usdc(&creator), "treasury_token": key(&settlement.treasury_token),
                 "result_hash": settlement.result_hash.0.spelled(),
                 "execution_time_ms": settlement.execution_time_ms.spelled(),
                 "tokens_used": number(17).spelled(),
@@ -529,13 +528,12 @@ fn proofs() -> Value {
     let proof = |binding: bool| {
         let mut settlement = Settlement {
             agent: key(31),
-            record: key(32),
+            opening: OpeningId { record: bytes(32), opened_at_unix_s: time(38) },
             rent_payer: key(33),
-            creator: key(34),
-            treasury_owner: key(35),
+            creator_token: key(34),
+            treasury_token: key(35),
             result_key: Pubkey::new_from_array(result_key.verifying_key().to_bytes()),
             result_hash: ResultHash(bytes(36)),
-            opened_at_unix_s: time(38),
             binding,
             signature: [0; 64],
             execution_time_ms: 1,
@@ -546,7 +544,7 @@ fn proofs() -> Value {
         json!({
             "result_key": settlement.result_key.spelled(), "result_hash": settlement.result_hash.0.spelled(),
             "opening": binding.then(|| json!({
-                "record": settlement.record.spelled(), "opened_at_unix_s": settlement.opened_at_unix_s.to_string()
+                "record": key(32).spelled(), "opened_at_unix_s": settlement.opening.opened_at_unix_s.to_string()
             })),
             "signature": settlement.signature.spelled(),
             "message": BASE64_STANDARD.encode(settlement.signed_message()),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use agent_marketplace::state::FailureReason;
 use crtx_chain::{SignedTransaction, instructions::Settlement};
 use crtx_http::ErrorCode;
-use crtx_protocol::{result_hash::ResultHash, transaction::Outcome};
+use crtx_protocol::{call_text::OpeningId, result_hash::ResultHash, transaction::Outcome};
 use crtx_store::executions::{State, TransactionKind};
 use solana_signer::Signer;
 
@@ -99,15 +99,17 @@ impl Engine {
         let (record, delivered) = (view.record()?, work.delivered()?);
         let binding = record.binding == 1;
         let signature = if binding { delivered.call_signature } else { Some(delivered.signature) };
+        let creator = view.listing.ok_or(EngineError::Missing("the listing"))?.creator;
+        let treasury_owner = view.config.ok_or(EngineError::Missing("the configuration"))?.treasury_owner;
+        let record_address = work.lease.record.to_bytes();
         let settlement = Settlement {
             agent: work.call.agent,
-            record: work.lease.record,
+            opening: OpeningId { record: record_address, opened_at_unix_s: record.opened_at_unix_s },
             rent_payer: record.rent_payer,
-            creator: view.listing.ok_or(EngineError::Missing("the listing"))?.creator,
-            treasury_owner: view.config.ok_or(EngineError::Missing("the configuration"))?.treasury_owner,
+            creator_token: self.instructions.usdc_of(&creator),
+            treasury_token: self.instructions.usdc_of(&treasury_owner),
             result_key: view.terms()?.result_key,
             result_hash: ResultHash(delivered.hash),
-            opened_at_unix_s: record.opened_at_unix_s,
             binding,
             signature: signature.ok_or(EngineError::Incomplete("its call signature"))?,
             execution_time_ms: delivered.execution_time_ms,

@@ -124,15 +124,15 @@ impl World {
         let record = Pubkey::new_from_array(opening.record);
         let execution = self.chain.execution(&record).await;
         let hash = ResultHash::of(result.as_bytes());
+        let treasury_owner = self.market.treasury_owner().await.parse().unwrap();
         let settlement = Settlement {
             agent: execution.agent,
-            record,
+            opening: *opening,
             rent_payer: execution.rent_payer,
-            creator: self.chain.creator.pubkey(),
-            treasury_owner: self.market.treasury_owner().await.parse().unwrap(),
+            creator_token: self.chain.build.usdc_of(&self.chain.creator.pubkey()),
+            treasury_token: self.chain.build.usdc_of(&treasury_owner),
             result_key: execution.terms.unwrap().result_key,
             result_hash: hash,
-            opened_at_unix_s: opening.opened_at_unix_s,
             binding: true,
             signature: CallProof::sign(&self.result_key(), opening, &hash).call_signature.unwrap(),
             execution_time_ms: 1,

@@ -311,13 +311,12 @@ impl Settler {
         let signature = if binding { proof.call_signature } else { Some(proof.signature) };
         let settlement = Settlement {
             agent: opened.agent,
-            record,
+            opening,
             rent_payer: opened.rent_payer,
-            creator: self.wallet.pubkey(),
-            treasury_owner: self.treasury_owner,
+            creator_token: self.build.usdc_of(&self.wallet.pubkey()),
+            treasury_token: self.build.usdc_of(&self.treasury_owner),
             result_key: Pubkey::new_from_array(key.verifying_key().to_bytes()),
             result_hash: hash,
-            opened_at_unix_s: opened.opened_at_unix_s,
             binding,
             signature: signature.context("a signature for the call")?,
             execution_time_ms: 1,

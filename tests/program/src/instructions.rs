@@ -204,13 +204,12 @@ impl World {
         let result_key = &execution.agent.result_key;
         let settlement = Settlement {
             agent: execution.agent.address,
-            record: execution.record,
+            opening: self.opening_id(execution),
             rent_payer: self.payer.key(),
-            creator: execution.agent.creator.key(),
-            treasury_owner: self.treasury.key(),
+            creator_token: execution.agent.creator.token,
+            treasury_token: self.treasury.token,
             result_key: Pubkey::new_from_array(result_key.verifying_key().to_bytes()),
             result_hash: ResultHash(RESULT_HASH),
-            opened_at_unix_s: self.opening_id(execution).opened_at_unix_s,
             binding: self.is_bound(execution),
             signature: [0; 64],
             execution_time_ms: 1_234,

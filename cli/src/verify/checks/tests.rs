@@ -55,13 +55,12 @@ fn proof_for(key: &SigningKey, hash: &ResultHash, bound_to: Option<Pubkey>) -> C
     let bound_signature = signed.call_signature.expect("signed");
     let settlement = Settlement {
         agent: address(2),
-        record,
+        opening,
         rent_payer: address(7),
-        creator: address(3),
-        treasury_owner: address(4),
+        creator_token: address(3),
+        treasury_token: address(4),
         result_key: public(key),
         result_hash: *hash,
-        opened_at_unix_s: OPENED_AT_UNIX_S,
         binding: bound_to.is_some(),
         signature: if bound_to.is_some() { bound_signature } else { signed.signature },
         execution_time_ms: 12,

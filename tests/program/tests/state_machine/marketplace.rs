@@ -324,8 +324,8 @@ impl Marketplace {
     }
 
     fn complete(&mut self, execution: &Execution, who: Who, how: How) -> bool {
-        let treasury_owner = self.world.config().treasury_owner;
-        let mut settlement = Settlement { treasury_owner, ..self.world.settlement(execution) };
+        let treasury_token = self.world.instructions().usdc_of(&self.world.config().treasury_owner);
+        let mut settlement = Settlement { treasury_token, ..self.world.settlement(execution) };
         if how == How::TooManyTokens {
             settlement.tokens_used = Some(MAX_TOKENS_USED + 1);
         }
