@@ -32,6 +32,8 @@ pub const MAX_ACCOUNTS_PER_READ: usize = 100;
 /// Largest answers in bytes, by kind of request. Only the indexer reads whole programs.
 const SMALL_ANSWER: usize = 64 * 1024;
 const ACCOUNTS_ANSWER: usize = 32 * 1024 * 1024;
+/// About 9 000 token accounts. Anybody can make some for any owner, and locks 18 SOL in so many.
+const TOKENS_ANSWER: usize = 4 * 1024 * 1024;
 const FILTERED_ANSWER: usize = 64 * 1024 * 1024;
 const PROGRAM_ANSWER: usize = 2 * 1024 * 1024 * 1024;
 
@@ -103,33 +105,53 @@ impl ChainClient {
         self.accounts_since(addresses, self.shared.seen.slot(std::time::Instant::now())).await
     }
 
-    /// The same, at `min_slot` or later. Nodes that are behind are asked again until the deadline.
+    /// The same, at `min_slot` or later.
     pub async fn accounts_since(
         &self,
         addresses: &[Pubkey],
         min_slot: u64,
     ) -> Result<AtSlot<Vec<Option<FetchedAccount>>>, ChainError> {
         let addresses_text: Vec<String> = addresses.iter().map(Pubkey::to_string).collect();
-        let config = json!({
-            "encoding": "base64",
-            "commitment": "confirmed",
-            "minContextSlot": (min_slot > 0).then_some(min_slot),
-        });
-        let params = json!([addresses_text, config]);
-        let request = self.shared.nodes.request("getMultipleAccounts", &params, ACCOUNTS_ANSWER).since(min_slot);
-        let deadline = after(Instant::now(), self.shared.timeout);
-        let check = |answer: &AtSlot<Vec<Option<FetchedAccount>>>| answer.at_least(min_slot);
-        let answer = loop {
-            match self.shared.nodes.ask(&request, deadline, check).await {
-                // The slot is confirmed, so the nodes reach it soon.
-                Err(ChainError::Behind { .. }) if Instant::now() < deadline => sleep(BEHIND_PAUSE).await,
-                answer => break answer?,
-            }
-        };
+        let params = json!([addresses_text, confirmed_since(min_slot)]);
+        let answer: AtSlot<Vec<_>> = self.read_since("getMultipleAccounts", &params, ACCOUNTS_ANSWER, min_slot).await?;
         if answer.value.len() != addresses.len() {
             return Err(ChainError::Malformed("one entry per account"));
         }
         Ok(answer)
+    }
+
+    /// The token accounts of `owner` for `mint` at `confirmed`. The answer includes every transaction that this client
+    /// has seen confirmed.
+    pub async fn token_accounts(
+        &self,
+        owner: &Pubkey,
+        mint: &Pubkey,
+    ) -> Result<Vec<(Pubkey, FetchedAccount)>, ChainError> {
+        let min_slot = self.shared.seen.slot(std::time::Instant::now());
+        let params = json!([owner.to_string(), {"mint": mint.to_string()}, confirmed_since(min_slot)]);
+        let found: AtSlot<Vec<WireKeyedAccount>> =
+            self.read_since("getTokenAccountsByOwner", &params, TOKENS_ANSWER, min_slot).await?;
+        Ok(found.value.into_iter().map(|WireKeyedAccount { pubkey, account }| (pubkey, account)).collect())
+    }
+
+    /// A read at `min_slot` or later. Nodes that are behind are asked again until the deadline.
+    async fn read_since<T: DeserializeOwned + Send + 'static>(
+        &self,
+        method: &str,
+        params: &Value,
+        limit: usize,
+        min_slot: u64,
+    ) -> Result<AtSlot<T>, ChainError> {
+        let request = self.shared.nodes.request(method, params, limit).since(min_slot);
+        let deadline = after(Instant::now(), self.shared.timeout);
+        let check = |answer: &AtSlot<T>| answer.at_least(min_slot);
+        loop {
+            match self.shared.nodes.ask(&request, deadline, check).await {
+                // The slot is confirmed, so the nodes reach it soon.
+                Err(ChainError::Behind { .. }) if Instant::now() < deadline => sleep(BEHIND_PAUSE).await,
+                answer => return answer,
+            }
+        }
     }
 
     /// One account at `confirmed`.
@@ -204,4 +226,9 @@ impl ChainClient {
         self.shared.nodes.send_everywhere(request, after(Instant::now(), self.shared.timeout)).await?;
         Ok(())
     }
+}
+
+/// The configuration of a read of accounts.
+fn confirmed_since(min_slot: u64) -> Value {
+    json!({"encoding": "base64", "commitment": "confirmed", "minContextSlot": (min_slot > 0).then_some(min_slot)})
 }

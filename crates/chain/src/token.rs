@@ -1,4 +1,4 @@
-//! The parts of classic SPL Token that the services need: decoding token accounts and approving the spender.
+//! The parts of classic SPL Token that the services need: decoding and creating token accounts, approving the spender.
 
 use std::fmt::Debug;
 
@@ -6,11 +6,12 @@ use solana_instruction::Instruction;
 use solana_program_option::COption;
 use solana_program_pack::Pack;
 use solana_pubkey::Pubkey;
+use solana_system_interface::instruction::{allocate_with_seed, transfer as transfer_lamports};
 use spl_associated_token_account_interface::{
     address::get_associated_token_address_with_program_id, instruction::create_associated_token_account_idempotent,
 };
 use spl_token_interface::{
-    instruction::{approve_checked, initialize_mint2, mint_to_checked, transfer_checked},
+    instruction::{approve_checked, initialize_account3, initialize_mint2, mint_to_checked, transfer_checked},
     state,
 };
 
@@ -55,6 +56,11 @@ impl TokenAccount {
         Some(Self { mint: account.mint, owner: account.owner, amount: account.amount, delegate, frozen })
     }
 
+    /// Whether the program pays `owner` into this account.
+    pub fn receives(&self, owner: &Pubkey, mint: &Pubkey) -> bool {
+        self.owner == *owner && self.mint == *mint && !self.frozen
+    }
+
     /// Encodes an account, for tests and local networks.
     pub fn encode(&self) -> Vec<u8> {
         let (delegate, delegated_amount) = self.delegate.unzip();
@@ -82,6 +88,34 @@ pub fn associated_token_address(wallet: &Pubkey, mint: &Pubkey) -> Pubkey {
 /// Creates the wallet's associated token account for `mint`, if it does not exist.
 pub fn create_associated_token_account(payer: &Pubkey, wallet: &Pubkey, mint: &Pubkey) -> Instruction {
     create_associated_token_account_idempotent(payer, wallet, mint, &TOKEN_PROGRAM_ID)
+}
+
+/// The address of an account number `number` that `payer` creates for `owner`, beside the associated one.
+#[expect(clippy::expect_used, reason = "the seed is short enough, and no derived address is the token program")]
+pub fn further_address(payer: &Pubkey, owner: &Pubkey, number: u8) -> Pubkey {
+    Pubkey::create_with_seed(payer, &seed(owner, number), &TOKEN_PROGRAM_ID).expect("a short seed")
+}
+
+/// Creates the account at [`further_address`]. Unlike `create_account_with_seed`, it does so also if somebody has sent
+/// lamports to the address before.
+pub fn create_further_account(
+    payer: &Pubkey,
+    owner: &Pubkey,
+    number: u8,
+    mint: &Pubkey,
+    rent: u64,
+) -> [Instruction; 3] {
+    let (account, seed) = (further_address(payer, owner, number), seed(owner, number));
+    [
+        transfer_lamports(payer, &account, rent),
+        allocate_with_seed(&account, payer, &seed, TOKEN_ACCOUNT_LEN as u64, &TOKEN_PROGRAM_ID),
+        built(initialize_account3(&TOKEN_PROGRAM_ID, &account, mint, owner)),
+    ]
+}
+
+/// At most 32 bytes.
+fn seed(owner: &Pubkey, number: u8) -> String {
+    format!("{:.29}{number}", owner.to_string())
 }
 
 #[expect(clippy::expect_used, reason = "the functions refuse only the id of another program")]
@@ -132,6 +166,25 @@ mod tests {
         assert_eq!(TokenAccount::decode(&fetched(TOKEN_PROGRAM_ID, account().encode())), Ok(account()));
         let bare = TokenAccount { delegate: None, frozen: true, ..account() };
         assert_eq!(TokenAccount::decode(&fetched(TOKEN_PROGRAM_ID, bare.encode())), Ok(bare));
+    }
+
+    #[test]
+    fn only_a_usable_account_of_the_owner_receives_money() {
+        let (owner, mint) = (account().owner, account().mint);
+        assert!(account().receives(&owner, &mint));
+        assert!(!account().receives(&mint, &mint) && !account().receives(&owner, &owner));
+        assert!(!TokenAccount { frozen: true, ..account() }.receives(&owner, &mint));
+    }
+
+    #[test]
+    fn each_owner_has_further_addresses_of_its_own() {
+        let key = |byte| Pubkey::new_from_array([byte; 32]);
+        let mut addresses: Vec<_> = [0, 1, u8::MAX].map(|number| further_address(&key(1), &key(2), number)).to_vec();
+        addresses.extend([further_address(&key(2), &key(2), 0), further_address(&key(1), &key(3), 0)]);
+        let distinct: std::collections::BTreeSet<_> = addresses.iter().collect();
+        assert_eq!(distinct.len(), addresses.len());
+        let [_, allocate, initialize] = create_further_account(&key(1), &key(2), 0, &key(4), 5);
+        assert_eq!((allocate.accounts[0].pubkey, initialize.accounts[0].pubkey), (addresses[0], addresses[0]));
     }
 
     #[test]
