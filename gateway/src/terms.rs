@@ -7,7 +7,7 @@ use agent_marketplace::state::{AgentListed, AgentStatus, Config, SpendingGrant};
 use chrono::Utc;
 use crtx_chain::{FetchedAccount, token::TokenAccount};
 use crtx_http::{ApiError, ErrorCode};
-use crtx_protocol::usdc::UsdcBase;
+use crtx_protocol::{fee, usdc::UsdcBase};
 use solana_pubkey::Pubkey;
 use solana_signer::Signer;
 
@@ -40,8 +40,10 @@ impl Engine {
         let known = &self.instructions.addresses;
         let usdc = self.instructions.usdc_of(wallet);
         let payer = self.config.keypair.pubkey();
-        let addresses = [known.config(), *agent, known.grant(wallet, key), usdc, payer];
-        let [config, listing, grant, usdc, payer] = self.read(addresses).await.map_err(ApiError::unavailable)?;
+        let [creator, treasury] = self.expected_payees(agent);
+        let addresses = [known.config(), *agent, known.grant(wallet, key), usdc, payer, creator, treasury];
+        let read = self.read(addresses).await.map_err(ApiError::unavailable)?;
+        let [config, listing, grant, usdc, payer, creator, treasury] = read;
         let listing = self.decode::<AgentListed>(listing.as_ref());
         let listing = listing.ok_or_else(|| ApiError::agent_not_found(&agent.to_string()))?;
         allow_by_status(&listing, agent)?;
@@ -57,6 +59,9 @@ impl Engine {
         let price = UsdcBase(listing.price);
         let (holding, approved) = allow_by_balance(usdc.as_ref(), wallet, &known.spender(wallet), price)?;
         self.fee_payer.allow(payer.map_or(0, |account| account.lamports))?;
+        let fee = fee::split(price.0, config.parameters.fee_bps).map_or(0, |split| split.platform);
+        let owners = [&listing.creator, &config.treasury_owner];
+        self.allow_payees(agent, owners, fee, [creator, treasury]).await?;
         let grant_left = UsdcBase(grant.total_cap.saturating_sub(grant.spent));
         Ok(Terms { price, listing, funds: Spendable { holding, approved, grant_left }, read_at })
     }

@@ -44,9 +44,14 @@ impl Engine {
         }
         check_time(&terms, time_of(clock.as_ref()))?;
         self.fee_payer.allow(fee_payer.map_or(0, |account| account.lamports))?;
-        let [listing] = self.read([record.agent]).await.map_err(ApiError::unavailable)?;
+        let [creator, treasury] = self.expected_payees(&record.agent);
+        let read = self.read([record.agent, creator, treasury]).await.map_err(ApiError::unavailable)?;
+        let [listing, creator, treasury] = read;
         let listing = self.decode::<AgentListed>(listing.as_ref());
         let listing = listing.ok_or_else(|| ApiError::agent_not_found(&record.agent.to_string()))?;
+        let fee = record.split().map_or(0, |split| split.platform);
+        let owners = [&listing.creator, &config.treasury_owner];
+        self.allow_payees(&record.agent, owners, fee, [creator, treasury]).await?;
         Ok(WalletOpening { record, terms, listing })
     }
 }

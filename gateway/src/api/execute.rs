@@ -97,7 +97,7 @@ impl Attempt {
         (status = 409, description = "`conflict`: idempotency key in use", body = ErrorBody),
         (status = 413, description = "`payload_too_large`: more than 1 MiB", body = ErrorBody),
         (status = 415, description = "`unsupported_media_type`: the content type is not JSON", body = ErrorBody),
-        (status = 422, description = "`agent_paused`", body = ErrorBody),
+        (status = 422, description = "`agent_paused`, or `agent_unpayable`: its creator has no USDC account that can receive money", body = ErrorBody),
         (status = 429, description = "`rate_limited`: too many calls of this key, wallet or agent are under way, failed, or were refused", body = ErrorBody,
             headers(
                 ("Retry-After" = u64, description = "Seconds"),

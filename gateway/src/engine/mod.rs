@@ -8,6 +8,7 @@ mod dispatch;
 mod ended;
 mod follow;
 mod opening;
+mod payees;
 mod refund;
 mod run;
 mod settlement;
@@ -34,6 +35,7 @@ pub(crate) use self::{
     dispatch::SETTLE_MARGIN_S,
     ended::{Ended, EngineError, Stage, failure, interrupted, refunded_elsewhere},
     opening::{Agreed, ToOpen},
+    payees::PayeeAccounts,
     refund::reported_reason,
     run::payer_of,
     transactions::backoff,
@@ -87,6 +89,7 @@ pub(crate) struct Engine {
     /// Requests of each wallet about its API keys.
     pub key_requests: Allowances<Pubkey>,
     pub created_accounts: Allowances<()>,
+    pub payees: PayeeAccounts,
     /// Handing content in: one at a time. All of them wait for one lock, each with a connection that calls need.
     pub holding: Semaphore,
     /// Limits the calls that this process works on.
@@ -110,6 +113,7 @@ impl Engine {
         Ok(Self {
             key_requests: Allowances::new(KEY_REQUESTS),
             created_accounts: Allowances::new(CREATED_ACCOUNTS),
+            payees: PayeeAccounts::new(),
             holding: Semaphore::new(1),
             chain,
             instructions: Instructions::new(config.addresses, config.usdc_mint),

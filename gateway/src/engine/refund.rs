@@ -8,11 +8,7 @@
 use std::time::Duration;
 
 use agent_marketplace::state::FailureReason;
-use crtx_chain::{
-    Execution, SignedTransaction,
-    instructions::Refund,
-    token::{self, TokenAccount},
-};
+use crtx_chain::{Execution, SignedTransaction, instructions::Refund, token};
 use crtx_protocol::transaction::Outcome;
 use crtx_store::executions::{Failure, TransactionKind};
 use solana_instruction::Instruction;
@@ -118,11 +114,7 @@ impl Engine {
             }
         };
         let exists = matches!(read, [_, Some(_)]);
-        let usable = candidates.into_iter().zip(read).find(|(_, account)| {
-            account.as_ref().and_then(|account| TokenAccount::decode(account).ok()).is_some_and(|account| {
-                account.owner == *wallet && account.mint == self.instructions.usdc_mint && !account.frozen
-            })
-        });
+        let usable = candidates.into_iter().zip(read).find(|(_, account)| self.receives(account.as_ref(), wallet));
         let may_create = || !exists && self.created_accounts.take((), "closed token accounts").is_ok();
         chosen(usable.map(|(address, _)| address), usual, may_create)
     }

@@ -1,7 +1,8 @@
 //! Pays the creator for a valid result.
 //!
-//! A valid result is refunded only if the chain keeps refusing its settlement or the deadline has passed. An expired
-//! settlement says nothing about the result, so it is signed again until the deadline.
+//! A valid result is refunded only if the chain keeps refusing its settlement, its creator has no account that can be
+//! paid, or the deadline has passed. An expired settlement says nothing about the result, so it is signed again until the
+//! deadline. After a refusal the accounts of the payees are looked at before anything is sent again ([`super::payees`]).
 
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use solana_signer::Signer;
 use super::{
     Engine,
     ended::{Ended, EngineError, Step, failure},
+    payees::Payable,
     run::RESUME_AFTER,
     transactions::{SETTLE_UNITS, backoff, landing, stored},
     work::Work,
@@ -63,7 +65,6 @@ impl Engine {
             // An earlier process may have died between the row and the content.
             work.content = Some(self.write_content(work.delivered()?.result.clone()));
         }
-        let rejections = self.executions.rejections(&work.lease.record, TransactionKind::Complete).await?;
         match self.resolve(work, TransactionKind::Complete).await? {
             Outcome::Confirmed { .. } => return self.settled(work, None).await.map(|()| (None, None)),
             Outcome::Rejected { .. } | Outcome::Expired => {}
@@ -72,12 +73,30 @@ impl Engine {
                 return Ok((None, Some(ended)));
             }
         }
+        let rejections = self.executions.rejections(&work.lease.record, TransactionKind::Complete).await?;
         self.refresh_view(work).await?;
         if self.follow_record(work).await? {
             return Ok((None, None));
         }
         let view = work.view()?;
         let too_late = view.now_unix_s > view.terms()?.deadline_unix_s;
+        if rejections > 0 && !too_late {
+            match self.payable(work).await {
+                Ok(Payable::Yes) => {}
+                Ok(Payable::CreatorCannot) => {
+                    let problem = "the agent could not be paid: its creator's wallet has no USDC account any more that \
+                                   can receive money";
+                    let failure = failure(ErrorCode::ExecutionFailed, Some(FailureReason::CreatorFailed), problem);
+                    return self.give_up(work, failure).await.map(|()| (None, None));
+                }
+                waits => {
+                    tracing::info!(record = %work.lease.record, ?waits, "the settlement waits until it can be paid out");
+                    let pause = if waits.is_err() { RESUME_AFTER } else { LONGEST_PAUSE };
+                    let ended = self.leave(work, pause, Ended::StillSettling).await?;
+                    return Ok((None, Some(ended)));
+                }
+            }
+        }
         if too_late || rejections >= MAX_REJECTIONS {
             let problem = if too_late {
                 "the result was good, but it could not be settled before the deadline"
@@ -94,20 +113,25 @@ impl Engine {
         Ok((Some(transaction), None))
     }
 
+    /// Whether the payees of an open record can be paid.
+    async fn payable(&self, work: &Work) -> Result<Payable, EngineError> {
+        let fee = work.record()?.split().map_or(0, |split| split.platform);
+        work.hold.unless_lost(self.look_at_payees(work.view()?.payees()?, fee)).await?
+    }
+
     pub(super) async fn sign_settlement(&self, work: &mut Work) -> Result<SignedTransaction, EngineError> {
         let view = work.view()?;
         let (record, delivered) = (view.record()?, work.delivered()?);
         let binding = record.binding == 1;
         let signature = if binding { delivered.call_signature } else { Some(delivered.signature) };
-        let creator = view.listing.ok_or(EngineError::Missing("the listing"))?.creator;
-        let treasury_owner = view.config.ok_or(EngineError::Missing("the configuration"))?.treasury_owner;
+        let [creator_token, treasury_token] = view.payees()?.map(|owner| self.payee(owner));
         let record_address = work.lease.record.to_bytes();
         let settlement = Settlement {
             agent: work.call.agent,
             opening: OpeningId { record: record_address, opened_at_unix_s: record.opened_at_unix_s },
             rent_payer: record.rent_payer,
-            creator_token: self.instructions.usdc_of(&creator),
-            treasury_token: self.instructions.usdc_of(&treasury_owner),
+            creator_token,
+            treasury_token,
             result_key: view.terms()?.result_key,
             result_hash: ResultHash(delivered.hash),
             binding,

@@ -40,6 +40,13 @@ impl ChainView {
         self.record.is_some_and(|record| record.status() == Some(ExecutionStatus::Open))
     }
 
+    /// Who is paid: the creator and the treasury's owner.
+    pub fn payees(&self) -> Result<[&Pubkey; 2], EngineError> {
+        let listing = self.listing.as_ref().ok_or(EngineError::Missing("the listing"))?;
+        let config = self.config.as_ref().ok_or(EngineError::Missing("the configuration"))?;
+        Ok([&listing.creator, &config.treasury_owner])
+    }
+
     /// Who has to sign the result of the call.
     ///
     /// A record that somebody else ended in the meantime does not have the key any more. Then the listing's present

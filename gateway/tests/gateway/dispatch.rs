@@ -87,6 +87,16 @@ async fn refused(market: &Market, session: &SessionToken, body: &Value, status: 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_opening_whose_creator_cannot_be_paid_is_not_taken_over_until_it_can() {
+    let (market, session) = opened(&task()).await;
+    let creator = market.listing().creator;
+    market.set_token_account(market.instructions.usdc_of(&creator), creator, true);
+    refused(&market, &session, &task(), 422, "agent_unpayable").await;
+    market.set_token_account(market.instructions.usdc_of(&creator), creator, false);
+    assert_eq!(dispatch(&market, &session, &task()).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_execution_that_the_wallet_opened_is_delivered_and_settled_like_any_other() {
     let (market, session) = opened(&task()).await;
     let answer = dispatch(&market, &session, &task()).await;

@@ -634,3 +634,57 @@ async fn refunds_that_the_chain_refuses_are_tried_less_and_less_often() {
     assert!((1..=5).contains(&refused), "{refused} refusals in 12 seconds");
     assert_eq!(market.row(market.id_of("k")).await.state, State::Refunding);
 }
+
+/// Takes the creator's account away when the first escrow is open.
+fn close_the_creators_account(market: &Market) {
+    let (node, usual) = (market.node.clone(), market.instructions.usdc_of(&market.listing().creator));
+    tokio::spawn(async move {
+        while node.script().landed.is_empty() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        node.script().accounts.remove(&usual);
+    });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_read_that_fails_is_no_verdict_about_a_creator_whose_settlement_was_refused() {
+    let market = Market::start().await;
+    let works = ["getLatestBlockhash", "getMultipleAccounts", "getSignatureStatuses", "getBlockHeight", "getSlot"];
+    let works = [works.as_slice(), &["sendTransaction", "simulateTransaction", "getEpochInfo"]].concat();
+    market.node.script().only = Some(works);
+    close_the_creators_account(&market);
+    let answer = market.execute_once("k", &json!({"task": "it", "parameters": {"delay_ms": 200}})).await;
+    assert_eq!((answer.status, &answer.body["status"]), (202, &json!("running")), "{answer:?}");
+    let id = market.id_of("k");
+    assert_eq!(market.row(id).await.state, State::Settling);
+    market.node.script().only = None;
+    let row = market.resume(id).await;
+    assert_eq!((row.state, row.failure.unwrap().reason), (State::Failed, Some(FailureReason::CreatorFailed as u8)));
+    assert_eq!(market.node.script().landed.values().filter(|failed| **failed).count(), 1, "one refused settlement");
+    assert_eq!((totals(&market), market.usdc().amount), ((0, 1, 0), HOLDING));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn agents_that_cannot_be_paid_are_not_searched_for_at_each_call() {
+    let market = Market::start().await;
+    let usual = market.instructions.usdc_of(&market.listing().creator);
+    market.node.script().accounts.remove(&usual);
+    for _ in 0..10 {
+        let answer = market.execute(&task()).await;
+        assert_eq!((answer.status, answer.code()), (422, "agent_unpayable"), "{answer:?}");
+    }
+    let script = market.node.script();
+    assert_eq!((script.requests["getTokenAccountsByOwner"], script.sent.len()), (1, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_accounts_of_known_payees_are_read_with_the_terms_of_the_call() {
+    let market = Market::start().await;
+    let reads = || market.node.script().requests["getMultipleAccounts"];
+    assert_eq!(market.execute(&task()).await.status, 200);
+    let first = reads();
+    assert_eq!(market.execute(&task()).await.status, 200);
+    // The terms, and the record that was opened.
+    assert_eq!(reads() - first, 2);
+    assert!(!market.node.script().requests.contains_key("getTokenAccountsByOwner"));
+}

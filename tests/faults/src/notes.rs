@@ -97,7 +97,7 @@ impl Claim {
         }
         match (code, id) {
             ("invalid_request" | "unauthorized" | "insufficient_balance" | "forbidden", _)
-            | ("agent_not_found" | "agent_paused", _) => Self::NothingCharged(id),
+            | ("agent_not_found" | "agent_paused" | "agent_unpayable", _) => Self::NothingCharged(id),
             (_, Some(id)) if message.contains("the escrow was refunded") => Self::Refunded(id),
             (_, Some(id)) if message.contains("the refund is under way") => Self::RefundUnderWay(id),
             // `execution_id` is null if no execution was created (`docs/specification.md`, "Error body").

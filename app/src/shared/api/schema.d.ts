@@ -978,13 +978,13 @@ export interface components {
         DeliveredStatus: "completed";
         DependencyReport: {
             /**
-             * @description `database`, `rpc` (a Solana RPC node answers, and the chain goes on), `mirror` (an indexer keeps it up to date) or `agents` (the list of agents
-             *     was read).
+             * @description `database`, `rpc` (a Solana RPC node answers, and the chain goes on), `mirror` (an indexer keeps it up to date),
+             *     `agents` (the list of agents was read) or `treasury` (its associated account receives the marketplace's fees).
              */
             name: string;
             /** @description Why the last check failed; null if it did not. */
             problem: string | null;
-            /** @description Stays true for 3 s after the first failure. */
+            /** @description Stays true for 3 s after the first failure, and always for `treasury`. */
             ready: boolean;
         };
         /** @description The digest of all accounts of the program at one finalized slot. */
@@ -1121,7 +1121,7 @@ export interface components {
          * @description Stable error codes, each with its HTTP status. Codes are never reused for another meaning.
          * @enum {string}
          */
-        ErrorCode: "invalid_request" | "unauthorized" | "insufficient_balance" | "forbidden" | "agent_not_found" | "execution_not_found" | "not_found" | "method_not_allowed" | "execution_timeout" | "request_timeout" | "conflict" | "payload_too_large" | "uri_too_long" | "unsupported_media_type" | "agent_paused" | "rate_limited" | "headers_too_large" | "execution_failed" | "interrupted" | "result_unavailable" | "internal" | "stale" | "unavailable";
+        ErrorCode: "invalid_request" | "unauthorized" | "insufficient_balance" | "forbidden" | "agent_not_found" | "execution_not_found" | "not_found" | "method_not_allowed" | "execution_timeout" | "request_timeout" | "conflict" | "payload_too_large" | "uri_too_long" | "unsupported_media_type" | "agent_paused" | "agent_unpayable" | "rate_limited" | "headers_too_large" | "execution_failed" | "interrupted" | "result_unavailable" | "internal" | "stale" | "unavailable";
         ErrorDetail: {
             code: components["schemas"]["ErrorCode"];
             /**
@@ -2893,7 +2893,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description `agent_paused` */
+            /** @description `agent_paused`, or `agent_unpayable`: its creator has no USDC account that can receive money */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3856,6 +3856,15 @@ export interface operations {
             };
             /** @description `unsupported_media_type`: the content type is not JSON */
             415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `agent_unpayable`: the creator has no USDC account that can receive money */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };

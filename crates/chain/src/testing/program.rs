@@ -62,7 +62,7 @@ pub fn execute(bytes: &[u8], accounts: &mut Accounts) {
 }
 
 /// Whether the program would refuse the transaction because of something that others can change while it is on its way:
-/// the terms of the listing, the account of a refund, or the end of the record. It can be used as a node's
+/// the terms of the listing, the accounts that are paid, or the end of the record. It can be used as a node's
 /// [`Refusal`](super::Refusal).
 ///
 /// # Panics
@@ -86,7 +86,7 @@ pub fn refuses(bytes: &[u8], accounts: &Accounts) -> bool {
         if let Some(args) = instruction.data.strip_prefix(instruction::OpenExecutionWithGrant::DISCRIMINATOR) {
             opens_on_other_terms(args, &accounts[account(6)])
         } else if instruction.data.starts_with(instruction::CompleteExecution::DISCRIMINATOR) {
-            has_ended(account(3))
+            has_ended(account(3)) || is_missing(account(6)) || is_missing(account(7))
         } else if instruction.data.starts_with(instruction::FailExecution::DISCRIMINATOR) {
             has_ended(account(3)) || is_missing(account(6))
         } else if instruction.data.starts_with(instruction::RefundExpiredExecution::DISCRIMINATOR) {

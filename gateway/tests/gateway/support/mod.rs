@@ -214,6 +214,9 @@ impl Market {
             delegate: Some((spender, HOLDING)),
             frozen: false,
         };
+        for owner in [listing.creator, config.treasury_owner] {
+            self.set_token_account(self.instructions.usdc_of(&owner), owner, false);
+        }
         self.set(addresses.config(), &config);
         self.set_listing(listing);
         self.set(addresses.grant(&self.wallet, &self.session_key()), &grant);
@@ -265,6 +268,13 @@ impl Market {
     pub fn set_usdc(&self, usdc: TokenAccount) {
         let address = self.instructions.usdc_of(&self.wallet);
         let account = FetchedAccount { owner: TOKEN_PROGRAM_ID, lamports: 1, data: usdc.encode() };
+        self.node.script().accounts.insert(address, account);
+    }
+
+    /// Sets an empty USDC account.
+    pub fn set_token_account(&self, address: Pubkey, owner: Pubkey, frozen: bool) {
+        let account = TokenAccount { mint: self.instructions.usdc_mint, owner, amount: 0, delegate: None, frozen };
+        let account = FetchedAccount { owner: TOKEN_PROGRAM_ID, lamports: 1, data: account.encode() };
         self.node.script().accounts.insert(address, account);
     }
 

@@ -49,6 +49,8 @@ use super::{
 const WALLETS: u8 = 16;
 const AGENTS: u8 = 4;
 const PRICE: u64 = 1_000;
+/// Of all agents.
+const CREATOR: Pubkey = Pubkey::new_from_array([16; 32]);
 const HOLDING: u64 = 1_000_000_000_000;
 
 /// Everything that runs, and where.
@@ -228,11 +230,17 @@ fn fill(accounts: &mut Accounts, authority: &Pubkey, result_key: &SigningKey) {
     config.parameters = MarketParameters::DEFAULT;
     config.revision = 1;
     accounts.insert(instructions.addresses.config(), program_account(&config));
+    let usdc_of = |owner, amount, delegate| {
+        let account = TokenAccount { mint: instructions.usdc_mint, owner, amount, delegate, frozen: false };
+        let account = FetchedAccount { owner: TOKEN_PROGRAM_ID, lamports: 1, data: account.encode() };
+        (instructions.usdc_of(&owner), account)
+    };
+    accounts.extend([CREATOR, config.treasury_owner].map(|owner| usdc_of(owner, 0, None)));
     let system = FetchedAccount { owner: Pubkey::default(), lamports: 10_000_000_000_000, data: Vec::new() };
     accounts.insert(*authority, system);
     for agent in agents() {
         let mut listing = AgentListed::zeroed();
-        listing.creator = Pubkey::new_from_array([16; 32]);
+        listing.creator = CREATOR;
         listing.result_key = Pubkey::new_from_array(result_key.verifying_key().to_bytes());
         listing.metadata_hash = [1; 32];
         listing.price = PRICE;
@@ -252,14 +260,7 @@ fn fill(accounts: &mut Accounts, authority: &Pubkey, result_key: &SigningKey) {
         grant.expires_at_unix_s = i64::MAX;
         grant.revision = 1;
         accounts.insert(wallet.grant(), program_account(&grant));
-        let usdc = TokenAccount {
-            mint: instructions.usdc_mint,
-            owner: wallet.address,
-            amount: HOLDING,
-            delegate: Some((instructions.addresses.spender(&wallet.address), HOLDING)),
-            frozen: false,
-        };
-        let account = FetchedAccount { owner: TOKEN_PROGRAM_ID, lamports: 1, data: usdc.encode() };
-        accounts.insert(instructions.usdc_of(&wallet.address), account);
+        let delegate = Some((instructions.addresses.spender(&wallet.address), HOLDING));
+        accounts.extend([usdc_of(wallet.address, HOLDING, delegate)]);
     }
 }
