@@ -163,6 +163,8 @@ CREATE TABLE fee_payers (
     state      text        NOT NULL CHECK (state IN ('ok', 'low', 'empty')),
     -- Calls that the balance pays for before new ones are refused.
     calls_left bigint      NOT NULL CHECK (calls_left >= 0),
+    -- In words, what is wrong with the account that gets the marketplace's fees.
+    treasury_problem text,
     at         timestamptz NOT NULL DEFAULT now()
 );
 

@@ -5,7 +5,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use agent_marketplace::state::ExecutionRecord;
+use agent_marketplace::state::{Config, ExecutionRecord};
 use crtx_store::{
     admission,
     executions::{Claimed, State},
@@ -186,7 +186,7 @@ async fn purge_sessions(engine: &Engine) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Reads the balance of the fee payer, for `/v1/status` and the log.
+/// Reads the balance of the fee payer and the treasury's account, for `/v1/status` and the log.
 async fn poll_fee_payer(engine: &Engine, shutdown: &CancellationToken) -> Result<(), EngineError> {
     let poll = async {
         let pool = engine.executions.pool();
@@ -194,8 +194,11 @@ async fn poll_fee_payer(engine: &Engine, shutdown: &CancellationToken) -> Result
         admission::forget_old_failures(pool).await?;
         let rent = engine.chain.rent_exemption(ExecutionRecord::OPEN_SPACE).await?;
         let address = engine.config.keypair.pubkey();
-        let [account] = engine.read([address]).await?;
-        let payer = engine.fee_payer.note(address, account.map_or(0, |account| account.lamports), rent);
+        let [account, config] = engine.read([address, engine.instructions.addresses.config()]).await?;
+        let mut payer = engine.fee_payer.note(address, account.map_or(0, |account| account.lamports), rent);
+        if let Some(config) = engine.decode::<Config>(config.as_ref()).filter(|config| config.parameters.fee_bps > 0) {
+            payer.treasury_problem = engine.treasurys_problem(&config.treasury_owner).await?;
+        }
         Ok(fee_payers::store(pool, &payer).await?)
     };
     shutdown.run_until_cancelled(poll).await.unwrap_or(Ok(()))

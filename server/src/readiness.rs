@@ -10,7 +10,7 @@ use std::{
 use axum::{Json, extract::State, http::StatusCode};
 use crtx_api::agent_list::AgentList;
 use crtx_chain::{ChainClient, CommitmentConfig};
-use crtx_store::{PgPool, StoreError, indexer_status, mirror};
+use crtx_store::{PgPool, StoreError, fee_payers, indexer_status, mirror};
 use serde::Serialize;
 use tokio::{sync::watch, time::timeout};
 use tokio_util::sync::CancellationToken;
@@ -27,6 +27,8 @@ const STANDSTILL: Duration = Duration::from_secs(10);
 /// An indexer that has not reported for this long is taken to be down.
 const MAX_MIRROR_AGE_S: i64 = 30;
 
+const TREASURY: &str = "treasury";
+
 /// The last result of every check.
 type Checks = watch::Receiver<Vec<Check>>;
 
@@ -38,6 +40,8 @@ pub(crate) struct Dependencies {
     pub mirror: bool,
     /// The list that this process answers from.
     pub agents: Option<Arc<AgentList>>,
+    /// Whether this process takes or settles calls.
+    pub gateway: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -64,9 +68,10 @@ impl Check {
         }
     }
 
-    /// A dependency that has never answered is not ready; one that fails for a moment still is.
+    /// A dependency that has never answered is not ready; one that fails for a moment still is. A process whose treasury
+    /// cannot be paid still serves reads and finishes calls.
     fn is_ready(&self) -> bool {
-        self.succeeded && self.failing_since.is_none_or(|since| since.elapsed() < PATIENCE)
+        self.name == TREASURY || self.succeeded && self.failing_since.is_none_or(|since| since.elapsed() < PATIENCE)
     }
 }
 
@@ -96,6 +101,9 @@ impl Dependencies {
             agents.start();
             checks.push(Check::new("agents"));
         }
+        if self.gateway {
+            checks.push(Check::new(TREASURY));
+        }
         let (sender, receiver) = watch::channel(checks);
         tokio::spawn(async move { shutdown.run_until_cancelled(check_again_and_again(&self, &sender)).await });
         receiver
@@ -106,8 +114,9 @@ async fn check_again_and_again(dependencies: &Dependencies, checks: &watch::Send
     let Dependencies { database, chain, agents, .. } = dependencies;
     let mut progress: Progress = (0, Instant::now());
     loop {
-        let (mirror, rpc) = tokio::join!(
+        let (mirror, treasury, rpc) = tokio::join!(
             within(mirror_state(database)),
+            within(treasury_state(database)),
             within(async { chain.slot(CommitmentConfig::confirmed()).await.map_err(|error| error.to_string()) }),
         );
         let rpc = rpc.and_then(|slot| note_slot(&mut progress, slot, Instant::now()));
@@ -124,6 +133,7 @@ async fn check_again_and_again(dependencies: &Dependencies, checks: &watch::Send
                     "database" => database.clone(),
                     "rpc" => rpc.clone(),
                     "agents" => agents.clone(),
+                    TREASURY => treasury.clone(),
                     _ => mirror.clone(),
                 });
             }
@@ -156,6 +166,12 @@ async fn mirror_state(database: &PgPool) -> Result<Result<(), String>, String> {
     })
 }
 
+/// What a gateway said last about the treasury's account.
+async fn treasury_state(database: &PgPool) -> Result<(), String> {
+    let payer = fee_payers::latest(database).await.map_err(|error| problem_of(&error))?;
+    payer.and_then(|payer| payer.treasury_problem).map_or(Ok(()), Err)
+}
+
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 struct HealthResponse {
     /// `ok`.
@@ -171,10 +187,10 @@ struct ReadinessReport {
 
 #[derive(Clone, Debug, Serialize, ToSchema)]
 struct DependencyReport {
-    /// `database`, `rpc` (a Solana RPC node answers, and the chain goes on), `mirror` (an indexer keeps it up to date) or `agents` (the list of agents
-    /// was read).
+    /// `database`, `rpc` (a Solana RPC node answers, and the chain goes on), `mirror` (an indexer keeps it up to date),
+    /// `agents` (the list of agents was read) or `treasury` (its associated account receives the marketplace's fees).
     name: &'static str,
-    /// Stays true for 3 s after the first failure.
+    /// Stays true for 3 s after the first failure, and always for `treasury`.
     ready: bool,
     /// Why the last check failed; null if it did not.
     #[schema(required)]

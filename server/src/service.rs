@@ -127,6 +127,7 @@ impl Service {
             // A worker reads the chain itself.
             mirror: api.is_some() || self.config.indexer.is_some(),
             agents: api.as_ref().map(|(_, reads)| Arc::clone(reads.agent_list())),
+            gateway: self.gateway.is_some(),
         };
         let mut router = readiness::router(dependencies.watch(shutdown.clone()));
         if let Some((gateway, reads)) = api {

@@ -1,4 +1,5 @@
-//! The account that pays the fees of each gateway, for `GET /v1/status`.
+//! The account that pays the fees of each gateway, and what is wrong with the one that gets the marketplace's, for
+//! `GET /v1/status`.
 
 use serde::Serialize;
 use solana_pubkey::Pubkey;
@@ -23,25 +24,29 @@ pub enum FeePayerState {
 }
 
 /// A fee payer at one moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FeePayer {
     pub address: Pubkey,
     pub lamports: u64,
     pub state: FeePayerState,
     /// Calls that the balance pays for before new ones are refused.
     pub calls_left: u64,
+    /// In words, what is wrong with the treasury's account.
+    pub treasury_problem: Option<String>,
 }
 
 /// Replaces what was stored about this account.
 pub async fn store(executor: impl PgExecutor<'_>, payer: &FeePayer) -> Result<(), StoreError> {
     sqlx::query!(
-        "INSERT INTO fee_payers (address, lamports, state, calls_left) VALUES ($1, $2, $3, $4)
+        "INSERT INTO fee_payers (address, lamports, state, calls_left, treasury_problem) VALUES ($1, $2, $3, $4, $5)
          ON CONFLICT (address) DO UPDATE SET
-             lamports = excluded.lamports, state = excluded.state, calls_left = excluded.calls_left, at = now()",
+             lamports = excluded.lamports, state = excluded.state, calls_left = excluded.calls_left,
+             treasury_problem = excluded.treasury_problem, at = now()",
         payer.address.to_string(),
         saturating_to_db(payer.lamports),
         payer.state.into_str(),
         saturating_to_db(payer.calls_left),
+        payer.treasury_problem,
     )
     .execute(executor)
     .await?;
@@ -61,13 +66,16 @@ pub struct StoredFeePayer {
     pub calls_left: u64,
     /// When a gateway read the balance.
     pub at: Timestamp,
+    #[serde(skip)]
+    pub treasury_problem: Option<String>,
 }
 
 /// The fee payer that was stored last; `None` if no gateway ever ran on this database.
 pub async fn latest(executor: impl PgExecutor<'_>) -> Result<Option<StoredFeePayer>, StoreError> {
     let payer = sqlx::query_as!(
         StoredFeePayer,
-        r#"SELECT address, lamports AS "lamports: Count", state, calls_left AS "calls_left: Count", at AS "at: Timestamp"
+        r#"SELECT address, lamports AS "lamports: Count", state, calls_left AS "calls_left: Count", at AS "at: Timestamp",
+                  treasury_problem
            FROM fee_payers ORDER BY at DESC LIMIT 1"#
     );
     Ok(payer.fetch_optional(executor).await?)

@@ -122,6 +122,21 @@ impl Engine {
         Ok(if can { Payable::Yes } else { Payable::TreasuryCannot })
     }
 
+    /// What is wrong with the treasury's account, in words.
+    pub(crate) async fn treasurys_problem(&self, owner: &Pubkey) -> Result<Option<String>, EngineError> {
+        let usual = self.instructions.usdc_of(owner);
+        Ok(match self.treasurys_account(owner).await? {
+            Some(account) if account == usual => None,
+            Some(account) => Some(format!(
+                "the treasury's associated USDC account {usual} cannot receive money; fees go to {account}"
+            )),
+            None => Some(format!(
+                "no USDC account of the treasury's owner {owner} can receive money: new calls are refused, and \
+                 settlements wait until their deadline"
+            )),
+        })
+    }
+
     /// A usable account of the creator: the associated one, else any. Unless `afresh`, what was found a moment ago counts.
     async fn creators_account(&self, owner: &Pubkey, afresh: bool) -> Result<Option<Pubkey>, ChainError> {
         let _alone = self.payees.search.lock().await;

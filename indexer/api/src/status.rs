@@ -143,6 +143,9 @@ async fn read(
         problems.extend(clock_problem(skew).map(|text| problem(CLOCK_SKEW, text)));
     }
     problems.extend(of_lag(lag.filter(|_| freshness.has_snapshot), allowed));
+    let fee_payer = fee_payers::latest(&mut **connection).await?;
+    let treasury = fee_payer.as_ref().and_then(|payer| payer.treasury_problem.clone());
+    problems.extend(treasury.map(|text| problem("treasury", text)));
     let (quarantined, example) = reads::quarantined(&mut **connection).await?;
     problems.extend(of_quarantine(quarantined, example));
     let last_audit = indexer_status::last_audit(&mut **connection).await?.map(|(mut report, at)| {
@@ -179,7 +182,7 @@ async fn read(
         last_change_at: heartbeat.and_then(|beat| beat.last_change).map(Timestamp),
         counts,
         quarantined,
-        fee_payer: fee_payers::latest(&mut **connection).await?,
+        fee_payer,
         housekeeping: HousekeepingStatus {
             refunds: total(&mut **connection, Chore::Refund).await?,
             closings: total(&mut **connection, Chore::Close).await?,

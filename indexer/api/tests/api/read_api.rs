@@ -110,10 +110,16 @@ async fn the_status_shows_what_the_mirror_has() {
 async fn the_status_shows_what_the_fee_payer_has_left() {
     let market = Market::open().await;
     let pool = market.database.pool();
-    let other = FeePayer { address: wallet(8), lamports: 1, state: FeePayerState::Empty, calls_left: 0 };
+    let other = FeePayer {
+        address: wallet(8),
+        lamports: 1,
+        state: FeePayerState::Empty,
+        calls_left: 0,
+        treasury_problem: None,
+    };
     fee_payers::store(pool, &other).await.expect("database");
     for (lamports, state, calls_left) in [(90, FeePayerState::Ok, 9), (20, FeePayerState::Low, 2)] {
-        let payer = FeePayer { address: wallet(9), lamports, state, calls_left };
+        let payer = FeePayer { address: wallet(9), lamports, state, calls_left, treasury_problem: None };
         fee_payers::store(pool, &payer).await.expect("database");
     }
     let body = market.get("/v1/status").await.body;
