@@ -92,7 +92,7 @@ impl Engine {
         let [creators, treasurys] = seen;
         if !self.receives(creators.as_ref(), creator) {
             self.payees.owners.insert(*agent, *creator);
-            if self.creators_account(creator, false).await.map_err(ApiError::unavailable)?.is_none() {
+            if self.usable_account(creator, false).await.map_err(ApiError::unavailable)?.is_none() {
                 let message =
                     "the agent cannot be paid: its creator's wallet has no USDC account that can receive money";
                 return Err(ApiError::new(ErrorCode::AgentUnpayable, message));
@@ -115,7 +115,7 @@ impl Engine {
         [creator, treasury]: [&Pubkey; 2],
         fee: u64,
     ) -> Result<Payable, EngineError> {
-        if self.creators_account(creator, true).await?.is_none() {
+        if self.usable_account(creator, true).await?.is_none() {
             return Ok(Payable::CreatorCannot);
         }
         let can = fee == 0 || self.treasurys_account(treasury).await?.is_some();
@@ -137,8 +137,8 @@ impl Engine {
         })
     }
 
-    /// A usable account of the creator: the associated one, else any. Unless `afresh`, what was found a moment ago counts.
-    async fn creators_account(&self, owner: &Pubkey, afresh: bool) -> Result<Option<Pubkey>, ChainError> {
+    /// A usable account of the owner: the associated one, else any. Unless `afresh`, what was found a moment ago counts.
+    pub(crate) async fn usable_account(&self, owner: &Pubkey, afresh: bool) -> Result<Option<Pubkey>, ChainError> {
         let _alone = self.payees.search.lock().await;
         if !afresh && self.payees.without.contains_key(owner) {
             return Ok(None);

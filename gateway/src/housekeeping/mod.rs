@@ -113,9 +113,11 @@ impl Round<'_> {
             let Some(dispute) = account.and_then(|account| Dispute::decode(&account.data).ok()) else { continue };
             let over = dispute.decidable_until_unix_s().is_some_and(|until| self.now_unix_s > until);
             if dispute.outcome() == Some(DisputeOutcome::Open) && over {
-                // The bond goes to the caller. Without a usable account the chain refuses, and this is tried again later.
-                let caller_token = self.engine.instructions.usdc_of(&dispute.raised_by);
-                let instruction = self.engine.instructions.expire_dispute(&dispute.agent, record, &caller_token);
+                let (build, caller) = (&self.engine.instructions, &dispute.raised_by);
+                // Gets the bond. Without a usable account the chain refuses, and this is tried again later.
+                let account = self.engine.usable_account(caller, true).await?;
+                let account = account.unwrap_or_else(|| build.usdc_of(caller));
+                let instruction = build.expire_dispute(&dispute.agent, record, &account);
                 self.act(Chore::ExpireDispute, false, address, instruction).await?;
             }
         }
