@@ -156,7 +156,7 @@ pub async fn withdraw(arguments: &OwnArgs, settings: &Settings) -> anyhow::Resul
     if agent.status() == Some(AgentStatus::Delisted) && agent.collateral == 0 {
         return sender.nothing_to_do(&format!("{address} holds no collateral any more"), more);
     }
-    refuse_while_locked(&claims_on(&agent, sender.market.now().await?))?;
+    refuse_while_locked(&locks_on(&agent, sender.market.now().await?))?;
     if amount == 0 {
         bail!("open disputes can still take all of the {} USDC of collateral", UsdcBase(agent.collateral));
     }
@@ -187,11 +187,7 @@ pub async fn close(arguments: &OwnArgs, settings: &Settings) -> anyhow::Result<(
         return sender.nothing_to_do(&text, more);
     }
     let agent = own_agent(&sender, &address).await?;
-    let mut claims = claims_on(&agent, sender.market.now().await?);
-    if agent.open_disputes > 0 {
-        claims.push(format!("{} disputes are open", agent.open_disputes));
-    }
-    refuse_while_locked(&claims)?;
+    refuse_while_locked(&claims_on(&agent, sender.market.now().await?))?;
     if agent.collateral > 0 {
         bail!(
             "the agent still holds {} USDC; get them back first with: crtx agent withdraw {address}",
@@ -211,28 +207,37 @@ pub async fn close(arguments: &OwnArgs, settings: &Settings) -> anyhow::Result<(
 }
 
 /// Names everything that still locks the collateral.
-fn refuse_while_locked(claims: &[String]) -> anyhow::Result<()> {
-    if !claims.is_empty() {
-        bail!("the collateral is still locked: {}", claims.join("; "));
+fn refuse_while_locked(reasons: &[String]) -> anyhow::Result<()> {
+    if !reasons.is_empty() {
+        bail!("the collateral is still locked: {}", reasons.join("; "));
     }
     Ok(())
 }
 
-/// What can still become a claim, and until when.
+/// What locks the accounts: what locks the whole collateral, and open disputes, which lock a part of it.
 fn claims_on(agent: &AgentListed, now: i64) -> Vec<String> {
-    let mut claims = Vec::new();
+    let mut claims = locks_on(agent, now);
+    if agent.open_disputes > 0 {
+        claims.push(format!("{} disputes are open", agent.open_disputes));
+    }
+    claims
+}
+
+/// What locks the whole collateral, and until when.
+fn locks_on(agent: &AgentListed, now: i64) -> Vec<String> {
+    let mut locks = Vec::new();
     if agent.status() != Some(AgentStatus::Delisted) {
-        claims.push("the agent is not delisted (crtx agent delist)".to_owned());
+        locks.push("the agent is not delisted (crtx agent delist)".to_owned());
     }
     if agent.open_executions > 0 {
-        claims.push(format!("{} calls are open", agent.open_executions));
+        locks.push(format!("{} calls are open", agent.open_executions));
     }
     let deadline = agent.last_dispute_deadline_unix_s;
     if now <= deadline {
         let left = duration(deadline.saturating_sub(now).saturating_add(1));
-        claims.push(format!("a completed call can be disputed until {} (in {left})", time(deadline)));
+        locks.push(format!("a completed call can be disputed until {} (in {left})", time(deadline)));
     }
-    claims
+    locks
 }
 
 #[cfg(test)]
@@ -246,12 +251,13 @@ mod tests {
         let mut agent = AgentListed::zeroed();
         agent.status = AgentStatus::Active as u8;
         agent.open_executions = 2;
+        agent.open_disputes = 1;
         agent.last_dispute_deadline_unix_s = 1_000;
         let claims = claims_on(&agent, 940);
-        assert_eq!(claims.len(), 3, "{claims:?}");
+        assert_eq!(claims.len(), 4, "{claims:?}");
         assert!(claims[2].contains("in 1 minute 1 second"), "{claims:?}");
         agent.status = AgentStatus::Delisted as u8;
-        agent.open_executions = 0;
+        (agent.open_executions, agent.open_disputes) = (0, 0);
         assert_eq!(claims_on(&agent, 1_000).len(), 1, "the last second belongs to the window");
         assert_eq!(claims_on(&agent, 1_001), Vec::<String>::new());
     }
