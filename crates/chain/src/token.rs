@@ -90,7 +90,7 @@ pub fn create_associated_token_account(payer: &Pubkey, wallet: &Pubkey, mint: &P
     create_associated_token_account_idempotent(payer, wallet, mint, &TOKEN_PROGRAM_ID)
 }
 
-/// The address of an account number `number` that `payer` creates for `owner`, beside the associated one.
+/// The address of a further token account of `owner`, which `payer` creates. `number` tells them apart.
 #[expect(clippy::expect_used, reason = "the seed is short enough, and no derived address is the token program")]
 pub fn further_address(payer: &Pubkey, owner: &Pubkey, number: u8) -> Pubkey {
     Pubkey::create_with_seed(payer, &seed(owner, number), &TOKEN_PROGRAM_ID).expect("a short seed")

@@ -149,7 +149,7 @@ impl Engine {
             Some(usual)
         } else {
             match self.search(owner).await {
-                // Whoever has so many accounts can keep the associated one usable.
+                // The owner has so many accounts that the node cannot list them. The associated one is enough to be paid.
                 Err(ChainError::TooLarge { .. }) => None,
                 found => found?,
             }

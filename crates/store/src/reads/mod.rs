@@ -1,4 +1,4 @@
-//! The queries of the read API. Every query takes an db first, then the caller's wallet if only its owner may
+//! The queries of the read API. Every query takes a database first, then the caller's wallet if only its owner may
 //! see the rows, then filter, order and page. Rules of visibility, status and cost are in the views of
 //! `migrations/0004_executions.sql`.
 
