@@ -107,10 +107,10 @@ mod tests {
     fn missing_and_excess_bytes_are_refused() {
         let mut data = bytes_of(&SpendingGrant::zeroed());
         data.push(0);
-        let excess = DecodeError::Length { kind: "SpendingGrant", expected: 392, actual: 393 };
+        let excess = DecodeError::Length { kind: "SpendingGrant", expected: 416, actual: 417 };
         assert_eq!(ProgramAccount::decode(&data).expect_err("excess"), excess);
-        data.truncate(391);
-        assert!(matches!(ProgramAccount::decode(&data), Err(DecodeError::Length { actual: 391, .. })));
+        data.truncate(415);
+        assert!(matches!(ProgramAccount::decode(&data), Err(DecodeError::Length { actual: 415, .. })));
         assert_eq!(ProgramAccount::decode(&data[..7]).expect_err("short"), DecodeError::TooShort(7));
     }
 

@@ -6,8 +6,8 @@ use agent_marketplace::{
     instructions::{
         AnnounceParametersArgs, AnnounceRolesArgs, AnswerDisputeArgs, CompleteExecutionArgs, DepositCollateralArgs,
         FailExecutionArgs, GrantSpendingArgs, InitializeConfigArgs, ListAgentArgs, NominateAdminArgs, OpenDisputeArgs,
-        OpenExecutionArgs, ResolveDisputeArgs, SetAgentStatusArgs, SetPausedArgs, UpdateConfigArgs, UpdateListingArgs,
-        UpsertCreatorProfileArgs, VerifyCreatorArgs,
+        OpenExecutionArgs, ResolveDisputeArgs, SetAgentStatusArgs, SetPausedArgs, SuspendAgentArgs, UpdateConfigArgs,
+        UpdateListingArgs, UpsertCreatorProfileArgs, VerifyCreatorArgs,
     },
     state::{AgentStatus, DisputeDecision, FailureReason, MarketParameters},
 };
@@ -15,6 +15,7 @@ use anchor_lang::{InstructionData, ToAccountMetas};
 use crtx_protocol::{
     address::Addresses,
     call_text::{self, OpeningId},
+    failure_text,
     result_hash::ResultHash,
 };
 use solana_compute_budget_interface::ComputeBudgetInstruction;
@@ -80,6 +81,14 @@ pub struct Refund {
     pub refund_token: Pubkey,
 }
 
+/// A creator's statement that its service failed in one call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SignedFailure {
+    pub opening: OpeningId,
+    pub result_key: Pubkey,
+    pub signature: [u8; 64],
+}
+
 /// A disputed execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disputed {
@@ -132,9 +141,8 @@ impl Instructions {
         self.build(accounts, instruction::InitializeConfig { args })
     }
 
-    pub fn update_config(&self, admin: &Pubkey, gateway_authority: &Pubkey) -> Instruction {
+    pub fn update_config(&self, admin: &Pubkey, args: UpdateConfigArgs) -> Instruction {
         let accounts = accounts::UpdateConfig { admin: *admin, config: self.addresses.config() };
-        let args = UpdateConfigArgs { gateway_authority: *gateway_authority };
         self.build(accounts, instruction::UpdateConfig { args })
     }
 
@@ -176,9 +184,17 @@ impl Instructions {
         self.build(accounts, instruction::RemoveResolver {})
     }
 
-    pub fn set_paused(&self, admin: &Pubkey, paused: bool) -> Instruction {
-        let accounts = accounts::SetPaused { admin: *admin, config: self.addresses.config() };
-        self.build(accounts, instruction::SetPaused { args: SetPausedArgs { paused } })
+    /// By the admin, or by the guardian to stop.
+    pub fn set_paused(&self, authority: &Pubkey, args: SetPausedArgs) -> Instruction {
+        let accounts = accounts::SetPaused { authority: *authority, config: self.addresses.config() };
+        self.build(accounts, instruction::SetPaused { args })
+    }
+
+    /// By the admin, or by the guardian to suspend.
+    pub fn suspend_agent(&self, authority: &Pubkey, agent: &Pubkey, suspended: bool) -> Instruction {
+        let config = self.addresses.config();
+        let accounts = accounts::SuspendAgent { authority: *authority, config, agent: *agent };
+        self.build(accounts, instruction::SuspendAgent { args: SuspendAgentArgs { suspended } })
     }
 
     /// The badge is for the display name that was verified; `None` removes it.
@@ -371,6 +387,23 @@ impl Instructions {
 
     /// Full refund. Only the gateway may report [`FailureReason::Interrupted`].
     pub fn fail_execution(&self, authority: &Pubkey, refund: &Refund, reason: FailureReason) -> Instruction {
+        self.failure(authority, refund, FailExecutionArgs { reason, signed: false })
+    }
+
+    /// The proof that the agent itself says that it failed, and the refund that counts it.
+    pub fn fail_signed_execution(
+        &self,
+        authority: &Pubkey,
+        refund: &Refund,
+        failure: &SignedFailure,
+    ) -> [Instruction; 2] {
+        let args = FailExecutionArgs { reason: FailureReason::CreatorFailed, signed: true };
+        let message = failure_text::of(&failure.opening);
+        let proof = ed25519_instruction(&failure.result_key, &message, &failure.signature);
+        [proof, self.failure(authority, refund, args)]
+    }
+
+    fn failure(&self, authority: &Pubkey, refund: &Refund, args: FailExecutionArgs) -> Instruction {
         let accounts = accounts::FailExecution {
             authority: *authority,
             config: self.addresses.config(),
@@ -380,10 +413,11 @@ impl Instructions {
             escrow: self.addresses.escrow(&refund.agent),
             refund_token: refund.refund_token,
             grant: refund.grant,
+            instructions_sysvar: args.signed.then_some(sysvar::instructions::ID),
             usdc_mint: self.usdc_mint,
             token_program: TOKEN_PROGRAM_ID,
         };
-        self.build(accounts, instruction::FailExecution { args: FailExecutionArgs { reason } })
+        self.build(accounts, instruction::FailExecution { args })
     }
 
     /// Anybody may send it, after the deadline. If the wallet signs it, `refund_token` may be any of its USDC accounts.

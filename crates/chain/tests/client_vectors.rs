@@ -14,7 +14,7 @@ use agent_marketplace::{
 use anchor_lang::Discriminator;
 use base64::{Engine, prelude::BASE64_STANDARD};
 use crtx_chain::instructions::{Instructions, Opening, Refund, Settlement};
-use crtx_protocol::{address::Addresses, call_text::OpeningId, fee, result_hash::ResultHash};
+use crtx_protocol::{address::Addresses, call_text::OpeningId, fee, result_hash::ResultHash, terms::Terms};
 use ed25519_dalek::{Signer, SigningKey};
 use serde_json::{Map, Value, json};
 use solana_instruction::Instruction;
@@ -95,6 +95,7 @@ impl Spelled for ClosedAgents {
             "completed_executions": self.completed_executions.spelled(),
             "successful_executions": self.successful_executions.spelled(),
             "failed_executions": self.failed_executions.spelled(),
+            "unproved_failures": self.unproved_failures.spelled(),
             "expired_executions": self.expired_executions.spelled(),
             "disputed_executions": self.disputed_executions.spelled(),
             "slashed_total": self.slashed_total.spelled(),
@@ -151,7 +152,6 @@ fn agent_listed() -> Value {
         creator: key(1),
         result_key: key(2),
         metadata_hash: bytes(3),
-        terms_hash: bytes(240),
         revision: number(4),
         price: number(5),
         collateral: number(6),
@@ -164,9 +164,11 @@ fn agent_listed() -> Value {
         total_executions: number(9),
         successful_executions: number(10),
         failed_executions: number(11),
+        unproved_failures: number(239),
         expired_executions: number(242),
         disputed_executions: number(12),
         execution_time_ms_total: number(13),
+        timed_executions: number(240),
         completed_executions: number(14),
         platform_fees_total: number(243),
         created_at_unix_s: time(15),
@@ -184,6 +186,8 @@ fn agent_listed() -> Value {
         collateral_bump: 5,
         metadata_uri_len: 6,
         min_cover: 7,
+        suspended: 1,
+        reserved: bytes(10),
         metadata_uri: bytes(8),
         escrow: key(9),
     })
@@ -211,6 +215,7 @@ fn config() -> Value {
         treasury_owner: key(25),
         insurance_owner: key(19),
         usdc_mint: key(26),
+        guardian: key(18),
         announced_resolver: key(36),
         announced_treasury_owner: key(37),
         announced_insurance_owner: key(20),
@@ -220,7 +225,8 @@ fn config() -> Value {
         revision: number(27),
         parameters: parameters(28),
         announced_parameters: parameters(200),
-        paused: 1,
+        openings_paused: 1,
+        listings_paused: 0,
         version: 2,
         bump: 3,
         reserved: bytes(4),
@@ -239,6 +245,7 @@ fn creator_profile() -> Value {
             completed_executions: number(112),
             successful_executions: number(113),
             failed_executions: number(114),
+            unproved_failures: number(119),
             expired_executions: number(115),
             disputed_executions: number(116),
             slashed_total: number(117),
@@ -308,7 +315,7 @@ fn execution_record() -> Value {
         dispute_count: 4,
         version: 5,
         bump: 6,
-        reserved: bytes(7),
+        agents_failure: 7,
     })
 }
 
@@ -343,6 +350,9 @@ fn spending_grant() -> Value {
         per_call_cap: number(94),
         total_cap: number(95),
         spent: number(247),
+        daily_cap: number(248),
+        spent_on_day: number(249),
+        day: number(250),
         expires_at_unix_s: time(97),
         created_at_unix_s: time(255),
         executions: number(99),
@@ -420,6 +430,7 @@ fn instructions() -> Value {
         session_key: session,
         per_call_cap: number(18),
         total_cap: number(19),
+        daily_cap: number(28),
         expires_at_unix_s: time(20),
         allowed_agents: vec![agent, key(21)],
     };
@@ -496,7 +507,7 @@ fn instructions() -> Value {
             "fail_execution",
             json!({
                 "authority": key(&creator), "agent": key(&agent), "record": key(&record), "rent_payer": key(&payer),
-                "usdc_mint": mint, "refund_token": usdc(&caller), "reason": "InvalidResponse",
+                "usdc_mint": mint, "refund_token": usdc(&caller), "reason": "InvalidResponse", "signed": false,
             }),
             &build.fail_execution(&creator, &Refund { grant: None, ..refund }, FailureReason::InvalidResponse),
         ),
@@ -513,12 +524,39 @@ fn instructions() -> Value {
             "grant_spending",
             json!({
                 "wallet": key(&caller), "session_key": key(&session), "per_call_cap": grant.per_call_cap.spelled(),
-                "total_cap": grant.total_cap.spelled(), "expires_at_unix_s": grant.expires_at_unix_s.spelled(),
+                "total_cap": grant.total_cap.spelled(), "daily_cap": grant.daily_cap.spelled(),
+                "expires_at_unix_s": grant.expires_at_unix_s.spelled(),
                 "allowed_agents": grant.allowed_agents.iter().map(Spelled::spelled).collect::<Vec<_>>(),
             }),
             &build.grant_spending(&caller, grant.clone()),
         ),
     ])
+}
+
+/// The hash of the terms that an opening names, from what the chain has.
+fn terms() -> Value {
+    let market = parameters(28).market_terms();
+    let terms = |binding: bool| Terms {
+        price: number(1),
+        timeout_seconds: 0x0102_0304,
+        binding,
+        min_cover: 7,
+        result_key: bytes(2),
+        metadata_hash: bytes(3),
+        market,
+    };
+    let vector = |terms: Terms| {
+        json!({
+            "price": terms.price.spelled(), "timeout_seconds": terms.timeout_seconds, "binding": terms.binding,
+            "min_cover": terms.min_cover, "result_key": Pubkey::new_from_array(terms.result_key).spelled(),
+            "metadata_hash": terms.metadata_hash.spelled(), "fee_bps": market.fee_bps,
+            "max_penalty_multiple": market.max_penalty_multiple,
+            "dispute_window_s": market.dispute_window_s.to_string(),
+            "settle_grace_s": market.settle_grace_s.to_string(),
+            "hash": ResultHash::of(&terms.bytes()).0.spelled(),
+        })
+    };
+    json!([vector(terms(true)), vector(terms(false))])
 }
 
 /// A result's proof for both shapes of signature.
@@ -626,6 +664,7 @@ fn the_instruction_vectors_are_what_the_builders_build() {
 fn the_vectors_of_open_terms_proofs_and_addresses_are_what_the_rust_side_makes() {
     holds("open_terms.json", &open_terms());
     holds("proofs.json", &proofs());
+    holds("terms.json", &terms());
     holds("addresses.json", &addresses());
 }
 

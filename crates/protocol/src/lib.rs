@@ -2,7 +2,7 @@
 //! how things are named and where they live on chain. Nothing here does I/O.
 //!
 //! Without the feature `host` the crate is `no_std`, has no dependency, and consists of the folder `onchain`:
-//! [`fee`], [`seeds`], [`result_text`], [`call_text`], [`terms`], [`plain_text`]. That half is what the on-chain program uses.
+//! [`fee`], [`seeds`], [`result_text`], [`call_text`], [`failure_text`], [`terms`], [`plain_text`]. That half is what the on-chain program uses.
 #![cfg_attr(not(feature = "host"), no_std)]
 #![forbid(unsafe_code)]
 
@@ -12,7 +12,7 @@ mod onchain;
 
 #[cfg(feature = "host")]
 pub use host::mirror_digest;
-pub use onchain::{call_text, fee, plain_text, result_text, seeds, terms};
+pub use onchain::{call_text, failure_text, fee, plain_text, result_text, seeds, terms};
 
 #[cfg(feature = "host")]
 pub mod address;

@@ -1,8 +1,10 @@
 //! Creation and closing of the program's own accounts: canonical address, creation at an address that
 //! already holds lamports, closing.
 
+use std::cell::{Ref, RefMut};
+
 use anchor_lang::{
-    Discriminator, ZeroCopy,
+    Discriminator, Owner, ZeroCopy,
     prelude::*,
     solana_program::{instruction::Instruction, program::invoke_signed_unchecked, rent::Rent},
 };
@@ -12,7 +14,7 @@ use bytemuck::Pod;
 use crate::{
     error::{MarketplaceError, OrRefuse, ensure},
     id::ID,
-    state::DISCRIMINATOR_LEN,
+    state::{DISCRIMINATOR_LEN, LAYOUT_VERSION, Versioned},
 };
 
 /// The system program.
@@ -25,6 +27,29 @@ const ALLOCATE: u32 = 8;
 
 /// Bytes of every account that rent is charged for in addition to its data.
 const ACCOUNT_STORAGE_OVERHEAD: u64 = 128;
+
+/// Access to one of the program's accounts. Unlike the framework's own, it refuses an account of another layout version.
+pub trait Current<T> {
+    fn read(&self) -> Result<Ref<'_, T>>;
+    fn write(&self) -> Result<RefMut<'_, T>>;
+}
+
+#[expect(clippy::disallowed_methods, reason = "the version is checked here")]
+impl<T: ZeroCopy + Owner + Versioned> Current<T> for AccountLoader<'_, T> {
+    #[inline(never)]
+    fn read(&self) -> Result<Ref<'_, T>> {
+        let account = self.load()?;
+        ensure(account.version() == LAYOUT_VERSION, MarketplaceError::WrongVersion)?;
+        Ok(account)
+    }
+
+    #[inline(never)]
+    fn write(&self) -> Result<RefMut<'_, T>> {
+        let account = self.load_mut()?;
+        ensure(account.version() == LAYOUT_VERSION, MarketplaceError::WrongVersion)?;
+        Ok(account)
+    }
+}
 
 /// The canonical bump of the address that `account` must have. No bump is taken from the client.
 #[inline(never)]

@@ -1,7 +1,8 @@
 //! The Ed25519 gate. It proves that the execution's result key signed a message that the program made itself, and
 //! that the chain's Ed25519 program verified that signature in this transaction, directly before our instruction.
 //! The message is the text of the result's hash (71 bytes), or the text of the call if results are signed for the
-//! call (126 bytes, `crtx_protocol::call_text`). The program chooses it, never the sender.
+//! call (126 bytes, `crtx_protocol::call_text`); of a failure it is its text (57 bytes, `crtx_protocol::failure_text`).
+//! The program chooses it, never the sender.
 //!
 //! The Ed25519 program can read key, message and signature from any instruction of the transaction at any
 //! offset. Most attacks on programs that rely on it use this freedom, so the gate accepts one canonical shape
@@ -11,13 +12,19 @@
 //! 0 count = 1 | 1 padding = 0
 //! 2 signature offset = 48   | 4 signature instruction = 65535 (this one)
 //! 6 public key offset = 16  | 8 public key instruction = 65535
-//! 10 message offset = 112   | 12 message size = 71 or 126 | 14 message instruction = 65535
-//! 16 public key | 48 signature | 112 message | 183 or 238 end
+//! 10 message offset = 112   | 12 message size = 71, 126 or 57 | 14 message instruction = 65535
+//! 16 public key | 48 signature | 112 message | 183, 238 or 169 end
 //! ```
 
-use anchor_lang::prelude::*;
+use anchor_lang::{
+    prelude::*,
+    solana_program::instruction::{TRANSACTION_LEVEL_STACK_HEIGHT, get_stack_height},
+};
 
-use crate::error::MarketplaceError;
+use crate::{
+    error::{MarketplaceError, ensure},
+    id::ID,
+};
 
 /// The sysvar that shows a transaction's instructions.
 pub const INSTRUCTIONS_SYSVAR_ID: Pubkey = pubkey!("Sysvar1nstructions1111111111111111111111111");
@@ -51,10 +58,19 @@ const HEADER_FIELDS: [(usize, usize, MarketplaceError); 9] = [
 /// Accounts' flags and key in the sysvar, per account of an instruction.
 const ACCOUNT_META_LEN: usize = 33;
 
+/// Passes only if no other program called ours, and the instruction directly before is the canonical proof that
+/// `result_key` signed `message`. The caller of this function must check the sysvar's address.
+#[inline(always)]
+pub(crate) fn check<const N: usize>(sysvar: &AccountInfo, result_key: &Pubkey, message: &[u8; N]) -> Result<()> {
+    ensure(get_stack_height() == TRANSACTION_LEVEL_STACK_HEIGHT, MarketplaceError::CalledByProgram)?;
+    let data = sysvar.try_borrow_data()?;
+    Ok(check_bytes(&data, &ID, result_key, message)?)
+}
+
 /// Passes only if, by the bytes of the instructions sysvar, the current top-level instruction is one of
 /// `program_id` and the instruction directly before it is the canonical proof that `result_key` signed
 /// `message`. The caller of this function must check the sysvar's address, and that no other program called ours.
-pub fn check<const N: usize>(
+fn check_bytes<const N: usize>(
     sysvar: &[u8],
     program_id: &Pubkey,
     result_key: &Pubkey,
@@ -212,11 +228,11 @@ mod tests {
     }
 
     fn checked(instructions: &[Shown], current: u16) -> core::result::Result<(), MarketplaceError> {
-        check(&sysvar(instructions, current), &OURS, &KEY, &result_text::of(&HASH))
+        check_bytes(&sysvar(instructions, current), &OURS, &KEY, &result_text::of(&HASH))
     }
 
     fn checked_for_call(instructions: &[Shown]) -> core::result::Result<(), MarketplaceError> {
-        check(&sysvar(instructions, 1), &OURS, &KEY, &call_text::of(&OPENING, &HASH))
+        check_bytes(&sysvar(instructions, 1), &OURS, &KEY, &call_text::of(&OPENING, &HASH))
     }
 
     #[test]
@@ -266,7 +282,7 @@ mod tests {
         ]);
         let current_at = data.len() - 2;
         data[current_at..].copy_from_slice(&1u16.to_le_bytes());
-        assert_eq!(check(&data, &OURS, &KEY, &result_text::of(&HASH)), Ok(()));
+        assert_eq!(check_bytes(&data, &OURS, &KEY, &result_text::of(&HASH)), Ok(()));
     }
 
     #[test]
@@ -335,9 +351,12 @@ mod tests {
     fn a_truncated_sysvar_is_unreadable_and_never_panics() {
         let whole = sysvar(&[proof(), settlement()], 1);
         for length in 0..whole.len() {
-            assert!(check(&whole[..length], &OURS, &KEY, &result_text::of(&HASH)).is_err(), "{length} bytes");
+            assert!(check_bytes(&whole[..length], &OURS, &KEY, &result_text::of(&HASH)).is_err(), "{length} bytes");
         }
-        assert_eq!(check(&whole[..1], &OURS, &KEY, &result_text::of(&HASH)), Err(MarketplaceError::SysvarUnreadable));
+        assert_eq!(
+            check_bytes(&whole[..1], &OURS, &KEY, &result_text::of(&HASH)),
+            Err(MarketplaceError::SysvarUnreadable)
+        );
         assert_eq!(checked(&[proof(), settlement()], 2), Err(MarketplaceError::SysvarUnreadable));
     }
 }

@@ -29,6 +29,8 @@ pub enum MarketplaceError {
     NotSessionKey = 8,
     #[msg("the signer is not the grant's wallet")]
     NotGrantWallet = 9,
+    #[msg("the signer is neither the admin nor the guardian, who may stop but not resume")]
+    NotGuardian = 10,
 
     // Accounts and arithmetic.
     #[msg("the account is not at its program-derived address")]
@@ -49,9 +51,11 @@ pub enum MarketplaceError {
     WrongDispute = 27,
     #[msg("the account is not the one that paid the rent")]
     WrongRentPayer = 28,
+    #[msg("the account has another layout version than 1")]
+    WrongVersion = 29,
 
     // Configuration.
-    #[msg("new listings and openings are paused")]
+    #[msg("new listings are paused, or new openings")]
     Paused = 100,
     #[msg("the fee must be 0 to 500 basis points")]
     FeeTooHigh = 101,
@@ -77,12 +81,18 @@ pub enum MarketplaceError {
     PenaltyMultipleOutOfRange = 111,
     #[msg("the bond of a dispute must be at most 1000000 base units")]
     DisputeBondTooHigh = 112,
+    #[msg("two of admin, resolver, gateway, treasury owner and guardian must not be one key")]
+    RolesNotApart = 113,
 
     // Profiles.
-    #[msg("the display name must be 1 to 32 bytes of UTF-8: visible characters and inner spaces")]
+    #[msg(
+        "the display name must be 1 to 32 bytes of UTF-8: visible characters, inner spaces, at most 2 combining marks together"
+    )]
     DisplayNameInvalid = 150,
     #[msg("the profile has another display name than the verified one")]
     DisplayNameMismatch = 151,
+    #[msg("a verified display name must have the letters of one script")]
+    DisplayNameMixesScripts = 152,
 
     // Listings.
     #[msg("the price must be the configured minimum to 1000000000000 base units")]
@@ -119,6 +129,8 @@ pub enum MarketplaceError {
     ListedThisSecond = 215,
     #[msg("the index must be higher than the ones that the creator used before")]
     IndexUsed = 216,
+    #[msg("the agent is suspended")]
+    AgentSuspended = 217,
 
     // Executions.
     #[msg("the execution is not open")]
@@ -145,6 +157,8 @@ pub enum MarketplaceError {
     RefundElsewhere = 311,
     #[msg("the agent's collateral, without what is claimed of it, is below the cover that the caller asks for")]
     CoverTooLow = 312,
+    #[msg("a signed failure is reported by the gateway, with the reason creator failed")]
+    FailureProofMisplaced = 313,
 
     // Tokens.
     #[msg("the account is not the configured USDC mint")]
@@ -177,7 +191,7 @@ pub enum MarketplaceError {
     Ed25519WrongProgram = 504,
     #[msg("the Ed25519 instruction must have 0 accounts")]
     Ed25519HasAccounts = 505,
-    #[msg("the Ed25519 instruction must be 183 bytes long, for a call-bound signature 238")]
+    #[msg("the Ed25519 instruction must be 183 bytes long, for a call-bound signature 238, for a failure 169")]
     Ed25519WrongLength = 506,
     #[msg("the Ed25519 instruction must hold 1 signature")]
     Ed25519WrongCount = 507,
@@ -193,13 +207,13 @@ pub enum MarketplaceError {
     Ed25519WrongKeyIndex = 512,
     #[msg("the message must be at offset 112")]
     Ed25519WrongMessageOffset = 513,
-    #[msg("the message must be 71 bytes long, for a call-bound signature 126")]
+    #[msg("the message must be 71 bytes long, for a call-bound signature 126, for a failure 57")]
     Ed25519WrongMessageSize = 514,
     #[msg("the message must be in the Ed25519 instruction itself (65535)")]
     Ed25519WrongMessageIndex = 515,
     #[msg("the public key is not the execution's result key")]
     Ed25519WrongKey = 516,
-    #[msg("the signed message is not the text of the result hash, or of another call")]
+    #[msg("the signed message is not the text of the result hash, or of another call, or not the text of the failure")]
     Ed25519WrongMessage = 517,
 
     // Grants.
@@ -223,6 +237,8 @@ pub enum MarketplaceError {
     SessionKeyInvalid = 608,
     #[msg("the grant belongs to another wallet")]
     WrongGrantWallet = 609,
+    #[msg("the price must be at most what the grant's cap of the day leaves")]
+    DailyCapExceeded = 610,
 
     // Disputes.
     #[msg("the execution is not completed or was disputed before")]

@@ -63,7 +63,7 @@ pub mod agent_marketplace {
         instructions::initialize_config::handler(ctx, args)
     }
 
-    /// The admin changes the gateway authority.
+    /// The admin changes the gateway authority or the guardian.
     pub fn update_config(ctx: Context<UpdateConfig>, args: UpdateConfigArgs) -> Result<()> {
         instructions::update_config::handler(ctx, args)
     }
@@ -103,9 +103,14 @@ pub mod agent_marketplace {
         instructions::remove_resolver::handler(ctx)
     }
 
-    /// The admin stops or resumes new listings and openings.
+    /// The admin stops or resumes new listings and openings; the guardian stops them.
     pub fn set_paused(ctx: Context<SetPaused>, args: SetPausedArgs) -> Result<()> {
         instructions::set_paused::handler(ctx, args)
+    }
+
+    /// The admin stops or resumes new openings of one listing; the guardian stops them.
+    pub fn suspend_agent(ctx: Context<SuspendAgent>, args: SuspendAgentArgs) -> Result<()> {
+        instructions::suspend_agent::handler(ctx, args)
     }
 
     /// The admin gives or removes the verification badge.

@@ -61,8 +61,6 @@ export type AgentListed = {
   resultKey: Address;
   /** SHA-256 of the metadata document. */
   metadataHash: ReadonlyUint8Array;
-  /** SHA-256 of the terms that a caller agrees to: see [`AgentListed::terms`]. */
-  termsHash: ReadonlyUint8Array;
   revision: bigint;
   /** Price of one call. */
   price: bigint;
@@ -89,15 +87,19 @@ export type AgentListed = {
   totalExecutions: bigint;
   /** Completed executions without an upheld dispute. */
   successfulExecutions: bigint;
-  /** Executions that creator or gateway reported as failed by the agent. */
+  /** Executions that failed by the agent: the creator reported or signed it, or the time-out had passed on chain. */
   failedExecutions: bigint;
+  /** Refunded executions that the gateway alone reported as failed by the agent. They count in no rate. */
+  unprovedFailures: bigint;
   /** Refunded executions that are no failure of the agent: expired, or given up by the gateway. */
   expiredExecutions: bigint;
   /** Disputes ever raised. */
   disputedExecutions: bigint;
-  /** Sum of `execution_time_ms` over completed executions. */
+  /** Sum of `execution_time_ms` over the completed executions that the gateway settled: it measured the time. */
   executionTimeMsTotal: bigint;
-  /** Completed executions, disputed or not; the mean execution time is the sum divided by this number. */
+  /** Their number; the mean execution time is the sum divided by it. */
+  timedExecutions: bigint;
+  /** Completed executions, disputed or not. */
   completedExecutions: bigint;
   /** What the platform received of completed executions. */
   platformFeesTotal: bigint;
@@ -120,6 +122,9 @@ export type AgentListed = {
   metadataUriLen: number;
   /** The free collateral that the creator promises, in prices of one call. 0: no promise. */
   minCover: number;
+  /** 1: the admin or the guardian stopped new openings of this listing. */
+  suspended: number;
+  reserved: ReadonlyUint8Array;
   metadataUri: ReadonlyUint8Array;
   /** The escrow token account. Stored because deriving it again would cost compute units in every payment. */
   escrow: Address;
@@ -131,8 +136,6 @@ export type AgentListedArgs = {
   resultKey: Address;
   /** SHA-256 of the metadata document. */
   metadataHash: ReadonlyUint8Array;
-  /** SHA-256 of the terms that a caller agrees to: see [`AgentListed::terms`]. */
-  termsHash: ReadonlyUint8Array;
   revision: number | bigint;
   /** Price of one call. */
   price: number | bigint;
@@ -159,15 +162,19 @@ export type AgentListedArgs = {
   totalExecutions: number | bigint;
   /** Completed executions without an upheld dispute. */
   successfulExecutions: number | bigint;
-  /** Executions that creator or gateway reported as failed by the agent. */
+  /** Executions that failed by the agent: the creator reported or signed it, or the time-out had passed on chain. */
   failedExecutions: number | bigint;
+  /** Refunded executions that the gateway alone reported as failed by the agent. They count in no rate. */
+  unprovedFailures: number | bigint;
   /** Refunded executions that are no failure of the agent: expired, or given up by the gateway. */
   expiredExecutions: number | bigint;
   /** Disputes ever raised. */
   disputedExecutions: number | bigint;
-  /** Sum of `execution_time_ms` over completed executions. */
+  /** Sum of `execution_time_ms` over the completed executions that the gateway settled: it measured the time. */
   executionTimeMsTotal: number | bigint;
-  /** Completed executions, disputed or not; the mean execution time is the sum divided by this number. */
+  /** Their number; the mean execution time is the sum divided by it. */
+  timedExecutions: number | bigint;
+  /** Completed executions, disputed or not. */
   completedExecutions: number | bigint;
   /** What the platform received of completed executions. */
   platformFeesTotal: number | bigint;
@@ -190,6 +197,9 @@ export type AgentListedArgs = {
   metadataUriLen: number;
   /** The free collateral that the creator promises, in prices of one call. 0: no promise. */
   minCover: number;
+  /** 1: the admin or the guardian stopped new openings of this listing. */
+  suspended: number;
+  reserved: ReadonlyUint8Array;
   metadataUri: ReadonlyUint8Array;
   /** The escrow token account. Stored because deriving it again would cost compute units in every payment. */
   escrow: Address;
@@ -203,7 +213,6 @@ export function getAgentListedEncoder(): FixedSizeEncoder<AgentListedArgs> {
       ["creator", getAddressEncoder()],
       ["resultKey", getAddressEncoder()],
       ["metadataHash", fixEncoderSize(getBytesEncoder(), 32)],
-      ["termsHash", fixEncoderSize(getBytesEncoder(), 32)],
       ["revision", getU64Encoder()],
       ["price", getU64Encoder()],
       ["collateral", getU64Encoder()],
@@ -216,9 +225,11 @@ export function getAgentListedEncoder(): FixedSizeEncoder<AgentListedArgs> {
       ["totalExecutions", getU64Encoder()],
       ["successfulExecutions", getU64Encoder()],
       ["failedExecutions", getU64Encoder()],
+      ["unprovedFailures", getU64Encoder()],
       ["expiredExecutions", getU64Encoder()],
       ["disputedExecutions", getU64Encoder()],
       ["executionTimeMsTotal", getU64Encoder()],
+      ["timedExecutions", getU64Encoder()],
       ["completedExecutions", getU64Encoder()],
       ["platformFeesTotal", getU64Encoder()],
       ["createdAtUnixS", getI64Encoder()],
@@ -236,6 +247,8 @@ export function getAgentListedEncoder(): FixedSizeEncoder<AgentListedArgs> {
       ["collateralBump", getU8Encoder()],
       ["metadataUriLen", getU8Encoder()],
       ["minCover", getU8Encoder()],
+      ["suspended", getU8Encoder()],
+      ["reserved", fixEncoderSize(getBytesEncoder(), 7)],
       ["metadataUri", fixEncoderSize(getBytesEncoder(), 128)],
       ["escrow", getAddressEncoder()],
     ]),
@@ -250,7 +263,6 @@ export function getAgentListedDecoder(): FixedSizeDecoder<AgentListed> {
     ["creator", getAddressDecoder()],
     ["resultKey", getAddressDecoder()],
     ["metadataHash", fixDecoderSize(getBytesDecoder(), 32)],
-    ["termsHash", fixDecoderSize(getBytesDecoder(), 32)],
     ["revision", getU64Decoder()],
     ["price", getU64Decoder()],
     ["collateral", getU64Decoder()],
@@ -263,9 +275,11 @@ export function getAgentListedDecoder(): FixedSizeDecoder<AgentListed> {
     ["totalExecutions", getU64Decoder()],
     ["successfulExecutions", getU64Decoder()],
     ["failedExecutions", getU64Decoder()],
+    ["unprovedFailures", getU64Decoder()],
     ["expiredExecutions", getU64Decoder()],
     ["disputedExecutions", getU64Decoder()],
     ["executionTimeMsTotal", getU64Decoder()],
+    ["timedExecutions", getU64Decoder()],
     ["completedExecutions", getU64Decoder()],
     ["platformFeesTotal", getU64Decoder()],
     ["createdAtUnixS", getI64Decoder()],
@@ -283,6 +297,8 @@ export function getAgentListedDecoder(): FixedSizeDecoder<AgentListed> {
     ["collateralBump", getU8Decoder()],
     ["metadataUriLen", getU8Decoder()],
     ["minCover", getU8Decoder()],
+    ["suspended", getU8Decoder()],
+    ["reserved", fixDecoderSize(getBytesDecoder(), 7)],
     ["metadataUri", fixDecoderSize(getBytesDecoder(), 128)],
     ["escrow", getAddressDecoder()],
   ]);
@@ -350,7 +366,7 @@ export async function fetchAllMaybeAgentListed(
 }
 
 export function getAgentListedSize(): number {
-  return 480;
+  return 472;
 }
 
 export async function fetchAgentListedFromSeeds(

@@ -70,6 +70,8 @@ export type Config = {
   /** Owner of the token account that receives penalties. Neither the treasury's owner nor the resolver. */
   insuranceOwner: Address;
   usdcMint: Address;
+  /** May stop listings and openings, and suspend a listing; only the admin resumes. All zeros when there is none. */
+  guardian: Address;
   /** Announced successor of the resolver; all zeros when there is none. */
   announcedResolver: Address;
   /** Announced successor of the treasury's owner; all zeros when there is none. */
@@ -86,8 +88,10 @@ export type Config = {
   parameters: MarketParameters;
   /** All zeros when none are announced. */
   announcedParameters: MarketParameters;
-  /** 1: no new listings and openings. Settlement, refund and dispute continue. */
-  paused: number;
+  /** 1: no new openings. Settlement, refund and dispute continue. */
+  openingsPaused: number;
+  /** 1: no new listings. */
+  listingsPaused: number;
   version: number;
   bump: number;
   reserved: ReadonlyUint8Array;
@@ -106,6 +110,8 @@ export type ConfigArgs = {
   /** Owner of the token account that receives penalties. Neither the treasury's owner nor the resolver. */
   insuranceOwner: Address;
   usdcMint: Address;
+  /** May stop listings and openings, and suspend a listing; only the admin resumes. All zeros when there is none. */
+  guardian: Address;
   /** Announced successor of the resolver; all zeros when there is none. */
   announcedResolver: Address;
   /** Announced successor of the treasury's owner; all zeros when there is none. */
@@ -122,8 +128,10 @@ export type ConfigArgs = {
   parameters: MarketParametersArgs;
   /** All zeros when none are announced. */
   announcedParameters: MarketParametersArgs;
-  /** 1: no new listings and openings. Settlement, refund and dispute continue. */
-  paused: number;
+  /** 1: no new openings. Settlement, refund and dispute continue. */
+  openingsPaused: number;
+  /** 1: no new listings. */
+  listingsPaused: number;
   version: number;
   bump: number;
   reserved: ReadonlyUint8Array;
@@ -141,6 +149,7 @@ export function getConfigEncoder(): FixedSizeEncoder<ConfigArgs> {
       ["treasuryOwner", getAddressEncoder()],
       ["insuranceOwner", getAddressEncoder()],
       ["usdcMint", getAddressEncoder()],
+      ["guardian", getAddressEncoder()],
       ["announcedResolver", getAddressEncoder()],
       ["announcedTreasuryOwner", getAddressEncoder()],
       ["announcedInsuranceOwner", getAddressEncoder()],
@@ -150,10 +159,11 @@ export function getConfigEncoder(): FixedSizeEncoder<ConfigArgs> {
       ["revision", getU64Encoder()],
       ["parameters", getMarketParametersEncoder()],
       ["announcedParameters", getMarketParametersEncoder()],
-      ["paused", getU8Encoder()],
+      ["openingsPaused", getU8Encoder()],
+      ["listingsPaused", getU8Encoder()],
       ["version", getU8Encoder()],
       ["bump", getU8Encoder()],
-      ["reserved", fixEncoderSize(getBytesEncoder(), 5)],
+      ["reserved", fixEncoderSize(getBytesEncoder(), 4)],
     ]),
     (value) => ({ ...value, discriminator: CONFIG_DISCRIMINATOR }),
   );
@@ -170,6 +180,7 @@ export function getConfigDecoder(): FixedSizeDecoder<Config> {
     ["treasuryOwner", getAddressDecoder()],
     ["insuranceOwner", getAddressDecoder()],
     ["usdcMint", getAddressDecoder()],
+    ["guardian", getAddressDecoder()],
     ["announcedResolver", getAddressDecoder()],
     ["announcedTreasuryOwner", getAddressDecoder()],
     ["announcedInsuranceOwner", getAddressDecoder()],
@@ -179,10 +190,11 @@ export function getConfigDecoder(): FixedSizeDecoder<Config> {
     ["revision", getU64Decoder()],
     ["parameters", getMarketParametersDecoder()],
     ["announcedParameters", getMarketParametersDecoder()],
-    ["paused", getU8Decoder()],
+    ["openingsPaused", getU8Decoder()],
+    ["listingsPaused", getU8Decoder()],
     ["version", getU8Decoder()],
     ["bump", getU8Decoder()],
-    ["reserved", fixDecoderSize(getBytesDecoder(), 5)],
+    ["reserved", fixDecoderSize(getBytesDecoder(), 4)],
   ]);
 }
 
@@ -245,7 +257,7 @@ export async function fetchAllMaybeConfig(
 }
 
 export function getConfigSize(): number {
-  return 576;
+  return 608;
 }
 
 export async function fetchConfigFromSeeds(

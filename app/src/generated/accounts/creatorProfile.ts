@@ -210,7 +210,7 @@ export async function fetchAllMaybeCreatorProfile(
 }
 
 export function getCreatorProfileSize(): number {
-  return 176;
+  return 184;
 }
 
 export async function fetchCreatorProfileFromSeeds(

@@ -93,7 +93,8 @@ export type ExecutionRecord = {
   disputeCount: number;
   version: number;
   bump: number;
-  reserved: ReadonlyUint8Array;
+  /** 1: a failure of the agent. The creator reported or signed it, or the time-out had passed on chain. */
+  agentsFailure: number;
 };
 
 export type ExecutionRecordArgs = {
@@ -133,7 +134,8 @@ export type ExecutionRecordArgs = {
   disputeCount: number;
   version: number;
   bump: number;
-  reserved: ReadonlyUint8Array;
+  /** 1: a failure of the agent. The creator reported or signed it, or the time-out had passed on chain. */
+  agentsFailure: number;
 };
 
 /** Gets the encoder for {@link ExecutionRecordArgs} account data. */
@@ -163,7 +165,7 @@ export function getExecutionRecordEncoder(): FixedSizeEncoder<ExecutionRecordArg
       ["disputeCount", getU8Encoder()],
       ["version", getU8Encoder()],
       ["bump", getU8Encoder()],
-      ["reserved", fixEncoderSize(getBytesEncoder(), 1)],
+      ["agentsFailure", getU8Encoder()],
     ]),
     (value) => ({ ...value, discriminator: EXECUTION_RECORD_DISCRIMINATOR }),
   );
@@ -195,7 +197,7 @@ export function getExecutionRecordDecoder(): FixedSizeDecoder<ExecutionRecord> {
     ["disputeCount", getU8Decoder()],
     ["version", getU8Decoder()],
     ["bump", getU8Decoder()],
-    ["reserved", fixDecoderSize(getBytesDecoder(), 1)],
+    ["agentsFailure", getU8Decoder()],
   ]);
 }
 

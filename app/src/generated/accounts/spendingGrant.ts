@@ -67,6 +67,12 @@ export type SpendingGrant = {
   totalCap: bigint;
   /** Amounts of the executions opened with the grant. A refund subtracts the amount again. */
   spent: bigint;
+  /** Most that the calls of one UTC day may cost; 0: the day is not limited. */
+  dailyCap: bigint;
+  /** Amounts of the executions opened on day [`Self::day`]. A refund on that day subtracts the amount again. */
+  spentOnDay: bigint;
+  /** Day of the last opening, counted from 1970. */
+  day: bigint;
   /** Last second in which the grant opens executions. */
   expiresAtUnixS: bigint;
   createdAtUnixS: bigint;
@@ -94,6 +100,12 @@ export type SpendingGrantArgs = {
   totalCap: number | bigint;
   /** Amounts of the executions opened with the grant. A refund subtracts the amount again. */
   spent: number | bigint;
+  /** Most that the calls of one UTC day may cost; 0: the day is not limited. */
+  dailyCap: number | bigint;
+  /** Amounts of the executions opened on day [`Self::day`]. A refund on that day subtracts the amount again. */
+  spentOnDay: number | bigint;
+  /** Day of the last opening, counted from 1970. */
+  day: number | bigint;
   /** Last second in which the grant opens executions. */
   expiresAtUnixS: number | bigint;
   createdAtUnixS: number | bigint;
@@ -121,6 +133,9 @@ export function getSpendingGrantEncoder(): FixedSizeEncoder<SpendingGrantArgs> {
       ["perCallCap", getU64Encoder()],
       ["totalCap", getU64Encoder()],
       ["spent", getU64Encoder()],
+      ["dailyCap", getU64Encoder()],
+      ["spentOnDay", getU64Encoder()],
+      ["day", getU64Encoder()],
       ["expiresAtUnixS", getI64Encoder()],
       ["createdAtUnixS", getI64Encoder()],
       ["executions", getU64Encoder()],
@@ -146,6 +161,9 @@ export function getSpendingGrantDecoder(): FixedSizeDecoder<SpendingGrant> {
     ["perCallCap", getU64Decoder()],
     ["totalCap", getU64Decoder()],
     ["spent", getU64Decoder()],
+    ["dailyCap", getU64Decoder()],
+    ["spentOnDay", getU64Decoder()],
+    ["day", getU64Decoder()],
     ["expiresAtUnixS", getI64Decoder()],
     ["createdAtUnixS", getI64Decoder()],
     ["executions", getU64Decoder()],
@@ -224,7 +242,7 @@ export async function fetchAllMaybeSpendingGrant(
 }
 
 export function getSpendingGrantSize(): number {
-  return 392;
+  return 416;
 }
 
 export async function fetchSpendingGrantFromSeeds(

@@ -34,6 +34,8 @@ export const AGENT_MARKETPLACE_ERROR__NOT_FAILURE_REPORTER = 0x1777; // 6007
 export const AGENT_MARKETPLACE_ERROR__NOT_SESSION_KEY = 0x1778; // 6008
 /** NotGrantWallet: the signer is not the grant's wallet */
 export const AGENT_MARKETPLACE_ERROR__NOT_GRANT_WALLET = 0x1779; // 6009
+/** NotGuardian: the signer is neither the admin nor the guardian, who may stop but not resume */
+export const AGENT_MARKETPLACE_ERROR__NOT_GUARDIAN = 0x177a; // 6010
 /** WrongAddress: the account is not at its program-derived address */
 export const AGENT_MARKETPLACE_ERROR__WRONG_ADDRESS = 0x1784; // 6020
 /** AlreadyExists: the account exists already */
@@ -52,7 +54,9 @@ export const AGENT_MARKETPLACE_ERROR__OUT_OF_RANGE = 0x178a; // 6026
 export const AGENT_MARKETPLACE_ERROR__WRONG_DISPUTE = 0x178b; // 6027
 /** WrongRentPayer: the account is not the one that paid the rent */
 export const AGENT_MARKETPLACE_ERROR__WRONG_RENT_PAYER = 0x178c; // 6028
-/** Paused: new listings and openings are paused */
+/** WrongVersion: the account has another layout version than 1 */
+export const AGENT_MARKETPLACE_ERROR__WRONG_VERSION = 0x178d; // 6029
+/** Paused: new listings are paused, or new openings */
 export const AGENT_MARKETPLACE_ERROR__PAUSED = 0x17d4; // 6100
 /** FeeTooHigh: the fee must be 0 to 500 basis points */
 export const AGENT_MARKETPLACE_ERROR__FEE_TOO_HIGH = 0x17d5; // 6101
@@ -78,10 +82,14 @@ export const AGENT_MARKETPLACE_ERROR__MIN_PRICE_OUT_OF_RANGE = 0x17de; // 6110
 export const AGENT_MARKETPLACE_ERROR__PENALTY_MULTIPLE_OUT_OF_RANGE = 0x17df; // 6111
 /** DisputeBondTooHigh: the bond of a dispute must be at most 1000000 base units */
 export const AGENT_MARKETPLACE_ERROR__DISPUTE_BOND_TOO_HIGH = 0x17e0; // 6112
-/** DisplayNameInvalid: the display name must be 1 to 32 bytes of UTF-8: visible characters and inner spaces */
+/** RolesNotApart: two of admin, resolver, gateway, treasury owner and guardian must not be one key */
+export const AGENT_MARKETPLACE_ERROR__ROLES_NOT_APART = 0x17e1; // 6113
+/** DisplayNameInvalid: the display name must be 1 to 32 bytes of UTF-8: visible characters, inner spaces, at most 2 combining marks together */
 export const AGENT_MARKETPLACE_ERROR__DISPLAY_NAME_INVALID = 0x1806; // 6150
 /** DisplayNameMismatch: the profile has another display name than the verified one */
 export const AGENT_MARKETPLACE_ERROR__DISPLAY_NAME_MISMATCH = 0x1807; // 6151
+/** DisplayNameMixesScripts: a verified display name must have the letters of one script */
+export const AGENT_MARKETPLACE_ERROR__DISPLAY_NAME_MIXES_SCRIPTS = 0x1808; // 6152
 /** PriceOutOfRange: the price must be the configured minimum to 1000000000000 base units */
 export const AGENT_MARKETPLACE_ERROR__PRICE_OUT_OF_RANGE = 0x1838; // 6200
 /** TimeoutOutOfRange: the time-out must be 1 to 900 seconds */
@@ -116,6 +124,8 @@ export const AGENT_MARKETPLACE_ERROR__AMOUNT_ZERO = 0x1846; // 6214
 export const AGENT_MARKETPLACE_ERROR__LISTED_THIS_SECOND = 0x1847; // 6215
 /** IndexUsed: the index must be higher than the ones that the creator used before */
 export const AGENT_MARKETPLACE_ERROR__INDEX_USED = 0x1848; // 6216
+/** AgentSuspended: the agent is suspended */
+export const AGENT_MARKETPLACE_ERROR__AGENT_SUSPENDED = 0x1849; // 6217
 /** ExecutionNotOpen: the execution is not open */
 export const AGENT_MARKETPLACE_ERROR__EXECUTION_NOT_OPEN = 0x189c; // 6300
 /** DeadlinePassed: the execution's deadline has passed */
@@ -140,6 +150,8 @@ export const AGENT_MARKETPLACE_ERROR__WRONG_GRANT = 0x18a6; // 6310
 export const AGENT_MARKETPLACE_ERROR__REFUND_ELSEWHERE = 0x18a7; // 6311
 /** CoverTooLow: the agent's collateral, without what is claimed of it, is below the cover that the caller asks for */
 export const AGENT_MARKETPLACE_ERROR__COVER_TOO_LOW = 0x18a8; // 6312
+/** FailureProofMisplaced: a signed failure is reported by the gateway, with the reason creator failed */
+export const AGENT_MARKETPLACE_ERROR__FAILURE_PROOF_MISPLACED = 0x18a9; // 6313
 /** WrongMint: the account is not the configured USDC mint */
 export const AGENT_MARKETPLACE_ERROR__WRONG_MINT = 0x1900; // 6400
 /** MintUnsuitable: the mint is not an initialized classic SPL Token mint with 6 decimals */
@@ -168,7 +180,7 @@ export const AGENT_MARKETPLACE_ERROR__ED25519_MISSING = 0x1967; // 6503
 export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_PROGRAM = 0x1968; // 6504
 /** Ed25519HasAccounts: the Ed25519 instruction must have 0 accounts */
 export const AGENT_MARKETPLACE_ERROR__ED25519_HAS_ACCOUNTS = 0x1969; // 6505
-/** Ed25519WrongLength: the Ed25519 instruction must be 183 bytes long, for a call-bound signature 238 */
+/** Ed25519WrongLength: the Ed25519 instruction must be 183 bytes long, for a call-bound signature 238, for a failure 169 */
 export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_LENGTH = 0x196a; // 6506
 /** Ed25519WrongCount: the Ed25519 instruction must hold 1 signature */
 export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_COUNT = 0x196b; // 6507
@@ -184,13 +196,13 @@ export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_KEY_OFFSET = 0x196f; // 6511
 export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_KEY_INDEX = 0x1970; // 6512
 /** Ed25519WrongMessageOffset: the message must be at offset 112 */
 export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE_OFFSET = 0x1971; // 6513
-/** Ed25519WrongMessageSize: the message must be 71 bytes long, for a call-bound signature 126 */
+/** Ed25519WrongMessageSize: the message must be 71 bytes long, for a call-bound signature 126, for a failure 57 */
 export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE_SIZE = 0x1972; // 6514
 /** Ed25519WrongMessageIndex: the message must be in the Ed25519 instruction itself (65535) */
 export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE_INDEX = 0x1973; // 6515
 /** Ed25519WrongKey: the public key is not the execution's result key */
 export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_KEY = 0x1974; // 6516
-/** Ed25519WrongMessage: the signed message is not the text of the result hash, or of another call */
+/** Ed25519WrongMessage: the signed message is not the text of the result hash, or of another call, or not the text of the failure */
 export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE = 0x1975; // 6517
 /** GrantRevoked: the grant is revoked */
 export const AGENT_MARKETPLACE_ERROR__GRANT_REVOKED = 0x19c8; // 6600
@@ -212,6 +224,8 @@ export const AGENT_MARKETPLACE_ERROR__GRANT_CAP_ZERO = 0x19cf; // 6607
 export const AGENT_MARKETPLACE_ERROR__SESSION_KEY_INVALID = 0x19d0; // 6608
 /** WrongGrantWallet: the grant belongs to another wallet */
 export const AGENT_MARKETPLACE_ERROR__WRONG_GRANT_WALLET = 0x19d1; // 6609
+/** DailyCapExceeded: the price must be at most what the grant's cap of the day leaves */
+export const AGENT_MARKETPLACE_ERROR__DAILY_CAP_EXCEEDED = 0x19d2; // 6610
 /** NotDisputable: the execution is not completed or was disputed before */
 export const AGENT_MARKETPLACE_ERROR__NOT_DISPUTABLE = 0x1a2c; // 6700
 /** DisputeWindowOver: the dispute window is over */
@@ -254,6 +268,7 @@ export type AgentMarketplaceError =
   | typeof AGENT_MARKETPLACE_ERROR__AGENT_NOT_ACTIVE
   | typeof AGENT_MARKETPLACE_ERROR__AGENT_NOT_ALLOWED
   | typeof AGENT_MARKETPLACE_ERROR__AGENT_NOT_DELISTED
+  | typeof AGENT_MARKETPLACE_ERROR__AGENT_SUSPENDED
   | typeof AGENT_MARKETPLACE_ERROR__ALREADY_EXISTS
   | typeof AGENT_MARKETPLACE_ERROR__AMOUNT_ZERO
   | typeof AGENT_MARKETPLACE_ERROR__ANNOUNCEMENT_LAPSED
@@ -264,10 +279,12 @@ export type AgentMarketplaceError =
   | typeof AGENT_MARKETPLACE_ERROR__COLLATERAL_REMAINS
   | typeof AGENT_MARKETPLACE_ERROR__COLLATERAL_TOO_LOW
   | typeof AGENT_MARKETPLACE_ERROR__COVER_TOO_LOW
+  | typeof AGENT_MARKETPLACE_ERROR__DAILY_CAP_EXCEEDED
   | typeof AGENT_MARKETPLACE_ERROR__DEADLINE_NOT_PASSED
   | typeof AGENT_MARKETPLACE_ERROR__DEADLINE_PASSED
   | typeof AGENT_MARKETPLACE_ERROR__DISPLAY_NAME_INVALID
   | typeof AGENT_MARKETPLACE_ERROR__DISPLAY_NAME_MISMATCH
+  | typeof AGENT_MARKETPLACE_ERROR__DISPLAY_NAME_MIXES_SCRIPTS
   | typeof AGENT_MARKETPLACE_ERROR__DISPUTE_ANSWERED
   | typeof AGENT_MARKETPLACE_ERROR__DISPUTE_BOND_TOO_HIGH
   | typeof AGENT_MARKETPLACE_ERROR__DISPUTE_NOT_OPEN
@@ -295,6 +312,7 @@ export type AgentMarketplaceError =
   | typeof AGENT_MARKETPLACE_ERROR__EVIDENCE_URI_INVALID
   | typeof AGENT_MARKETPLACE_ERROR__EXECUTION_NOT_OPEN
   | typeof AGENT_MARKETPLACE_ERROR__EXECUTIONS_OPEN
+  | typeof AGENT_MARKETPLACE_ERROR__FAILURE_PROOF_MISPLACED
   | typeof AGENT_MARKETPLACE_ERROR__FAILURE_REASON_RESERVED
   | typeof AGENT_MARKETPLACE_ERROR__FEE_TOO_HIGH
   | typeof AGENT_MARKETPLACE_ERROR__GRANT_CAP_ZERO
@@ -314,6 +332,7 @@ export type AgentMarketplaceError =
   | typeof AGENT_MARKETPLACE_ERROR__NOT_DISPUTABLE
   | typeof AGENT_MARKETPLACE_ERROR__NOT_FAILURE_REPORTER
   | typeof AGENT_MARKETPLACE_ERROR__NOT_GRANT_WALLET
+  | typeof AGENT_MARKETPLACE_ERROR__NOT_GUARDIAN
   | typeof AGENT_MARKETPLACE_ERROR__NOTHING_ANNOUNCED
   | typeof AGENT_MARKETPLACE_ERROR__NOTHING_TO_CHANGE
   | typeof AGENT_MARKETPLACE_ERROR__NOT_NOMINEE
@@ -338,6 +357,7 @@ export type AgentMarketplaceError =
   | typeof AGENT_MARKETPLACE_ERROR__RESOLVER_IS_RAISER
   | typeof AGENT_MARKETPLACE_ERROR__RESULT_KEY_MISSING
   | typeof AGENT_MARKETPLACE_ERROR__ROLE_MISSING
+  | typeof AGENT_MARKETPLACE_ERROR__ROLES_NOT_APART
   | typeof AGENT_MARKETPLACE_ERROR__SESSION_KEY_INVALID
   | typeof AGENT_MARKETPLACE_ERROR__SETTLED_BY_CALLER
   | typeof AGENT_MARKETPLACE_ERROR__SLASH_ABOVE_COLLATERAL
@@ -366,7 +386,8 @@ export type AgentMarketplaceError =
   | typeof AGENT_MARKETPLACE_ERROR__WRONG_PROGRAM_DATA
   | typeof AGENT_MARKETPLACE_ERROR__WRONG_RENT_PAYER
   | typeof AGENT_MARKETPLACE_ERROR__WRONG_SYSTEM_PROGRAM
-  | typeof AGENT_MARKETPLACE_ERROR__WRONG_TOKEN_PROGRAM;
+  | typeof AGENT_MARKETPLACE_ERROR__WRONG_TOKEN_PROGRAM
+  | typeof AGENT_MARKETPLACE_ERROR__WRONG_VERSION;
 
 let agentMarketplaceErrorMessages:
   Record<AgentMarketplaceError, string> | undefined;
@@ -376,6 +397,7 @@ if (process.env["NODE_ENV"] !== "production") {
     [AGENT_MARKETPLACE_ERROR__AGENT_NOT_ACTIVE]: `the agent is not active`,
     [AGENT_MARKETPLACE_ERROR__AGENT_NOT_ALLOWED]: `the grant does not allow this agent`,
     [AGENT_MARKETPLACE_ERROR__AGENT_NOT_DELISTED]: `the agent is not delisted`,
+    [AGENT_MARKETPLACE_ERROR__AGENT_SUSPENDED]: `the agent is suspended`,
     [AGENT_MARKETPLACE_ERROR__ALREADY_EXISTS]: `the account exists already`,
     [AGENT_MARKETPLACE_ERROR__AMOUNT_ZERO]: `the amount must be 1 to 18446744073709551615 base units`,
     [AGENT_MARKETPLACE_ERROR__ANNOUNCEMENT_LAPSED]: `the announcement lapsed 604800 seconds (7 days) after it was due`,
@@ -386,10 +408,12 @@ if (process.env["NODE_ENV"] !== "production") {
     [AGENT_MARKETPLACE_ERROR__COLLATERAL_REMAINS]: `the agent's collateral must be withdrawn first`,
     [AGENT_MARKETPLACE_ERROR__COLLATERAL_TOO_LOW]: `the collateral must be at least the tier of the price, the price, and the promised number of calls`,
     [AGENT_MARKETPLACE_ERROR__COVER_TOO_LOW]: `the agent's collateral, without what is claimed of it, is below the cover that the caller asks for`,
+    [AGENT_MARKETPLACE_ERROR__DAILY_CAP_EXCEEDED]: `the price must be at most what the grant's cap of the day leaves`,
     [AGENT_MARKETPLACE_ERROR__DEADLINE_NOT_PASSED]: `the execution's deadline has not passed`,
     [AGENT_MARKETPLACE_ERROR__DEADLINE_PASSED]: `the execution's deadline has passed`,
-    [AGENT_MARKETPLACE_ERROR__DISPLAY_NAME_INVALID]: `the display name must be 1 to 32 bytes of UTF-8: visible characters and inner spaces`,
+    [AGENT_MARKETPLACE_ERROR__DISPLAY_NAME_INVALID]: `the display name must be 1 to 32 bytes of UTF-8: visible characters, inner spaces, at most 2 combining marks together`,
     [AGENT_MARKETPLACE_ERROR__DISPLAY_NAME_MISMATCH]: `the profile has another display name than the verified one`,
+    [AGENT_MARKETPLACE_ERROR__DISPLAY_NAME_MIXES_SCRIPTS]: `a verified display name must have the letters of one script`,
     [AGENT_MARKETPLACE_ERROR__DISPUTE_ANSWERED]: `the dispute is answered`,
     [AGENT_MARKETPLACE_ERROR__DISPUTE_BOND_TOO_HIGH]: `the bond of a dispute must be at most 1000000 base units`,
     [AGENT_MARKETPLACE_ERROR__DISPUTE_NOT_OPEN]: `the dispute is not open`,
@@ -404,11 +428,11 @@ if (process.env["NODE_ENV"] !== "production") {
     [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_KEY]: `the public key is not the execution's result key`,
     [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_KEY_INDEX]: `the public key must be in the Ed25519 instruction itself (65535)`,
     [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_KEY_OFFSET]: `the public key must be at offset 16`,
-    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_LENGTH]: `the Ed25519 instruction must be 183 bytes long, for a call-bound signature 238`,
-    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE]: `the signed message is not the text of the result hash, or of another call`,
+    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_LENGTH]: `the Ed25519 instruction must be 183 bytes long, for a call-bound signature 238, for a failure 169`,
+    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE]: `the signed message is not the text of the result hash, or of another call, or not the text of the failure`,
     [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE_INDEX]: `the message must be in the Ed25519 instruction itself (65535)`,
     [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE_OFFSET]: `the message must be at offset 112`,
-    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE_SIZE]: `the message must be 71 bytes long, for a call-bound signature 126`,
+    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE_SIZE]: `the message must be 71 bytes long, for a call-bound signature 126, for a failure 57`,
     [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_PADDING]: `the padding of the Ed25519 instruction must be 0`,
     [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_PROGRAM]: `the instruction before the settlement is not one of the Ed25519 program`,
     [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_SIGNATURE_INDEX]: `the signature must be in the Ed25519 instruction itself (65535)`,
@@ -417,6 +441,7 @@ if (process.env["NODE_ENV"] !== "production") {
     [AGENT_MARKETPLACE_ERROR__EVIDENCE_URI_INVALID]: `the evidence URI must be 1 to 128 bytes of visible ASCII`,
     [AGENT_MARKETPLACE_ERROR__EXECUTION_NOT_OPEN]: `the execution is not open`,
     [AGENT_MARKETPLACE_ERROR__EXECUTIONS_OPEN]: `the agent has open executions`,
+    [AGENT_MARKETPLACE_ERROR__FAILURE_PROOF_MISPLACED]: `a signed failure is reported by the gateway, with the reason creator failed`,
     [AGENT_MARKETPLACE_ERROR__FAILURE_REASON_RESERVED]: `the failure reason must be creator failed, time-out or invalid response, or interrupted by the gateway`,
     [AGENT_MARKETPLACE_ERROR__FEE_TOO_HIGH]: `the fee must be 0 to 500 basis points`,
     [AGENT_MARKETPLACE_ERROR__GRANT_CAP_ZERO]: `the grant's caps must be 1 to 18446744073709551615 base units`,
@@ -436,6 +461,7 @@ if (process.env["NODE_ENV"] !== "production") {
     [AGENT_MARKETPLACE_ERROR__NOT_DISPUTABLE]: `the execution is not completed or was disputed before`,
     [AGENT_MARKETPLACE_ERROR__NOT_FAILURE_REPORTER]: `the signer is not the execution's creator or the gateway`,
     [AGENT_MARKETPLACE_ERROR__NOT_GRANT_WALLET]: `the signer is not the grant's wallet`,
+    [AGENT_MARKETPLACE_ERROR__NOT_GUARDIAN]: `the signer is neither the admin nor the guardian, who may stop but not resume`,
     [AGENT_MARKETPLACE_ERROR__NOTHING_ANNOUNCED]: `nothing is announced`,
     [AGENT_MARKETPLACE_ERROR__NOTHING_TO_CHANGE]: `the instruction changes nothing`,
     [AGENT_MARKETPLACE_ERROR__NOT_NOMINEE]: `the signer is not the nominated admin`,
@@ -445,7 +471,7 @@ if (process.env["NODE_ENV"] !== "production") {
     [AGENT_MARKETPLACE_ERROR__NOT_TOKEN_ACCOUNT]: `the account is not a classic SPL Token account`,
     [AGENT_MARKETPLACE_ERROR__NOT_UPGRADE_AUTHORITY]: `the signer is not the program's upgrade authority`,
     [AGENT_MARKETPLACE_ERROR__OUT_OF_RANGE]: `an amount, a counter or a time is outside the range of its field`,
-    [AGENT_MARKETPLACE_ERROR__PAUSED]: `new listings and openings are paused`,
+    [AGENT_MARKETPLACE_ERROR__PAUSED]: `new listings are paused, or new openings`,
     [AGENT_MARKETPLACE_ERROR__PENALTY_ABOVE_LIMIT]: `the slash must be at most the amount paid and the execution's limit of penalties`,
     [AGENT_MARKETPLACE_ERROR__PENALTY_BEFORE_OTHER_CLAIMS]: `a slash above the amount paid must leave the amounts of the agent's other open disputes`,
     [AGENT_MARKETPLACE_ERROR__PENALTY_BY_LATER_RESOLVER]: `the slash must be at most the amount paid if the dispute is older than the resolver's term`,
@@ -460,6 +486,7 @@ if (process.env["NODE_ENV"] !== "production") {
     [AGENT_MARKETPLACE_ERROR__RESOLVER_IS_RAISER]: `the resolver must not be the caller who raised the dispute`,
     [AGENT_MARKETPLACE_ERROR__RESULT_KEY_MISSING]: `the result key must not be the zero address`,
     [AGENT_MARKETPLACE_ERROR__ROLE_MISSING]: `a role must not be the zero address`,
+    [AGENT_MARKETPLACE_ERROR__ROLES_NOT_APART]: `two of admin, resolver, gateway, treasury owner and guardian must not be one key`,
     [AGENT_MARKETPLACE_ERROR__SESSION_KEY_INVALID]: `the session key must not be the zero address or the wallet`,
     [AGENT_MARKETPLACE_ERROR__SETTLED_BY_CALLER]: `the caller settled the execution`,
     [AGENT_MARKETPLACE_ERROR__SLASH_ABOVE_COLLATERAL]: `the slash must be at most the agent's collateral`,
@@ -489,6 +516,7 @@ if (process.env["NODE_ENV"] !== "production") {
     [AGENT_MARKETPLACE_ERROR__WRONG_RENT_PAYER]: `the account is not the one that paid the rent`,
     [AGENT_MARKETPLACE_ERROR__WRONG_SYSTEM_PROGRAM]: `the account is not the system program`,
     [AGENT_MARKETPLACE_ERROR__WRONG_TOKEN_PROGRAM]: `the account is not the classic SPL Token program`,
+    [AGENT_MARKETPLACE_ERROR__WRONG_VERSION]: `the account has another layout version than 1`,
   };
 }
 

@@ -10,6 +10,8 @@ import {
   combineCodec,
   fixDecoderSize,
   fixEncoderSize,
+  getBooleanDecoder,
+  getBooleanEncoder,
   getBytesDecoder,
   getBytesEncoder,
   getStructDecoder,
@@ -66,6 +68,8 @@ export type FailExecutionInstruction<
   TAccountEscrow extends string | AccountMeta<string> = string,
   TAccountRefundToken extends string | AccountMeta<string> = string,
   TAccountGrant extends string | AccountMeta<string> = string,
+  TAccountInstructionsSysvar extends string | AccountMeta<string> =
+    "Sysvar1nstructions1111111111111111111111111",
   TAccountUsdcMint extends string | AccountMeta<string> = string,
   TAccountTokenProgram extends string | AccountMeta<string> =
     "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA",
@@ -99,6 +103,9 @@ export type FailExecutionInstruction<
       TAccountGrant extends string
         ? WritableAccount<TAccountGrant>
         : TAccountGrant,
+      TAccountInstructionsSysvar extends string
+        ? ReadonlyAccount<TAccountInstructionsSysvar>
+        : TAccountInstructionsSysvar,
       TAccountUsdcMint extends string
         ? ReadonlyAccount<TAccountUsdcMint>
         : TAccountUsdcMint,
@@ -116,6 +123,11 @@ export type FailExecutionInstructionData = {
    * the agent, is for the gateway only.
    */
   reason: FailureReason;
+  /**
+   * Whether the instruction directly before is the Ed25519 program's proof that the execution's result key signed this
+   * failure (docs/specification.md, "Signed failure").
+   */
+  signed: boolean;
 };
 
 export type FailExecutionInstructionDataArgs = {
@@ -124,6 +136,11 @@ export type FailExecutionInstructionDataArgs = {
    * the agent, is for the gateway only.
    */
   reason: FailureReasonArgs;
+  /**
+   * Whether the instruction directly before is the Ed25519 program's proof that the execution's result key signed this
+   * failure (docs/specification.md, "Signed failure").
+   */
+  signed: boolean;
 };
 
 export function getFailExecutionInstructionDataEncoder(): FixedSizeEncoder<FailExecutionInstructionDataArgs> {
@@ -131,6 +148,7 @@ export function getFailExecutionInstructionDataEncoder(): FixedSizeEncoder<FailE
     getStructEncoder([
       ["discriminator", fixEncoderSize(getBytesEncoder(), 8)],
       ["reason", getFailureReasonEncoder()],
+      ["signed", getBooleanEncoder()],
     ]),
     (value) => ({ ...value, discriminator: FAIL_EXECUTION_DISCRIMINATOR }),
   );
@@ -140,6 +158,7 @@ export function getFailExecutionInstructionDataDecoder(): FixedSizeDecoder<FailE
   return getStructDecoder([
     ["discriminator", fixDecoderSize(getBytesDecoder(), 8)],
     ["reason", getFailureReasonDecoder()],
+    ["signed", getBooleanDecoder()],
   ]);
 }
 
@@ -162,6 +181,7 @@ export type FailExecutionAsyncInput<
   TAccountEscrow extends string = string,
   TAccountRefundToken extends string = string,
   TAccountGrant extends string = string,
+  TAccountInstructionsSysvar extends string = string,
   TAccountUsdcMint extends string = string,
   TAccountTokenProgram extends string = string,
 > = {
@@ -175,9 +195,11 @@ export type FailExecutionAsyncInput<
   refundToken: Address<TAccountRefundToken>;
   /** The grant that the execution was opened with, if it was: it gets back what it had spent. */
   grant?: Address<TAccountGrant>;
+  instructionsSysvar?: Address<TAccountInstructionsSysvar>;
   usdcMint: Address<TAccountUsdcMint>;
   tokenProgram?: Address<TAccountTokenProgram>;
   reason: FailExecutionInstructionDataArgs["reason"];
+  signed: FailExecutionInstructionDataArgs["signed"];
 };
 
 export async function getFailExecutionInstructionAsync<
@@ -189,6 +211,7 @@ export async function getFailExecutionInstructionAsync<
   TAccountEscrow extends string,
   TAccountRefundToken extends string,
   TAccountGrant extends string,
+  TAccountInstructionsSysvar extends string,
   TAccountUsdcMint extends string,
   TAccountTokenProgram extends string,
   TProgramAddress extends Address = typeof AGENT_MARKETPLACE_PROGRAM_ADDRESS,
@@ -202,6 +225,7 @@ export async function getFailExecutionInstructionAsync<
     TAccountEscrow,
     TAccountRefundToken,
     TAccountGrant,
+    TAccountInstructionsSysvar,
     TAccountUsdcMint,
     TAccountTokenProgram
   >,
@@ -217,6 +241,7 @@ export async function getFailExecutionInstructionAsync<
     TAccountEscrow,
     TAccountRefundToken,
     TAccountGrant,
+    TAccountInstructionsSysvar,
     TAccountUsdcMint,
     TAccountTokenProgram
   >
@@ -235,6 +260,10 @@ export async function getFailExecutionInstructionAsync<
     escrow: { value: input.escrow ?? null, isWritable: true },
     refundToken: { value: input.refundToken ?? null, isWritable: true },
     grant: { value: input.grant ?? null, isWritable: true },
+    instructionsSysvar: {
+      value: input.instructionsSysvar ?? null,
+      isWritable: false,
+    },
     usdcMint: { value: input.usdcMint ?? null, isWritable: false },
     tokenProgram: { value: input.tokenProgram ?? null, isWritable: false },
   };
@@ -258,6 +287,10 @@ export async function getFailExecutionInstructionAsync<
       ),
     });
   }
+  if (!accounts.instructionsSysvar.value) {
+    accounts.instructionsSysvar.value =
+      "Sysvar1nstructions1111111111111111111111111" as Address<"Sysvar1nstructions1111111111111111111111111">;
+  }
   if (!accounts.tokenProgram.value) {
     accounts.tokenProgram.value =
       "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA" as Address<"TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA">;
@@ -274,6 +307,7 @@ export async function getFailExecutionInstructionAsync<
       getAccountMeta("escrow", accounts.escrow),
       getAccountMeta("refundToken", accounts.refundToken),
       getAccountMeta("grant", accounts.grant),
+      getAccountMeta("instructionsSysvar", accounts.instructionsSysvar),
       getAccountMeta("usdcMint", accounts.usdcMint),
       getAccountMeta("tokenProgram", accounts.tokenProgram),
     ],
@@ -291,6 +325,7 @@ export async function getFailExecutionInstructionAsync<
     TAccountEscrow,
     TAccountRefundToken,
     TAccountGrant,
+    TAccountInstructionsSysvar,
     TAccountUsdcMint,
     TAccountTokenProgram
   >);
@@ -305,6 +340,7 @@ export type FailExecutionInput<
   TAccountEscrow extends string = string,
   TAccountRefundToken extends string = string,
   TAccountGrant extends string = string,
+  TAccountInstructionsSysvar extends string = string,
   TAccountUsdcMint extends string = string,
   TAccountTokenProgram extends string = string,
 > = {
@@ -318,9 +354,11 @@ export type FailExecutionInput<
   refundToken: Address<TAccountRefundToken>;
   /** The grant that the execution was opened with, if it was: it gets back what it had spent. */
   grant?: Address<TAccountGrant>;
+  instructionsSysvar?: Address<TAccountInstructionsSysvar>;
   usdcMint: Address<TAccountUsdcMint>;
   tokenProgram?: Address<TAccountTokenProgram>;
   reason: FailExecutionInstructionDataArgs["reason"];
+  signed: FailExecutionInstructionDataArgs["signed"];
 };
 
 export function getFailExecutionInstruction<
@@ -332,6 +370,7 @@ export function getFailExecutionInstruction<
   TAccountEscrow extends string,
   TAccountRefundToken extends string,
   TAccountGrant extends string,
+  TAccountInstructionsSysvar extends string,
   TAccountUsdcMint extends string,
   TAccountTokenProgram extends string,
   TProgramAddress extends Address = typeof AGENT_MARKETPLACE_PROGRAM_ADDRESS,
@@ -345,6 +384,7 @@ export function getFailExecutionInstruction<
     TAccountEscrow,
     TAccountRefundToken,
     TAccountGrant,
+    TAccountInstructionsSysvar,
     TAccountUsdcMint,
     TAccountTokenProgram
   >,
@@ -359,6 +399,7 @@ export function getFailExecutionInstruction<
   TAccountEscrow,
   TAccountRefundToken,
   TAccountGrant,
+  TAccountInstructionsSysvar,
   TAccountUsdcMint,
   TAccountTokenProgram
 > {
@@ -376,6 +417,10 @@ export function getFailExecutionInstruction<
     escrow: { value: input.escrow ?? null, isWritable: true },
     refundToken: { value: input.refundToken ?? null, isWritable: true },
     grant: { value: input.grant ?? null, isWritable: true },
+    instructionsSysvar: {
+      value: input.instructionsSysvar ?? null,
+      isWritable: false,
+    },
     usdcMint: { value: input.usdcMint ?? null, isWritable: false },
     tokenProgram: { value: input.tokenProgram ?? null, isWritable: false },
   };
@@ -388,6 +433,10 @@ export function getFailExecutionInstruction<
   const args = { ...input };
 
   // Resolve default values.
+  if (!accounts.instructionsSysvar.value) {
+    accounts.instructionsSysvar.value =
+      "Sysvar1nstructions1111111111111111111111111" as Address<"Sysvar1nstructions1111111111111111111111111">;
+  }
   if (!accounts.tokenProgram.value) {
     accounts.tokenProgram.value =
       "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA" as Address<"TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA">;
@@ -404,6 +453,7 @@ export function getFailExecutionInstruction<
       getAccountMeta("escrow", accounts.escrow),
       getAccountMeta("refundToken", accounts.refundToken),
       getAccountMeta("grant", accounts.grant),
+      getAccountMeta("instructionsSysvar", accounts.instructionsSysvar),
       getAccountMeta("usdcMint", accounts.usdcMint),
       getAccountMeta("tokenProgram", accounts.tokenProgram),
     ],
@@ -421,6 +471,7 @@ export function getFailExecutionInstruction<
     TAccountEscrow,
     TAccountRefundToken,
     TAccountGrant,
+    TAccountInstructionsSysvar,
     TAccountUsdcMint,
     TAccountTokenProgram
   >);
@@ -442,8 +493,9 @@ export type ParsedFailExecutionInstruction<
     refundToken: TAccountMetas[6];
     /** The grant that the execution was opened with, if it was: it gets back what it had spent. */
     grant?: TAccountMetas[7] | undefined;
-    usdcMint: TAccountMetas[8];
-    tokenProgram: TAccountMetas[9];
+    instructionsSysvar?: TAccountMetas[8] | undefined;
+    usdcMint: TAccountMetas[9];
+    tokenProgram: TAccountMetas[10];
   };
   data: FailExecutionInstructionData;
 };
@@ -456,12 +508,12 @@ export function parseFailExecutionInstruction<
     InstructionWithAccounts<TAccountMetas> &
     InstructionWithData<ReadonlyUint8Array>,
 ): ParsedFailExecutionInstruction<TProgram, TAccountMetas> {
-  if (instruction.accounts.length < 10) {
+  if (instruction.accounts.length < 11) {
     throw new SolanaError(
       SOLANA_ERROR__PROGRAM_CLIENTS__INSUFFICIENT_ACCOUNT_METAS,
       {
         actualAccountMetas: instruction.accounts.length,
-        expectedAccountMetas: 10,
+        expectedAccountMetas: 11,
       },
     );
   }
@@ -488,6 +540,7 @@ export function parseFailExecutionInstruction<
       escrow: getNextAccount(),
       refundToken: getNextAccount(),
       grant: getNextOptionalAccount(),
+      instructionsSysvar: getNextOptionalAccount(),
       usdcMint: getNextAccount(),
       tokenProgram: getNextAccount(),
     },

@@ -95,6 +95,8 @@ export type GrantSpendingInstructionData = {
   perCallCap: bigint;
   /** Most that all calls together may cost, including what was spent before. */
   totalCap: bigint;
+  /** Most that the calls of one UTC day may cost; 0: the day is not limited. */
+  dailyCap: bigint;
   /** Last second in which the grant opens executions. */
   expiresAtUnixS: bigint;
   /** At most 8; empty means any agent. */
@@ -107,6 +109,8 @@ export type GrantSpendingInstructionDataArgs = {
   perCallCap: number | bigint;
   /** Most that all calls together may cost, including what was spent before. */
   totalCap: number | bigint;
+  /** Most that the calls of one UTC day may cost; 0: the day is not limited. */
+  dailyCap: number | bigint;
   /** Last second in which the grant opens executions. */
   expiresAtUnixS: number | bigint;
   /** At most 8; empty means any agent. */
@@ -120,6 +124,7 @@ export function getGrantSpendingInstructionDataEncoder(): Encoder<GrantSpendingI
       ["sessionKey", getAddressEncoder()],
       ["perCallCap", getU64Encoder()],
       ["totalCap", getU64Encoder()],
+      ["dailyCap", getU64Encoder()],
       ["expiresAtUnixS", getI64Encoder()],
       ["allowedAgents", getArrayEncoder(getAddressEncoder())],
     ]),
@@ -133,6 +138,7 @@ export function getGrantSpendingInstructionDataDecoder(): Decoder<GrantSpendingI
     ["sessionKey", getAddressDecoder()],
     ["perCallCap", getU64Decoder()],
     ["totalCap", getU64Decoder()],
+    ["dailyCap", getU64Decoder()],
     ["expiresAtUnixS", getI64Decoder()],
     ["allowedAgents", getArrayDecoder(getAddressDecoder())],
   ]);
@@ -162,6 +168,7 @@ export type GrantSpendingAsyncInput<
   sessionKey: GrantSpendingInstructionDataArgs["sessionKey"];
   perCallCap: GrantSpendingInstructionDataArgs["perCallCap"];
   totalCap: GrantSpendingInstructionDataArgs["totalCap"];
+  dailyCap: GrantSpendingInstructionDataArgs["dailyCap"];
   expiresAtUnixS: GrantSpendingInstructionDataArgs["expiresAtUnixS"];
   allowedAgents: GrantSpendingInstructionDataArgs["allowedAgents"];
 };
@@ -269,6 +276,7 @@ export type GrantSpendingInput<
   sessionKey: GrantSpendingInstructionDataArgs["sessionKey"];
   perCallCap: GrantSpendingInstructionDataArgs["perCallCap"];
   totalCap: GrantSpendingInstructionDataArgs["totalCap"];
+  dailyCap: GrantSpendingInstructionDataArgs["dailyCap"];
   expiresAtUnixS: GrantSpendingInstructionDataArgs["expiresAtUnixS"];
   allowedAgents: GrantSpendingInstructionDataArgs["allowedAgents"];
 };

@@ -33,6 +33,7 @@ export * from "./resolveDispute";
 export * from "./revokeSpending";
 export * from "./setAgentStatus";
 export * from "./setPaused";
+export * from "./suspendAgent";
 export * from "./updateConfig";
 export * from "./updateListing";
 export * from "./upsertCreatorProfile";

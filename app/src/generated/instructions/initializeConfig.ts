@@ -102,6 +102,8 @@ export type InitializeConfigInstructionData = {
   treasuryOwner: Address;
   /** Neither the treasury's owner nor the resolver. */
   insuranceOwner: Address;
+  /** May stop, but not resume. The zero address: nobody. */
+  guardian: Address;
   parameters: MarketParameters;
 };
 
@@ -112,6 +114,8 @@ export type InitializeConfigInstructionDataArgs = {
   treasuryOwner: Address;
   /** Neither the treasury's owner nor the resolver. */
   insuranceOwner: Address;
+  /** May stop, but not resume. The zero address: nobody. */
+  guardian: Address;
   parameters: MarketParametersArgs;
 };
 
@@ -124,6 +128,7 @@ export function getInitializeConfigInstructionDataEncoder(): FixedSizeEncoder<In
       ["gatewayAuthority", getAddressEncoder()],
       ["treasuryOwner", getAddressEncoder()],
       ["insuranceOwner", getAddressEncoder()],
+      ["guardian", getAddressEncoder()],
       ["parameters", getMarketParametersEncoder()],
     ]),
     (value) => ({ ...value, discriminator: INITIALIZE_CONFIG_DISCRIMINATOR }),
@@ -138,6 +143,7 @@ export function getInitializeConfigInstructionDataDecoder(): FixedSizeDecoder<In
     ["gatewayAuthority", getAddressDecoder()],
     ["treasuryOwner", getAddressDecoder()],
     ["insuranceOwner", getAddressDecoder()],
+    ["guardian", getAddressDecoder()],
     ["parameters", getMarketParametersDecoder()],
   ]);
 }
@@ -172,6 +178,7 @@ export type InitializeConfigAsyncInput<
   gatewayAuthority: InitializeConfigInstructionDataArgs["gatewayAuthority"];
   treasuryOwner: InitializeConfigInstructionDataArgs["treasuryOwner"];
   insuranceOwner: InitializeConfigInstructionDataArgs["insuranceOwner"];
+  guardian: InitializeConfigInstructionDataArgs["guardian"];
   parameters: InitializeConfigInstructionDataArgs["parameters"];
 };
 
@@ -283,6 +290,7 @@ export type InitializeConfigInput<
   gatewayAuthority: InitializeConfigInstructionDataArgs["gatewayAuthority"];
   treasuryOwner: InitializeConfigInstructionDataArgs["treasuryOwner"];
   insuranceOwner: InitializeConfigInstructionDataArgs["insuranceOwner"];
+  guardian: InitializeConfigInstructionDataArgs["guardian"];
   parameters: InitializeConfigInstructionDataArgs["parameters"];
 };
 

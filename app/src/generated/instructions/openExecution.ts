@@ -124,8 +124,8 @@ export type OpenExecutionInstructionData = {
   /** Most that the caller agrees to pay, in USDC base units. Protects the caller from a price change. */
   maxAmount: bigint;
   /**
-   * SHA-256 of the listing's terms that the caller agrees to (docs/specification.md, "Terms hash"). Protects the
-   * caller from every change of them.
+   * SHA-256 of the terms that the caller agrees to, those of the listing and those of the market (docs/specification.md,
+   * "Terms hash"). Protects the caller from every change of them.
    */
   termsHash: Option<ReadonlyUint8Array>;
   /** The free collateral that the caller asks for, in prices of one call; 0 asks for none. */
@@ -140,8 +140,8 @@ export type OpenExecutionInstructionDataArgs = {
   /** Most that the caller agrees to pay, in USDC base units. Protects the caller from a price change. */
   maxAmount: number | bigint;
   /**
-   * SHA-256 of the listing's terms that the caller agrees to (docs/specification.md, "Terms hash"). Protects the
-   * caller from every change of them.
+   * SHA-256 of the terms that the caller agrees to, those of the listing and those of the market (docs/specification.md,
+   * "Terms hash"). Protects the caller from every change of them.
    */
   termsHash: OptionOrNullable<ReadonlyUint8Array>;
   /** The free collateral that the caller asks for, in prices of one call; 0 asks for none. */

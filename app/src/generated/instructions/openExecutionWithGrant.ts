@@ -141,8 +141,8 @@ export type OpenExecutionWithGrantInstructionData = {
   /** Most that the caller agrees to pay, in USDC base units. Protects the caller from a price change. */
   maxAmount: bigint;
   /**
-   * SHA-256 of the listing's terms that the caller agrees to (docs/specification.md, "Terms hash"). Protects the
-   * caller from every change of them.
+   * SHA-256 of the terms that the caller agrees to, those of the listing and those of the market (docs/specification.md,
+   * "Terms hash"). Protects the caller from every change of them.
    */
   termsHash: Option<ReadonlyUint8Array>;
   /** The free collateral that the caller asks for, in prices of one call; 0 asks for none. */
@@ -157,8 +157,8 @@ export type OpenExecutionWithGrantInstructionDataArgs = {
   /** Most that the caller agrees to pay, in USDC base units. Protects the caller from a price change. */
   maxAmount: number | bigint;
   /**
-   * SHA-256 of the listing's terms that the caller agrees to (docs/specification.md, "Terms hash"). Protects the
-   * caller from every change of them.
+   * SHA-256 of the terms that the caller agrees to, those of the listing and those of the market (docs/specification.md,
+   * "Terms hash"). Protects the caller from every change of them.
    */
   termsHash: OptionOrNullable<ReadonlyUint8Array>;
   /** The free collateral that the caller asks for, in prices of one call; 0 asks for none. */

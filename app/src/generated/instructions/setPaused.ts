@@ -14,6 +14,8 @@ import {
   getBooleanEncoder,
   getBytesDecoder,
   getBytesEncoder,
+  getOptionDecoder,
+  getOptionEncoder,
   getStructDecoder,
   getStructEncoder,
   SOLANA_ERROR__PROGRAM_CLIENTS__INSUFFICIENT_ACCOUNT_METAS,
@@ -22,12 +24,14 @@ import {
   type AccountMeta,
   type AccountSignerMeta,
   type Address,
-  type FixedSizeCodec,
-  type FixedSizeDecoder,
-  type FixedSizeEncoder,
+  type Codec,
+  type Decoder,
+  type Encoder,
   type Instruction,
   type InstructionWithAccounts,
   type InstructionWithData,
+  type Option,
+  type OptionOrNullable,
   type ReadonlySignerAccount,
   type ReadonlyUint8Array,
   type TransactionSigner,
@@ -50,17 +54,17 @@ export function getSetPausedDiscriminatorBytes(): ReadonlyUint8Array {
 
 export type SetPausedInstruction<
   TProgram extends string = typeof AGENT_MARKETPLACE_PROGRAM_ADDRESS,
-  TAccountAdmin extends string | AccountMeta<string> = string,
+  TAccountAuthority extends string | AccountMeta<string> = string,
   TAccountConfig extends string | AccountMeta<string> = string,
   TRemainingAccounts extends readonly AccountMeta<string>[] = [],
 > = Instruction<TProgram> &
   InstructionWithData<ReadonlyUint8Array> &
   InstructionWithAccounts<
     [
-      TAccountAdmin extends string
-        ? ReadonlySignerAccount<TAccountAdmin> &
-            AccountSignerMeta<TAccountAdmin>
-        : TAccountAdmin,
+      TAccountAuthority extends string
+        ? ReadonlySignerAccount<TAccountAuthority> &
+            AccountSignerMeta<TAccountAuthority>
+        : TAccountAuthority,
       TAccountConfig extends string
         ? WritableAccount<TAccountConfig>
         : TAccountConfig,
@@ -70,29 +74,35 @@ export type SetPausedInstruction<
 
 export type SetPausedInstructionData = {
   discriminator: ReadonlyUint8Array;
-  paused: boolean;
+  openings: Option<boolean>;
+  listings: Option<boolean>;
 };
 
-export type SetPausedInstructionDataArgs = { paused: boolean };
+export type SetPausedInstructionDataArgs = {
+  openings: OptionOrNullable<boolean>;
+  listings: OptionOrNullable<boolean>;
+};
 
-export function getSetPausedInstructionDataEncoder(): FixedSizeEncoder<SetPausedInstructionDataArgs> {
+export function getSetPausedInstructionDataEncoder(): Encoder<SetPausedInstructionDataArgs> {
   return transformEncoder(
     getStructEncoder([
       ["discriminator", fixEncoderSize(getBytesEncoder(), 8)],
-      ["paused", getBooleanEncoder()],
+      ["openings", getOptionEncoder(getBooleanEncoder())],
+      ["listings", getOptionEncoder(getBooleanEncoder())],
     ]),
     (value) => ({ ...value, discriminator: SET_PAUSED_DISCRIMINATOR }),
   );
 }
 
-export function getSetPausedInstructionDataDecoder(): FixedSizeDecoder<SetPausedInstructionData> {
+export function getSetPausedInstructionDataDecoder(): Decoder<SetPausedInstructionData> {
   return getStructDecoder([
     ["discriminator", fixDecoderSize(getBytesDecoder(), 8)],
-    ["paused", getBooleanDecoder()],
+    ["openings", getOptionDecoder(getBooleanDecoder())],
+    ["listings", getOptionDecoder(getBooleanDecoder())],
   ]);
 }
 
-export function getSetPausedInstructionDataCodec(): FixedSizeCodec<
+export function getSetPausedInstructionDataCodec(): Codec<
   SetPausedInstructionDataArgs,
   SetPausedInstructionData
 > {
@@ -103,23 +113,25 @@ export function getSetPausedInstructionDataCodec(): FixedSizeCodec<
 }
 
 export type SetPausedAsyncInput<
-  TAccountAdmin extends string = string,
+  TAccountAuthority extends string = string,
   TAccountConfig extends string = string,
 > = {
-  admin: TransactionSigner<TAccountAdmin>;
+  /** The admin, or the guardian to stop. */
+  authority: TransactionSigner<TAccountAuthority>;
   config?: Address<TAccountConfig>;
-  paused: SetPausedInstructionDataArgs["paused"];
+  openings: SetPausedInstructionDataArgs["openings"];
+  listings: SetPausedInstructionDataArgs["listings"];
 };
 
 export async function getSetPausedInstructionAsync<
-  TAccountAdmin extends string,
+  TAccountAuthority extends string,
   TAccountConfig extends string,
   TProgramAddress extends Address = typeof AGENT_MARKETPLACE_PROGRAM_ADDRESS,
 >(
-  input: SetPausedAsyncInput<TAccountAdmin, TAccountConfig>,
+  input: SetPausedAsyncInput<TAccountAuthority, TAccountConfig>,
   config?: { programAddress?: TProgramAddress },
 ): Promise<
-  SetPausedInstruction<TProgramAddress, TAccountAdmin, TAccountConfig>
+  SetPausedInstruction<TProgramAddress, TAccountAuthority, TAccountConfig>
 > {
   // Program address.
   const programAddress =
@@ -127,7 +139,7 @@ export async function getSetPausedInstructionAsync<
 
   // Original accounts.
   const originalAccounts = {
-    admin: { value: input.admin ?? null, isWritable: false },
+    authority: { value: input.authority ?? null, isWritable: false },
     config: { value: input.config ?? null, isWritable: true },
   };
   const accounts = originalAccounts as Record<
@@ -146,40 +158,46 @@ export async function getSetPausedInstructionAsync<
   const getAccountMeta = getAccountMetaFactory(programAddress, "programId");
   return Object.freeze({
     accounts: [
-      getAccountMeta("admin", accounts.admin),
+      getAccountMeta("authority", accounts.authority),
       getAccountMeta("config", accounts.config),
     ],
     data: getSetPausedInstructionDataEncoder().encode(
       args as SetPausedInstructionDataArgs,
     ),
     programAddress,
-  } as SetPausedInstruction<TProgramAddress, TAccountAdmin, TAccountConfig>);
+  } as SetPausedInstruction<
+    TProgramAddress,
+    TAccountAuthority,
+    TAccountConfig
+  >);
 }
 
 export type SetPausedInput<
-  TAccountAdmin extends string = string,
+  TAccountAuthority extends string = string,
   TAccountConfig extends string = string,
 > = {
-  admin: TransactionSigner<TAccountAdmin>;
+  /** The admin, or the guardian to stop. */
+  authority: TransactionSigner<TAccountAuthority>;
   config: Address<TAccountConfig>;
-  paused: SetPausedInstructionDataArgs["paused"];
+  openings: SetPausedInstructionDataArgs["openings"];
+  listings: SetPausedInstructionDataArgs["listings"];
 };
 
 export function getSetPausedInstruction<
-  TAccountAdmin extends string,
+  TAccountAuthority extends string,
   TAccountConfig extends string,
   TProgramAddress extends Address = typeof AGENT_MARKETPLACE_PROGRAM_ADDRESS,
 >(
-  input: SetPausedInput<TAccountAdmin, TAccountConfig>,
+  input: SetPausedInput<TAccountAuthority, TAccountConfig>,
   config?: { programAddress?: TProgramAddress },
-): SetPausedInstruction<TProgramAddress, TAccountAdmin, TAccountConfig> {
+): SetPausedInstruction<TProgramAddress, TAccountAuthority, TAccountConfig> {
   // Program address.
   const programAddress =
     config?.programAddress ?? AGENT_MARKETPLACE_PROGRAM_ADDRESS;
 
   // Original accounts.
   const originalAccounts = {
-    admin: { value: input.admin ?? null, isWritable: false },
+    authority: { value: input.authority ?? null, isWritable: false },
     config: { value: input.config ?? null, isWritable: true },
   };
   const accounts = originalAccounts as Record<
@@ -193,14 +211,18 @@ export function getSetPausedInstruction<
   const getAccountMeta = getAccountMetaFactory(programAddress, "programId");
   return Object.freeze({
     accounts: [
-      getAccountMeta("admin", accounts.admin),
+      getAccountMeta("authority", accounts.authority),
       getAccountMeta("config", accounts.config),
     ],
     data: getSetPausedInstructionDataEncoder().encode(
       args as SetPausedInstructionDataArgs,
     ),
     programAddress,
-  } as SetPausedInstruction<TProgramAddress, TAccountAdmin, TAccountConfig>);
+  } as SetPausedInstruction<
+    TProgramAddress,
+    TAccountAuthority,
+    TAccountConfig
+  >);
 }
 
 export type ParsedSetPausedInstruction<
@@ -209,7 +231,8 @@ export type ParsedSetPausedInstruction<
 > = {
   programAddress: Address<TProgram>;
   accounts: {
-    admin: TAccountMetas[0];
+    /** The admin, or the guardian to stop. */
+    authority: TAccountMetas[0];
     config: TAccountMetas[1];
   };
   data: SetPausedInstructionData;
@@ -240,7 +263,7 @@ export function parseSetPausedInstruction<
   };
   return {
     programAddress: instruction.programAddress,
-    accounts: { admin: getNextAccount(), config: getNextAccount() },
+    accounts: { authority: getNextAccount(), config: getNextAccount() },
     data: getSetPausedInstructionDataDecoder().decode(instruction.data),
   };
 }

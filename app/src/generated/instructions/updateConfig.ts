@@ -14,6 +14,8 @@ import {
   getAddressEncoder,
   getBytesDecoder,
   getBytesEncoder,
+  getOptionDecoder,
+  getOptionEncoder,
   getStructDecoder,
   getStructEncoder,
   SOLANA_ERROR__PROGRAM_CLIENTS__INSUFFICIENT_ACCOUNT_METAS,
@@ -22,12 +24,14 @@ import {
   type AccountMeta,
   type AccountSignerMeta,
   type Address,
-  type FixedSizeCodec,
-  type FixedSizeDecoder,
-  type FixedSizeEncoder,
+  type Codec,
+  type Decoder,
+  type Encoder,
   type Instruction,
   type InstructionWithAccounts,
   type InstructionWithData,
+  type Option,
+  type OptionOrNullable,
   type ReadonlySignerAccount,
   type ReadonlyUint8Array,
   type TransactionSigner,
@@ -72,29 +76,37 @@ export type UpdateConfigInstruction<
 
 export type UpdateConfigInstructionData = {
   discriminator: ReadonlyUint8Array;
-  gatewayAuthority: Address;
+  gatewayAuthority: Option<Address>;
+  /** The zero address removes the guardian. */
+  guardian: Option<Address>;
 };
 
-export type UpdateConfigInstructionDataArgs = { gatewayAuthority: Address };
+export type UpdateConfigInstructionDataArgs = {
+  gatewayAuthority: OptionOrNullable<Address>;
+  /** The zero address removes the guardian. */
+  guardian: OptionOrNullable<Address>;
+};
 
-export function getUpdateConfigInstructionDataEncoder(): FixedSizeEncoder<UpdateConfigInstructionDataArgs> {
+export function getUpdateConfigInstructionDataEncoder(): Encoder<UpdateConfigInstructionDataArgs> {
   return transformEncoder(
     getStructEncoder([
       ["discriminator", fixEncoderSize(getBytesEncoder(), 8)],
-      ["gatewayAuthority", getAddressEncoder()],
+      ["gatewayAuthority", getOptionEncoder(getAddressEncoder())],
+      ["guardian", getOptionEncoder(getAddressEncoder())],
     ]),
     (value) => ({ ...value, discriminator: UPDATE_CONFIG_DISCRIMINATOR }),
   );
 }
 
-export function getUpdateConfigInstructionDataDecoder(): FixedSizeDecoder<UpdateConfigInstructionData> {
+export function getUpdateConfigInstructionDataDecoder(): Decoder<UpdateConfigInstructionData> {
   return getStructDecoder([
     ["discriminator", fixDecoderSize(getBytesDecoder(), 8)],
-    ["gatewayAuthority", getAddressDecoder()],
+    ["gatewayAuthority", getOptionDecoder(getAddressDecoder())],
+    ["guardian", getOptionDecoder(getAddressDecoder())],
   ]);
 }
 
-export function getUpdateConfigInstructionDataCodec(): FixedSizeCodec<
+export function getUpdateConfigInstructionDataCodec(): Codec<
   UpdateConfigInstructionDataArgs,
   UpdateConfigInstructionData
 > {
@@ -111,6 +123,7 @@ export type UpdateConfigAsyncInput<
   admin: TransactionSigner<TAccountAdmin>;
   config?: Address<TAccountConfig>;
   gatewayAuthority: UpdateConfigInstructionDataArgs["gatewayAuthority"];
+  guardian: UpdateConfigInstructionDataArgs["guardian"];
 };
 
 export async function getUpdateConfigInstructionAsync<
@@ -165,6 +178,7 @@ export type UpdateConfigInput<
   admin: TransactionSigner<TAccountAdmin>;
   config: Address<TAccountConfig>;
   gatewayAuthority: UpdateConfigInstructionDataArgs["gatewayAuthority"];
+  guardian: UpdateConfigInstructionDataArgs["guardian"];
 };
 
 export function getUpdateConfigInstruction<

@@ -81,6 +81,7 @@ import {
   getRevokeSpendingInstruction,
   getSetAgentStatusInstructionAsync,
   getSetPausedInstructionAsync,
+  getSuspendAgentInstructionAsync,
   getUpdateConfigInstructionAsync,
   getUpdateListingInstructionAsync,
   getUpsertCreatorProfileInstructionAsync,
@@ -113,6 +114,7 @@ import {
   parseRevokeSpendingInstruction,
   parseSetAgentStatusInstruction,
   parseSetPausedInstruction,
+  parseSuspendAgentInstruction,
   parseUpdateConfigInstruction,
   parseUpdateListingInstruction,
   parseUpsertCreatorProfileInstruction,
@@ -166,6 +168,7 @@ import {
   type ParsedRevokeSpendingInstruction,
   type ParsedSetAgentStatusInstruction,
   type ParsedSetPausedInstruction,
+  type ParsedSuspendAgentInstruction,
   type ParsedUpdateConfigInstruction,
   type ParsedUpdateListingInstruction,
   type ParsedUpsertCreatorProfileInstruction,
@@ -177,6 +180,7 @@ import {
   type RevokeSpendingInput,
   type SetAgentStatusAsyncInput,
   type SetPausedAsyncInput,
+  type SuspendAgentAsyncInput,
   type UpdateConfigAsyncInput,
   type UpdateListingAsyncInput,
   type UpsertCreatorProfileAsyncInput,
@@ -312,6 +316,7 @@ export enum AgentMarketplaceInstruction {
   RevokeSpending,
   SetAgentStatus,
   SetPaused,
+  SuspendAgent,
   UpdateConfig,
   UpdateListing,
   UpsertCreatorProfile,
@@ -624,6 +629,17 @@ export function identifyAgentMarketplaceInstruction(
     containsBytes(
       data,
       fixEncoderSize(getBytesEncoder(), 8).encode(
+        new Uint8Array([242, 28, 54, 59, 247, 20, 59, 110]),
+      ),
+      0,
+    )
+  ) {
+    return AgentMarketplaceInstruction.SuspendAgent;
+  }
+  if (
+    containsBytes(
+      data,
+      fixEncoderSize(getBytesEncoder(), 8).encode(
         new Uint8Array([29, 158, 252, 191, 10, 83, 219, 99]),
       ),
       0,
@@ -765,6 +781,9 @@ export type ParsedAgentMarketplaceInstruction<
   | ({
       instructionType: AgentMarketplaceInstruction.SetPaused;
     } & ParsedSetPausedInstruction<TProgram>)
+  | ({
+      instructionType: AgentMarketplaceInstruction.SuspendAgent;
+    } & ParsedSuspendAgentInstruction<TProgram>)
   | ({
       instructionType: AgentMarketplaceInstruction.UpdateConfig;
     } & ParsedUpdateConfigInstruction<TProgram>)
@@ -975,6 +994,13 @@ export function parseAgentMarketplaceInstruction<TProgram extends string>(
         ...parseSetPausedInstruction(instruction),
       };
     }
+    case AgentMarketplaceInstruction.SuspendAgent: {
+      assertIsInstructionWithAccounts(instruction);
+      return {
+        instructionType: AgentMarketplaceInstruction.SuspendAgent,
+        ...parseSuspendAgentInstruction(instruction),
+      };
+    }
     case AgentMarketplaceInstruction.UpdateConfig: {
       assertIsInstructionWithAccounts(instruction);
       return {
@@ -1149,6 +1175,10 @@ export type AgentMarketplacePluginInstructions = {
   setPaused: (
     input: SetPausedAsyncInput,
   ) => ReturnType<typeof getSetPausedInstructionAsync> &
+    SelfPlanAndSendFunctions;
+  suspendAgent: (
+    input: SuspendAgentAsyncInput,
+  ) => ReturnType<typeof getSuspendAgentInstructionAsync> &
     SelfPlanAndSendFunctions;
   updateConfig: (
     input: UpdateConfigAsyncInput,
@@ -1356,6 +1386,11 @@ export function agentMarketplaceProgram() {
             addSelfPlanAndSendFunctions(
               client,
               getSetPausedInstructionAsync(input),
+            ),
+          suspendAgent: (input) =>
+            addSelfPlanAndSendFunctions(
+              client,
+              getSuspendAgentInstructionAsync(input),
             ),
           updateConfig: (input) =>
             addSelfPlanAndSendFunctions(

@@ -23,6 +23,7 @@ export type ClosedAgents = {
   completedExecutions: bigint;
   successfulExecutions: bigint;
   failedExecutions: bigint;
+  unprovedFailures: bigint;
   expiredExecutions: bigint;
   disputedExecutions: bigint;
   slashedTotal: bigint;
@@ -34,6 +35,7 @@ export type ClosedAgentsArgs = {
   completedExecutions: number | bigint;
   successfulExecutions: number | bigint;
   failedExecutions: number | bigint;
+  unprovedFailures: number | bigint;
   expiredExecutions: number | bigint;
   disputedExecutions: number | bigint;
   slashedTotal: number | bigint;
@@ -46,6 +48,7 @@ export function getClosedAgentsEncoder(): FixedSizeEncoder<ClosedAgentsArgs> {
     ["completedExecutions", getU64Encoder()],
     ["successfulExecutions", getU64Encoder()],
     ["failedExecutions", getU64Encoder()],
+    ["unprovedFailures", getU64Encoder()],
     ["expiredExecutions", getU64Encoder()],
     ["disputedExecutions", getU64Encoder()],
     ["slashedTotal", getU64Encoder()],
@@ -59,6 +62,7 @@ export function getClosedAgentsDecoder(): FixedSizeDecoder<ClosedAgents> {
     ["completedExecutions", getU64Decoder()],
     ["successfulExecutions", getU64Decoder()],
     ["failedExecutions", getU64Decoder()],
+    ["unprovedFailures", getU64Decoder()],
     ["expiredExecutions", getU64Decoder()],
     ["disputedExecutions", getU64Decoder()],
     ["slashedTotal", getU64Decoder()],

@@ -15,7 +15,7 @@ use anchor_lang::{AnchorDeserialize, Discriminator};
 use bytemuck::{Pod, Zeroable};
 use crtx_protocol::{
     call_text::{self, OpeningId},
-    result_text,
+    failure_text, result_text,
 };
 use solana_message::compiled_instruction::CompiledInstruction;
 use solana_pubkey::Pubkey;
@@ -84,7 +84,7 @@ pub fn refuses(bytes: &[u8], accounts: &Accounts) -> bool {
     instructions.iter().any(|instruction| {
         let account = |index: usize| &keys[usize::from(instruction.accounts[index])];
         if let Some(args) = instruction.data.strip_prefix(instruction::OpenExecutionWithGrant::DISCRIMINATOR) {
-            opens_on_other_terms(args, &accounts[account(6)])
+            opens_on_other_terms(args, &accounts[account(5)], &accounts[account(6)])
         } else if instruction.data.starts_with(instruction::CompleteExecution::DISCRIMINATOR) {
             has_ended(account(3)) || is_missing(account(6)) || is_missing(account(7))
         } else if instruction.data.starts_with(instruction::FailExecution::DISCRIMINATOR) {
@@ -98,10 +98,12 @@ pub fn refuses(bytes: &[u8], accounts: &Accounts) -> bool {
 }
 
 /// Whether an opening names terms or a cover that the listing does not have.
-fn opens_on_other_terms(mut args: &[u8], listing: &FetchedAccount) -> bool {
+fn opens_on_other_terms(mut args: &[u8], config: &FetchedAccount, listing: &FetchedAccount) -> bool {
     let args = OpenExecutionArgs::deserialize(&mut args).expect("args");
+    let config = Config::decode(&config.data).expect("a configuration");
     let listing = AgentListed::decode(&listing.data).expect("a listing");
-    args.terms_hash.is_some_and(|hash| hash != listing.terms_hash) || listing.check_cover(args.min_cover).is_err()
+    let terms_hash = listing.terms_hash(config.parameters.market_terms());
+    args.terms_hash.is_some_and(|hash| hash != terms_hash) || listing.check_cover(args.min_cover).is_err()
 }
 
 struct Program<'a> {
@@ -134,14 +136,23 @@ impl Program<'_> {
         } else if discriminator == instruction::FailExecution::DISCRIMINATOR {
             let args = FailExecutionArgs::deserialize(&mut args).expect("args");
             self.give_back(3, 7);
-            let record = self.finish(3, ExecutionStatus::Failed, |record| record.failure_reason = args.reason as u8);
+            // A time-out that a gateway reports has always passed here.
+            let agents_failure = args.signed || args.reason == FailureReason::Timeout;
+            if args.signed {
+                self.check_signed_failure();
+            }
+            let record = self.finish(3, ExecutionStatus::Failed, |record| {
+                record.failure_reason = args.reason as u8;
+                record.agents_failure = u8::from(agents_failure);
+            });
             self.pay(self.address(6), record.amount.cast_signed());
             self.count(2, |listing| match args.reason {
-                FailureReason::Interrupted => listing.expired_executions += 1,
-                _ => {
+                _ if agents_failure => {
                     listing.failed_executions += 1;
                     listing.total_executions += 1;
                 }
+                FailureReason::Interrupted => listing.expired_executions += 1,
+                _ => listing.unproved_failures += 1,
             });
         } else if discriminator == instruction::RefundExpiredExecution::DISCRIMINATOR {
             self.give_back(1, 5);
@@ -184,6 +195,15 @@ impl Program<'_> {
         let result_key = record.terms.expect("an open record").result_key;
         assert_eq!(self.before.get(16..48), Some(result_key.as_ref()), "the proof is of the record's key");
         assert_eq!(self.address(4), record.rent_payer, "the rent returns to its payer");
+    }
+
+    /// The signed message must be the failure of this opening.
+    fn check_signed_failure(&self) {
+        let record: Execution = self.read(3);
+        let opening = OpeningId { record: self.address(3).to_bytes(), opened_at_unix_s: record.opened_at_unix_s };
+        assert_eq!(self.before.get(112..), Some(failure_text::of(&opening).as_slice()), "the proof is of this failure");
+        let result_key = record.terms.expect("an open record").result_key;
+        assert_eq!(self.before.get(16..48), Some(result_key.as_ref()), "the proof is of the record's key");
     }
 
     /// Gives the grant of the open record at `record_at` back what it had spent.
@@ -242,7 +262,8 @@ impl Program<'_> {
             timeout_seconds: listing.timeout_seconds,
             reserved: [0; 4],
         };
-        assert!(args.terms_hash.is_none_or(|hash| hash == listing.terms_hash), "the terms are the agreed ones");
+        let terms_hash = listing.terms_hash(config.parameters.market_terms());
+        assert!(args.terms_hash.is_none_or(|hash| hash == terms_hash), "the terms are the agreed ones");
         let mut grant: SpendingGrant = self.read(3);
         grant.spent += listing.price;
         grant.revision += 1;

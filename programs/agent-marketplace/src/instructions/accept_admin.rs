@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::{
-    account,
+    account::{self, Current},
     error::{MarketplaceError, ensure},
     state::Config,
 };
@@ -17,17 +17,19 @@ pub struct AcceptAdmin<'info> {
 
 impl AcceptAdmin<'_> {
     fn validate(&self) -> Result<()> {
-        ensure(self.config.load()?.pending_admin == *self.nominee.key, MarketplaceError::NotNominee)
+        ensure(self.config.read()?.pending_admin == *self.nominee.key, MarketplaceError::NotNominee)
     }
 }
 
 /// Rules (docs/specification.md, "Role changes"):
-/// - called by the nominee, whose signature proves that the address can sign.
+/// - called by the nominee, whose signature proves that the address can sign;
+/// - refused if the nominee is the resolver, the gateway, the treasury's owner or the guardian.
 pub(crate) fn handler(ctx: Context<AcceptAdmin>) -> Result<()> {
     ctx.accounts.validate()?;
-    let mut config = ctx.accounts.config.load_mut()?;
+    let mut config = ctx.accounts.config.write()?;
     config.admin = *ctx.accounts.nominee.key;
     config.pending_admin = Pubkey::default();
+    config.check_roles_apart()?;
     config.revision = account::next_revision(config.revision)?;
     Ok(())
 }

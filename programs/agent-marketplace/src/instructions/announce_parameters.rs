@@ -4,7 +4,7 @@ use anchor_lang::prelude::*;
 use bytemuck::Zeroable;
 
 use crate::{
-    account,
+    account::{self, Current},
     error::{MarketplaceError, OrRefuse, ensure},
     state::{Config, MarketParameters},
 };
@@ -24,7 +24,7 @@ pub struct AnnounceParameters<'info> {
 
 impl AnnounceParameters<'_> {
     fn validate(&self, args: &AnnounceParametersArgs) -> Result<()> {
-        ensure(self.config.load()?.admin == *self.admin.key, MarketplaceError::NotAdmin)?;
+        ensure(self.config.read()?.admin == *self.admin.key, MarketplaceError::NotAdmin)?;
         Ok(args.parameters.as_ref().map_or(Ok(()), MarketParameters::check)?)
     }
 }
@@ -36,7 +36,7 @@ impl AnnounceParameters<'_> {
 pub(crate) fn handler(ctx: Context<AnnounceParameters>, args: AnnounceParametersArgs) -> Result<()> {
     ctx.accounts.validate(&args)?;
     let now = account::now_unix_s()?;
-    let mut config = ctx.accounts.config.load_mut()?;
+    let mut config = ctx.accounts.config.write()?;
     config.parameters_apply_from_unix_s = if args.parameters.is_some() {
         now.checked_add(Config::PARAMETERS_DELAY_S).or_refuse(MarketplaceError::OutOfRange)?
     } else {

@@ -4,7 +4,7 @@
 use anchor_lang::prelude::*;
 
 use crate::{
-    account,
+    account::{self, Current},
     error::{MarketplaceError, OrRefuse, ensure},
     state::Config,
 };
@@ -26,14 +26,18 @@ pub struct AnnounceRoles<'info> {
 
 impl AnnounceRoles<'_> {
     fn validate(&self, args: &AnnounceRolesArgs) -> Result<()> {
-        let config = self.config.load()?;
+        let config = self.config.read()?;
         ensure(config.admin == *self.admin.key, MarketplaceError::NotAdmin)?;
         [args.resolver, args.treasury_owner, args.insurance_owner].iter().flatten().try_for_each(Config::check_role)?;
         // Only this announcement can change the three roles before it applies, except that the resolver can go.
-        let insurance_owner = args.insurance_owner.unwrap_or(config.insurance_owner);
-        let treasury_owner = args.treasury_owner.unwrap_or(config.treasury_owner);
-        Config::check_insurance(&insurance_owner, &treasury_owner, &args.resolver.unwrap_or(config.resolver))?;
-        Ok(())
+        let announced = Config {
+            insurance_owner: args.insurance_owner.unwrap_or(config.insurance_owner),
+            treasury_owner: args.treasury_owner.unwrap_or(config.treasury_owner),
+            resolver: args.resolver.unwrap_or(config.resolver),
+            ..*config
+        };
+        Config::check_insurance(&announced.insurance_owner, &announced.treasury_owner, &announced.resolver)?;
+        Ok(announced.check_roles_apart()?)
     }
 }
 
@@ -44,7 +48,7 @@ impl AnnounceRoles<'_> {
 pub(crate) fn handler(ctx: Context<AnnounceRoles>, args: AnnounceRolesArgs) -> Result<()> {
     ctx.accounts.validate(&args)?;
     let now = account::now_unix_s()?;
-    let mut config = ctx.accounts.config.load_mut()?;
+    let mut config = ctx.accounts.config.write()?;
     config.announced_resolver = args.resolver.unwrap_or_default();
     config.announced_treasury_owner = args.treasury_owner.unwrap_or_default();
     config.announced_insurance_owner = args.insurance_owner.unwrap_or_default();

@@ -4,7 +4,7 @@ use anchor_lang::prelude::*;
 
 use super::shared::{dispute, text_argument};
 use crate::{
-    account,
+    account::{self, Current},
     error::{MarketplaceError, ensure},
     state::{AgentListed, Dispute, ExecutionRecord},
 };
@@ -29,9 +29,9 @@ pub struct AnswerDispute<'info> {
 
 impl AnswerDispute<'_> {
     fn validate(&self, args: &AnswerDisputeArgs) -> Result<()> {
-        ensure(self.agent.load()?.creator == *self.creator.key, MarketplaceError::NotCreator)?;
+        ensure(self.agent.read()?.creator == *self.creator.key, MarketplaceError::NotCreator)?;
         dispute::check_open(&self.agent, &self.record, &self.dispute)?;
-        ensure(self.dispute.load()?.answered_at_unix_s == 0, MarketplaceError::DisputeAnswered)?;
+        ensure(self.dispute.read()?.answered_at_unix_s == 0, MarketplaceError::DisputeAnswered)?;
         Dispute::check_evidence_hash(&args.answer_hash)?;
         Ok(Dispute::check_evidence_uri(&args.answer_uri)?)
     }
@@ -43,7 +43,7 @@ impl AnswerDispute<'_> {
 pub(crate) fn handler(ctx: Context<AnswerDispute>, args: AnswerDisputeArgs) -> Result<()> {
     ctx.accounts.validate(&args)?;
     let now = account::now_unix_s()?;
-    let mut dispute = ctx.accounts.dispute.load_mut()?;
+    let mut dispute = ctx.accounts.dispute.write()?;
     dispute.answer_hash = args.answer_hash;
     dispute.set_answer_uri(&args.answer_uri)?;
     dispute.answered_at_unix_s = now;

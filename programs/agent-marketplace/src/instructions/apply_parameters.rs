@@ -3,7 +3,10 @@
 use anchor_lang::prelude::*;
 use bytemuck::Zeroable;
 
-use crate::{account, state::Config};
+use crate::{
+    account::{self, Current},
+    state::Config,
+};
 
 #[derive(Accounts)]
 pub struct ApplyParameters<'info> {
@@ -13,7 +16,7 @@ pub struct ApplyParameters<'info> {
 
 impl ApplyParameters<'_> {
     fn validate(&self, now_unix_s: i64) -> Result<()> {
-        Ok(Config::check_due(self.config.load()?.parameters_apply_from_unix_s, now_unix_s)?)
+        Ok(Config::check_due(self.config.read()?.parameters_apply_from_unix_s, now_unix_s)?)
     }
 }
 
@@ -23,7 +26,7 @@ impl ApplyParameters<'_> {
 pub(crate) fn handler(ctx: Context<ApplyParameters>) -> Result<()> {
     let now = account::now_unix_s()?;
     ctx.accounts.validate(now)?;
-    let mut config = ctx.accounts.config.load_mut()?;
+    let mut config = ctx.accounts.config.write()?;
     config.parameters = core::mem::replace(&mut config.announced_parameters, Zeroable::zeroed());
     config.parameters_apply_from_unix_s = 0;
     config.revision = account::next_revision(config.revision)?;

@@ -4,7 +4,7 @@ use anchor_lang::prelude::*;
 
 use super::shared::dispute::OpenDisputeAccounts;
 use crate::{
-    account,
+    account::{self, Current},
     error::{MarketplaceError, ensure},
     state::{AgentListed, Config, Dispute, DisputeOutcome, ExecutionRecord},
     token,
@@ -46,8 +46,8 @@ impl<'info> CancelDispute<'info> {
     }
 
     fn validate(&self) -> Result<()> {
-        ensure(*self.usdc_mint.key == self.config.load()?.usdc_mint, MarketplaceError::WrongMint)?;
-        ensure(self.record.load()?.caller == *self.caller.key, MarketplaceError::NotCaller)?;
+        ensure(*self.usdc_mint.key == self.config.read()?.usdc_mint, MarketplaceError::WrongMint)?;
+        ensure(self.record.read()?.caller == *self.caller.key, MarketplaceError::NotCaller)?;
         self.open().validate(self.caller.key)
     }
 }

@@ -4,7 +4,7 @@ use anchor_lang::prelude::*;
 
 use super::shared::{collateral, profile, vault::Vault};
 use crate::{
-    account,
+    account::{self, Current},
     error::{MarketplaceError, OrRefuse, ensure},
     event::AgentClosed,
     state::{AgentListed, Config, CreatorProfile},
@@ -44,8 +44,8 @@ impl<'info> CloseAgent<'info> {
     /// Returns the listing, which signs for its token accounts, and the creator's profile as it will be.
     fn validate(&'info self, now_unix_s: i64) -> Result<(AccountLoader<'info, AgentListed>, CreatorProfile)> {
         let loader = AccountLoader::<AgentListed>::try_from(&self.agent)?;
-        let agent = loader.load()?;
-        ensure(*self.usdc_mint.key == self.config.load()?.usdc_mint, MarketplaceError::WrongMint)?;
+        let agent = loader.read()?;
+        ensure(*self.usdc_mint.key == self.config.read()?.usdc_mint, MarketplaceError::WrongMint)?;
         ensure(agent.creator == *self.creator.key, MarketplaceError::NotCreator)?;
         collateral::check_left(&agent, now_unix_s)?;
         ensure(agent.open_disputes == 0, MarketplaceError::DisputesOpen)?;

@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::{
-    account,
+    account::{self, Current},
     error::{MarketplaceError, OrRefuse, ensure},
     event::ExecutionClosed,
     state::{Dispute, ExecutionRecord, ExecutionStatus},
@@ -30,7 +30,7 @@ impl<'info> CloseExecution<'info> {
     /// Returns whether there is a dispute to close.
     fn validate(&'info self, now_unix_s: i64) -> Result<bool> {
         let loader = AccountLoader::<ExecutionRecord>::try_from(&self.record)?;
-        let record = loader.load()?;
+        let record = loader.read()?;
         ensure(*self.rent_payer.key == record.rent_payer, MarketplaceError::WrongRentPayer)?;
         let needed_until = match record.status().or_refuse(MarketplaceError::OutOfRange)? {
             ExecutionStatus::Open | ExecutionStatus::Disputed => i64::MAX,
@@ -47,7 +47,7 @@ impl<'info> CloseExecution<'info> {
         let disputed = record.dispute_count > 0;
         if disputed {
             let loader = AccountLoader::<Dispute>::try_from(&self.dispute)?;
-            let dispute = loader.load()?;
+            let dispute = loader.read()?;
             // Not its address: to derive it would cost more, the more tries its bump needs, and the caller chooses that.
             ensure(dispute.execution == *self.record.key, MarketplaceError::WrongDispute)?;
             ensure(*self.dispute_rent_payer.key == dispute.rent_payer, MarketplaceError::WrongRentPayer)?;

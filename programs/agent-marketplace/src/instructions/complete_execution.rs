@@ -1,9 +1,6 @@
 //! `complete_execution`: a signed result releases the escrow.
 
-use anchor_lang::{
-    prelude::*,
-    solana_program::instruction::{TRANSACTION_LEVEL_STACK_HEIGHT, get_stack_height},
-};
+use anchor_lang::prelude::*;
 use crtx_protocol::{
     call_text::{self, OpeningId},
     fee::Split,
@@ -12,10 +9,9 @@ use crtx_protocol::{
 
 use super::shared::escrow::EscrowAccounts;
 use crate::{
-    account,
+    account::{self, Current},
     ed25519_gate::{self, INSTRUCTIONS_SYSVAR_ID},
     error::{MarketplaceError, OrRefuse, ensure},
-    id::ID,
     state::{AgentListed, Config, ExecutionRecord, ExecutionStatus, Settler},
     token,
 };
@@ -71,7 +67,7 @@ impl<'info> CompleteExecution<'info> {
     fn validate(&self, args: &CompleteExecutionArgs, now_unix_s: i64) -> Result<Payout> {
         let escrow = self.escrow();
         escrow.validate()?;
-        let (config, agent, record) = (self.config.load()?, self.agent.load()?, self.record.load()?);
+        let (config, agent, record) = (self.config.read()?, self.agent.read()?, self.record.read()?);
         let terms = escrow.terms()?;
         let authority = *self.authority.key;
         let settled_by = if authority == record.caller {
@@ -90,16 +86,14 @@ impl<'info> CompleteExecution<'info> {
             token::check_account(&self.treasury_token, self.usdc_mint.key, &config.treasury_owner)?;
         }
 
-        ensure(get_stack_height() == TRANSACTION_LEVEL_STACK_HEIGHT, MarketplaceError::CalledByProgram)?;
-        let sysvar = self.instructions_sysvar.try_borrow_data()?;
         if record.binding == 0 {
             let message = result_text::of(&args.result_hash);
-            ed25519_gate::check(&sysvar, &ID, &terms.result_key, &message)?;
+            ed25519_gate::check(&self.instructions_sysvar, &terms.result_key, &message)?;
         } else {
             let record_address = self.record.as_ref().key.to_bytes();
             let opening = OpeningId { record: record_address, opened_at_unix_s: record.opened_at_unix_s };
             let message = call_text::of(&opening, &args.result_hash);
-            ed25519_gate::check(&sysvar, &ID, &terms.result_key, &message)?;
+            ed25519_gate::check(&self.instructions_sysvar, &terms.result_key, &message)?;
         }
         // What passed on chain is the upper bound. Refusing a longer time would block the payment of a creator whenever
         // the chain's clock is behind the settler's.
@@ -119,7 +113,7 @@ impl<'info> CompleteExecution<'info> {
     /// The record leaves `Open` permanently.
     #[inline(always)]
     fn record_result(&self, args: &CompleteExecutionArgs, payout: &Payout, now_unix_s: i64) -> Result<()> {
-        let mut record = self.record.load_mut()?;
+        let mut record = self.record.write()?;
         record.status = ExecutionStatus::Completed as u8;
         record.result_hash = args.result_hash;
         record.settled_by = payout.settled_by as u8;
@@ -133,14 +127,18 @@ impl<'info> CompleteExecution<'info> {
 
     #[inline(always)]
     fn count(&self, payout: &Payout, now_unix_s: i64) -> Result<()> {
-        let mut agent = self.agent.load_mut()?;
+        let mut agent = self.agent.write()?;
         EscrowAccounts::release(&mut agent, payout.amount, now_unix_s)?;
         let add = |total: u64, more: u64| total.checked_add(more).or_refuse(MarketplaceError::OutOfRange);
         agent.successful_executions = add(agent.successful_executions, 1)?;
         agent.completed_executions = add(agent.completed_executions, 1)?;
         agent.total_executions = add(agent.total_executions, 1)?;
         agent.platform_fees_total = add(agent.platform_fees_total, payout.split.platform)?;
-        agent.execution_time_ms_total = add(agent.execution_time_ms_total, u64::from(payout.execution_time_ms))?;
+        // Who settles alone, settles when it suits: the gateway measured from dispatch to delivery.
+        if payout.settled_by == Settler::Gateway {
+            agent.execution_time_ms_total = add(agent.execution_time_ms_total, u64::from(payout.execution_time_ms))?;
+            agent.timed_executions = add(agent.timed_executions, 1)?;
+        }
         agent.last_dispute_deadline_unix_s = agent.last_dispute_deadline_unix_s.max(payout.dispute_deadline_unix_s);
         Ok(())
     }

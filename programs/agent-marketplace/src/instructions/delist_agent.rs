@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::{
-    account,
+    account::{self, Current},
     error::{MarketplaceError, ensure},
     state::{AgentListed, AgentStatus},
 };
@@ -17,7 +17,7 @@ pub struct DelistAgent<'info> {
 
 impl DelistAgent<'_> {
     fn validate(&self) -> Result<()> {
-        let agent = self.agent.load()?;
+        let agent = self.agent.read()?;
         ensure(agent.creator == *self.creator.key, MarketplaceError::NotCreator)?;
         ensure(agent.status != AgentStatus::Delisted as u8, MarketplaceError::AgentDelisted)
     }
@@ -27,7 +27,7 @@ impl DelistAgent<'_> {
 /// - called by the creator; open executions settle or are refunded as before.
 pub(crate) fn handler(ctx: Context<DelistAgent>) -> Result<()> {
     ctx.accounts.validate()?;
-    let mut agent = ctx.accounts.agent.load_mut()?;
+    let mut agent = ctx.accounts.agent.write()?;
     agent.status = AgentStatus::Delisted as u8;
     agent.updated_at_unix_s = account::now_unix_s()?;
     agent.revision = account::next_revision(agent.revision)?;

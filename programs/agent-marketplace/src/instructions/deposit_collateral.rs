@@ -4,7 +4,7 @@ use anchor_lang::prelude::*;
 
 use super::shared::collateral::check_vault;
 use crate::{
-    account,
+    account::{self, Current},
     error::{MarketplaceError, OrRefuse, ensure},
     state::{AgentListed, AgentStatus, Config},
     token,
@@ -37,8 +37,8 @@ pub struct DepositCollateral<'info> {
 
 impl DepositCollateral<'_> {
     fn validate(&self, args: &DepositCollateralArgs) -> Result<()> {
-        ensure(*self.usdc_mint.key == self.config.load()?.usdc_mint, MarketplaceError::WrongMint)?;
-        let agent = self.agent.load()?;
+        ensure(*self.usdc_mint.key == self.config.read()?.usdc_mint, MarketplaceError::WrongMint)?;
+        let agent = self.agent.read()?;
         ensure(agent.creator == *self.creator.key, MarketplaceError::NotCreator)?;
         ensure(agent.status != AgentStatus::Delisted as u8, MarketplaceError::AgentDelisted)?;
         ensure(args.amount > 0, MarketplaceError::AmountZero)?;
@@ -55,7 +55,7 @@ pub(crate) fn handler(ctx: Context<DepositCollateral>, args: DepositCollateralAr
     accounts.validate(&args)?;
     let now = account::now_unix_s()?;
     {
-        let mut agent = accounts.agent.load_mut()?;
+        let mut agent = accounts.agent.write()?;
         agent.collateral = agent.collateral.checked_add(args.amount).or_refuse(MarketplaceError::OutOfRange)?;
         agent.updated_at_unix_s = now;
         agent.revision = account::next_revision(agent.revision)?;

@@ -9,7 +9,7 @@ use super::shared::{
     vault::Vault,
 };
 use crate::{
-    account,
+    account::{self, Current},
     error::{MarketplaceError, OrRefuse, ensure},
     state::{AgentListed, Config, Dispute, DisputeOutcome, ExecutionRecord},
     token,
@@ -55,17 +55,17 @@ impl<'info> ExpireDispute<'info> {
 
     /// Returns what the caller gets of the collateral.
     fn validate(&self, now_unix_s: i64) -> Result<u64> {
-        let config = self.config.load()?;
+        let config = self.config.read()?;
         ensure(*self.usdc_mint.key == config.usdc_mint, MarketplaceError::WrongMint)?;
-        let caller = self.record.load()?.caller;
+        let caller = self.record.read()?.caller;
         self.open().validate(&caller)?;
-        let dispute = self.dispute.load()?;
+        let dispute = self.dispute.read()?;
         let decidable_until = dispute.decidable_until_unix_s().or_refuse(MarketplaceError::OutOfRange)?;
         ensure(now_unix_s > decidable_until, MarketplaceError::DisputeStillDecidable)?;
         // Nobody could decide it, and the caller does not pay for that.
         let compensation = if config.resolver == Pubkey::default() { dispute.covered_amount } else { 0 };
         if compensation > 0 {
-            check_vault(&self.collateral_vault, self.agent.as_ref().key, &*self.agent.load()?)?;
+            check_vault(&self.collateral_vault, self.agent.as_ref().key, &*self.agent.read()?)?;
             token::check_account(&self.caller_token, self.usdc_mint.key, &caller)?;
         }
         Ok(compensation)
@@ -82,8 +82,8 @@ pub(crate) fn handler(ctx: Context<ExpireDispute>) -> Result<()> {
     let compensation = accounts.validate(now)?;
     let claim = accounts.open().end(DisputeOutcome::Expired, compensation, now)?;
     if compensation > 0 {
-        let parameters = &accounts.config.load()?.parameters;
-        dispute::take_collateral(&mut *accounts.agent.load_mut()?, compensation, parameters)?;
+        let parameters = &accounts.config.read()?.parameters;
+        dispute::take_collateral(&mut *accounts.agent.write()?, compensation, parameters)?;
     }
     let vault = Vault { agent: &accounts.agent, account: &accounts.collateral_vault, usdc_mint: &accounts.usdc_mint };
     vault.pay(&accounts.caller_token, compensation)?;

@@ -1,11 +1,13 @@
 //! `fail_execution`: refunds a failed call at once.
 
 use anchor_lang::prelude::*;
+use crtx_protocol::{call_text::OpeningId, failure_text};
 
 use super::shared::escrow::{EscrowAccounts, RefundAccounts};
 use crate::{
-    account,
-    error::{MarketplaceError, ensure},
+    account::{self, Current},
+    ed25519_gate::{self, INSTRUCTIONS_SYSVAR_ID},
+    error::{MarketplaceError, OrRefuse, ensure},
     state::{AgentListed, Config, ExecutionRecord, ExecutionStatus, FailureReason, SpendingGrant},
     token,
 };
@@ -15,6 +17,9 @@ pub struct FailExecutionArgs {
     /// Any reason except `Expired`, which only the clock decides. `Interrupted`, which does not count as a failure of
     /// the agent, is for the gateway only.
     pub reason: FailureReason,
+    /// Whether the instruction directly before is the Ed25519 program's proof that the execution's result key signed this
+    /// failure (docs/specification.md, "Signed failure").
+    pub signed: bool,
 }
 
 #[derive(Accounts)]
@@ -38,6 +43,9 @@ pub struct FailExecution<'info> {
     /// The grant that the execution was opened with, if it was: it gets back what it had spent.
     #[account(mut)]
     pub grant: Option<AccountLoader<'info, SpendingGrant>>,
+    /// CHECK: by address; only for a signed failure.
+    #[account(address = INSTRUCTIONS_SYSVAR_ID @ MarketplaceError::WrongInstructionsSysvar)]
+    pub instructions_sysvar: Option<UncheckedAccount<'info>>,
     /// CHECK: by address, against the configuration.
     pub usdc_mint: UncheckedAccount<'info>,
     /// CHECK: by address.
@@ -63,17 +71,37 @@ impl<'info> FailExecution<'info> {
         }
     }
 
-    fn validate(&self, args: &FailExecutionArgs, now_unix_s: i64) -> Result<()> {
+    /// Returns whether the failure counts against the agent.
+    fn validate(&self, args: &FailExecutionArgs, now_unix_s: i64) -> Result<bool> {
         self.refund().validate(now_unix_s)?;
         let authority = *self.authority.key;
-        let is_gateway = authority == self.config.load()?.gateway_authority;
-        ensure(is_gateway || authority == self.agent.load()?.creator, MarketplaceError::NotFailureReporter)?;
+        let is_gateway = authority == self.config.read()?.gateway_authority;
+        ensure(is_gateway || authority == self.agent.read()?.creator, MarketplaceError::NotFailureReporter)?;
         let allowed = match args.reason {
             FailureReason::CreatorFailed | FailureReason::Timeout | FailureReason::InvalidResponse => true,
             FailureReason::Interrupted => is_gateway,
             FailureReason::Expired => false,
         };
-        ensure(allowed, MarketplaceError::FailureReasonReserved)
+        ensure(allowed, MarketplaceError::FailureReasonReserved)?;
+        if !is_gateway {
+            ensure(!args.signed, MarketplaceError::FailureProofMisplaced)?;
+            return Ok(true);
+        }
+        if args.signed {
+            ensure(args.reason == FailureReason::CreatorFailed, MarketplaceError::FailureProofMisplaced)?;
+            self.check_signature()?;
+            return Ok(true);
+        }
+        Ok(args.reason == FailureReason::Timeout && self.refund().escrow.is_timed_out(now_unix_s)?)
+    }
+
+    /// The result key of the execution signed its failure.
+    fn check_signature(&self) -> Result<()> {
+        let sysvar = self.instructions_sysvar.as_ref().or_refuse(MarketplaceError::WrongInstructionsSysvar)?;
+        let (record, address) = (self.record.read()?, self.record.as_ref().key.to_bytes());
+        let opening = OpeningId { record: address, opened_at_unix_s: record.opened_at_unix_s };
+        let terms = self.refund().escrow.terms()?;
+        ed25519_gate::check(sysvar, &terms.result_key, &failure_text::of(&opening))
     }
 }
 
@@ -81,10 +109,11 @@ impl<'info> FailExecution<'info> {
 /// - called by the creator or the gateway, while the execution is open, before or after its deadline;
 /// - the caller gets the whole price back, in the associated token account or the one that paid, or in any of the
 ///   wallet if the refund is overdue by a dispute window; nobody is paid;
-/// - counts as a failure of the agent, unless the gateway was interrupted.
+/// - counts as a failure of the agent if the creator reports it, if the result key signed it, or if the agent's time-out
+///   has passed on chain; what the gateway alone says counts in no rate.
 pub(crate) fn handler(ctx: Context<FailExecution>, args: FailExecutionArgs) -> Result<()> {
     let accounts = &*ctx.accounts;
     let now = account::now_unix_s()?;
-    accounts.validate(&args, now)?;
-    accounts.refund().refund(ExecutionStatus::Failed, args.reason, now)
+    let agents_failure = accounts.validate(&args, now)?;
+    accounts.refund().refund(ExecutionStatus::Failed, args.reason, agents_failure, now)
 }

@@ -4,7 +4,7 @@ use anchor_lang::prelude::*;
 use bytemuck::Zeroable;
 
 use crate::{
-    account,
+    account::{self, Current},
     error::{MarketplaceError, ensure},
     id::ID,
     state::{LAYOUT_VERSION, SpendingGrant},
@@ -17,6 +17,8 @@ pub struct GrantSpendingArgs {
     pub per_call_cap: u64,
     /// Most that all calls together may cost, including what was spent before.
     pub total_cap: u64,
+    /// Most that the calls of one UTC day may cost; 0: the day is not limited.
+    pub daily_cap: u64,
     /// Last second in which the grant opens executions.
     pub expires_at_unix_s: i64,
     /// At most 8; empty means any agent.
@@ -45,6 +47,7 @@ impl<'info> GrantSpending<'info> {
         ensure(grant.revoked == 0, MarketplaceError::GrantRevoked)?;
         grant.per_call_cap = args.per_call_cap;
         grant.total_cap = args.total_cap;
+        grant.daily_cap = args.daily_cap;
         grant.expires_at_unix_s = args.expires_at_unix_s;
         grant.set_allowed_agents(&args.allowed_agents)?;
         grant.invariant()?;
@@ -58,7 +61,7 @@ impl<'info> GrantSpending<'info> {
         let bump = account::canonical_bump(&self.grant, seeds)?;
         let spender_bump = account::canonical_bump(&self.spender, &[SpendingGrant::SPENDER_SEED, wallet.as_ref()])?;
         if account::exists(&self.grant) {
-            let mut grant = *AccountLoader::<SpendingGrant>::try_from(&self.grant)?.load()?;
+            let mut grant = *AccountLoader::<SpendingGrant>::try_from(&self.grant)?.read()?;
             grant.revision = account::next_revision(grant.revision)?;
             return Ok(grant);
         }

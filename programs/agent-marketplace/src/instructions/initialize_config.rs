@@ -29,6 +29,8 @@ pub struct InitializeConfigArgs {
     pub treasury_owner: Pubkey,
     /// Neither the treasury's owner nor the resolver.
     pub insurance_owner: Pubkey,
+    /// May stop, but not resume. The zero address: nobody.
+    pub guardian: Pubkey,
     pub parameters: MarketParameters,
 }
 
@@ -66,6 +68,7 @@ impl InitializeConfig<'_> {
             gateway_authority: args.gateway_authority,
             treasury_owner: args.treasury_owner,
             insurance_owner: args.insurance_owner,
+            guardian: args.guardian,
             usdc_mint: *self.usdc_mint.key,
             resolver_since_unix_s: now_unix_s,
             revision: 1,
@@ -102,8 +105,8 @@ impl InitializeConfig<'_> {
 /// Rules (docs/specification.md, "Configuration"):
 /// - called by the program's upgrade authority, once;
 /// - the mint must be a classic SPL Token mint with 6 decimals;
-/// - no role is the zero address; the parameters are within their limits; the insurance is
-///   independent.
+/// - no role but the guardian is the zero address; no two of admin, resolver, gateway, treasury owner and guardian are
+///   one key; the parameters are within their limits; the insurance is independent.
 pub(crate) fn handler(ctx: Context<InitializeConfig>, args: InitializeConfigArgs) -> Result<()> {
     let accounts = &*ctx.accounts;
     let now = account::now_unix_s()?;

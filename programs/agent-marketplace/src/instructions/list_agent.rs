@@ -5,7 +5,7 @@ use bytemuck::Zeroable;
 
 use super::shared::{profile, text_argument};
 use crate::{
-    account,
+    account::{self, Current},
     error::{MarketplaceError, OrRefuse, ensure},
     event::ListingCreated,
     id::ID,
@@ -70,8 +70,8 @@ pub struct ListAgent<'info> {
 impl<'info> ListAgent<'info> {
     /// Returns the listing and its creator's profile as they will be.
     fn validate(&'info self, args: &ListAgentArgs, now_unix_s: i64) -> Result<(AgentListed, CreatorProfile)> {
-        let config = self.config.load()?;
-        ensure(config.paused == 0, MarketplaceError::Paused)?;
+        let config = self.config.read()?;
+        ensure(config.listings_paused == 0, MarketplaceError::Paused)?;
         ensure(*self.usdc_mint.key == config.usdc_mint, MarketplaceError::WrongMint)?;
         config.parameters.check_price(args.price)?;
         let required = config.parameters.required_collateral(args.price, args.min_cover);
@@ -113,7 +113,6 @@ impl<'info> ListAgent<'info> {
             escrow: *self.escrow.key,
             ..Zeroable::zeroed()
         };
-        listing.terms_hash = listing.hash_of_terms();
         listing.set_metadata_uri(&args.metadata_uri)?;
         Ok(listing)
     }
@@ -141,7 +140,7 @@ impl<'info> ListAgent<'info> {
 
 /// Rules (docs/specification.md, "Collateral"):
 /// - called by the creator, who pays at least the collateral of the price's tier;
-/// - refused while the configuration is paused, and for an index that the creator used before: an agent that is
+/// - refused while new listings are paused, and for an index that the creator used before: an agent that is
 ///   closed and listed again starts as another agent;
 /// - the listing is active as soon as the transaction confirms.
 pub(crate) fn handler<'info>(ctx: Context<'info, ListAgent<'info>>, args: ListAgentArgs) -> Result<()> {

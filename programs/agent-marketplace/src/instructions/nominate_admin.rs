@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::{
-    account,
+    account::{self, Current},
     error::{MarketplaceError, ensure},
     state::Config,
 };
@@ -23,7 +23,7 @@ pub struct NominateAdmin<'info> {
 
 impl NominateAdmin<'_> {
     fn validate(&self) -> Result<()> {
-        ensure(self.config.load()?.admin == *self.admin.key, MarketplaceError::NotAdmin)
+        ensure(self.config.read()?.admin == *self.admin.key, MarketplaceError::NotAdmin)
     }
 }
 
@@ -31,7 +31,7 @@ impl NominateAdmin<'_> {
 /// - called by the admin, who stays admin until the nominee accepts.
 pub(crate) fn handler(ctx: Context<NominateAdmin>, args: NominateAdminArgs) -> Result<()> {
     ctx.accounts.validate()?;
-    let mut config = ctx.accounts.config.load_mut()?;
+    let mut config = ctx.accounts.config.write()?;
     config.pending_admin = args.nominee;
     config.revision = account::next_revision(config.revision)?;
     Ok(())

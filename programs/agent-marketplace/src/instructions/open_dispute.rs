@@ -5,7 +5,7 @@ use bytemuck::Zeroable;
 
 use super::shared::{dispute::Claim, text_argument};
 use crate::{
-    account,
+    account::{self, Current},
     error::{MarketplaceError, OrRefuse, ensure},
     id::ID,
     state::{
@@ -56,7 +56,7 @@ pub struct OpenDispute<'info> {
 
 impl OpenDispute<'_> {
     fn validate(&self, args: &OpenDisputeArgs, now_unix_s: i64) -> Result<(Dispute, Claim)> {
-        let (config, record, address) = (self.config.load()?, self.record.load()?, self.record.as_ref().key);
+        let (config, record, address) = (self.config.read()?, self.record.read()?, self.record.as_ref().key);
         ensure(*self.usdc_mint.key == config.usdc_mint, MarketplaceError::WrongMint)?;
         ensure(record.caller == *self.caller.key, MarketplaceError::NotCaller)?;
         ensure(record.agent == *self.agent.as_ref().key, MarketplaceError::WrongAgent)?;
@@ -67,7 +67,7 @@ impl OpenDispute<'_> {
         ensure(record.settled_by() != Some(Settler::Caller), MarketplaceError::SettledByCaller)?;
         let deadline = record.dispute_deadline_unix_s().or_refuse(MarketplaceError::OutOfRange)?;
         ensure(now_unix_s <= deadline, MarketplaceError::DisputeWindowOver)?;
-        let agent = self.agent.load()?;
+        let agent = self.agent.read()?;
         ensure(*self.escrow.key == agent.escrow, MarketplaceError::WrongEscrow)?;
         token::check_account(&self.caller_token, self.usdc_mint.key, self.caller.key)?;
         let claim = Claim::new(&record, &agent, config.parameters.dispute_bond)?;
@@ -93,11 +93,11 @@ impl OpenDispute<'_> {
     }
 
     fn count(&self, claim: &Claim, now_unix_s: i64) -> Result<()> {
-        let mut record = self.record.load_mut()?;
+        let mut record = self.record.write()?;
         record.status = ExecutionStatus::Disputed as u8;
         record.dispute_count = 1;
         record.revision = account::next_revision(record.revision)?;
-        claim.raise(&mut *self.agent.load_mut()?, now_unix_s)
+        claim.raise(&mut *self.agent.write()?, now_unix_s)
     }
 }
 

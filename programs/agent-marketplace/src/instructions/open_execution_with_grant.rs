@@ -4,7 +4,7 @@ use anchor_lang::prelude::*;
 
 use super::shared::opening::{OpenExecutionArgs, Opened, OpeningAccounts};
 use crate::{
-    account,
+    account::{self, Current},
     error::{MarketplaceError, OrRefuse, ensure},
     state::{AgentListed, Config, SpendingGrant},
     token,
@@ -60,10 +60,10 @@ impl<'info> OpenExecutionWithGrant<'info> {
         }
     }
 
-    /// Returns the execution as it will be and what the grant will have spent.
+    /// Returns the execution as it will be and what the grant will have spent, in total and today.
     #[inline(always)]
-    fn validate(&self, args: &OpenExecutionArgs, now_unix_s: i64) -> Result<(Opened, u64)> {
-        let grant = self.grant.load()?;
+    fn validate(&self, args: &OpenExecutionArgs, now_unix_s: i64) -> Result<(Opened, Spent)> {
+        let grant = self.grant.read()?;
         ensure(grant.session_key == *self.session_key.key, MarketplaceError::NotSessionKey)?;
         ensure(grant.wallet == *self.wallet.key, MarketplaceError::WrongGrantWallet)?;
         ensure(grant.revoked == 0, MarketplaceError::GrantRevoked)?;
@@ -75,30 +75,43 @@ impl<'info> OpenExecutionWithGrant<'info> {
         ensure(amount <= grant.per_call_cap, MarketplaceError::PerCallCapExceeded)?;
         let spent = grant.spent.checked_add(amount).or_refuse(MarketplaceError::TotalCapExceeded)?;
         ensure(spent <= grant.total_cap, MarketplaceError::TotalCapExceeded)?;
-        Ok((opened, spent))
+        let day = SpendingGrant::day_of(now_unix_s);
+        let on_day = grant.spent_on(day).checked_add(amount).or_refuse(MarketplaceError::DailyCapExceeded)?;
+        ensure(grant.daily_cap == 0 || on_day <= grant.daily_cap, MarketplaceError::DailyCapExceeded)?;
+        Ok((opened, Spent { total: spent, day, on_day }))
     }
 
     /// Counts the execution; returns the bump of the spender address.
     #[inline(always)]
-    fn count(&self, spent: u64) -> Result<u8> {
-        let mut grant = self.grant.load_mut()?;
-        grant.spent = spent;
+    fn count(&self, spent: &Spent) -> Result<u8> {
+        let mut grant = self.grant.write()?;
+        grant.spent = spent.total;
+        grant.day = spent.day;
+        grant.spent_on_day = spent.on_day;
         grant.executions = grant.executions.checked_add(1).or_refuse(MarketplaceError::OutOfRange)?;
         grant.revision = account::next_revision(grant.revision)?;
         Ok(grant.spender_bump)
     }
 }
 
+/// What a grant will have spent.
+struct Spent {
+    total: u64,
+    /// Counted from 1970.
+    day: u64,
+    on_day: u64,
+}
+
 /// Rules (docs/specification.md, "Spending grant"):
 /// - called by the grant's session key; anybody may pay fee and rent;
-/// - only this instruction applies cap per call, total cap, expiry, revocation and allow-list of the grant;
+/// - only this instruction applies cap per call, total cap, cap per day, expiry, revocation and allow-list of the grant;
 /// - everything else as `open_execution`; a refund goes to the wallet and is subtracted from
 ///   what the grant has spent.
 pub(crate) fn handler(ctx: Context<OpenExecutionWithGrant>, args: OpenExecutionArgs) -> Result<()> {
     let accounts = &*ctx.accounts;
     let now = account::now_unix_s()?;
     let (opened, spent) = accounts.validate(&args, now)?;
-    let spender_bump = [accounts.count(spent)?];
+    let spender_bump = [accounts.count(&spent)?];
     let spender_seeds: &[&[u8]] = &[SpendingGrant::SPENDER_SEED, opened.record.caller.as_ref(), &spender_bump];
     accounts.opening().open(&opened, &[spender_seeds])
 }

@@ -4,7 +4,7 @@ use anchor_lang::prelude::*;
 
 use super::shared::escrow::{EscrowAccounts, RefundAccounts};
 use crate::{
-    account,
+    account::{self, Current},
     error::{MarketplaceError, ensure},
     state::{AgentListed, Config, ExecutionRecord, ExecutionStatus, FailureReason, SpendingGrant},
     token,
@@ -61,7 +61,7 @@ impl<'info> RefundExpiredExecution<'info> {
     #[inline(always)]
     fn wallet_signed(&self) -> bool {
         let Some(wallet) = &self.wallet else { return false };
-        self.record.load().is_ok_and(|record| record.caller == *wallet.key)
+        self.record.read().is_ok_and(|record| record.caller == *wallet.key)
     }
 
     #[inline(always)]
@@ -80,5 +80,5 @@ pub(crate) fn handler(ctx: Context<RefundExpiredExecution>) -> Result<()> {
     let accounts = &*ctx.accounts;
     let now = account::now_unix_s()?;
     accounts.validate(now)?;
-    accounts.refund().refund(ExecutionStatus::Expired, FailureReason::Expired, now)
+    accounts.refund().refund(ExecutionStatus::Expired, FailureReason::Expired, false, now)
 }

@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::{
-    account,
+    account::{self, Current},
     error::{MarketplaceError, ensure},
     state::Config,
 };
@@ -17,7 +17,7 @@ pub struct RemoveResolver<'info> {
 
 impl RemoveResolver<'_> {
     fn validate(&self) -> Result<()> {
-        let config = self.config.load()?;
+        let config = self.config.read()?;
         ensure(config.admin == *self.admin.key, MarketplaceError::NotAdmin)?;
         ensure(config.resolver != Pubkey::default(), MarketplaceError::NothingToChange)
     }
@@ -29,7 +29,7 @@ impl RemoveResolver<'_> {
 ///   wait until then.
 pub(crate) fn handler(ctx: Context<RemoveResolver>) -> Result<()> {
     ctx.accounts.validate()?;
-    let mut config = ctx.accounts.config.load_mut()?;
+    let mut config = ctx.accounts.config.write()?;
     // Nobody can sign as the zero address.
     config.resolver = Pubkey::default();
     config.revision = account::next_revision(config.revision)?;

@@ -9,7 +9,7 @@ use super::shared::{
     vault::Vault,
 };
 use crate::{
-    account,
+    account::{self, Current},
     error::{MarketplaceError, OrRefuse, ensure},
     state::{AgentListed, Config, Dispute, DisputeDecision, ExecutionRecord},
     token,
@@ -74,13 +74,13 @@ impl<'info> ResolveDispute<'info> {
     }
 
     fn validate(&self, args: &ResolveDisputeArgs, now_unix_s: i64) -> Result<()> {
-        let (config, agent, record) = (self.config.load()?, self.agent.load()?, self.record.load()?);
+        let (config, agent, record) = (self.config.read()?, self.agent.read()?, self.record.read()?);
         ensure(config.resolver == *self.resolver.key, MarketplaceError::NotResolver)?;
         ensure(record.caller != *self.resolver.key, MarketplaceError::ResolverIsRaiser)?;
         ensure(config.usdc_mint == *self.usdc_mint.key, MarketplaceError::WrongMint)?;
         let abusive = args.decision == DisputeDecision::Abusive;
         self.open().validate(if abusive { &agent.creator } else { &record.caller })?;
-        let dispute = self.dispute.load()?;
+        let dispute = self.dispute.read()?;
         Dispute::check_resolution_hash(&args.resolution_hash)?;
         Dispute::check_evidence_uri(&args.resolution_uri)?;
         let upheld = args.decision == DisputeDecision::Upheld;
@@ -142,17 +142,17 @@ impl<'info> ResolveDispute<'info> {
     }
 
     fn record_decision(&self, args: &ResolveDisputeArgs) -> Result<()> {
-        let mut dispute = self.dispute.load_mut()?;
+        let mut dispute = self.dispute.write()?;
         dispute.resolved_by = *self.resolver.key;
         dispute.resolution_hash = args.resolution_hash;
         Ok(dispute.set_resolution_uri(&args.resolution_uri)?)
     }
 
     fn take(&self, slash: u64) -> Result<()> {
-        let mut agent = self.agent.load_mut()?;
+        let mut agent = self.agent.write()?;
         let successful = agent.successful_executions.checked_sub(1);
         agent.successful_executions = successful.or_refuse(MarketplaceError::OutOfRange)?;
-        dispute::take_collateral(&mut agent, slash, &self.config.load()?.parameters)
+        dispute::take_collateral(&mut agent, slash, &self.config.read()?.parameters)
     }
 }
 

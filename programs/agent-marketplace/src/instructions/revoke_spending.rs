@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::{
-    account,
+    account::{self, Current},
     error::{MarketplaceError, ensure},
     state::SpendingGrant,
 };
@@ -17,7 +17,7 @@ pub struct RevokeSpending<'info> {
 
 impl RevokeSpending<'_> {
     fn validate(&self) -> Result<()> {
-        let grant = self.grant.load()?;
+        let grant = self.grant.read()?;
         ensure(grant.wallet == *self.wallet.key, MarketplaceError::NotGrantWallet)?;
         ensure(grant.revoked == 0, MarketplaceError::GrantRevoked)
     }
@@ -27,7 +27,7 @@ impl RevokeSpending<'_> {
 /// - called by the wallet; open executions are unaffected.
 pub(crate) fn handler(ctx: Context<RevokeSpending>) -> Result<()> {
     ctx.accounts.validate()?;
-    let mut grant = ctx.accounts.grant.load_mut()?;
+    let mut grant = ctx.accounts.grant.write()?;
     grant.revoked = 1;
     grant.revision = account::next_revision(grant.revision)?;
     Ok(())

@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::{
-    account,
+    account::{self, Current},
     error::{MarketplaceError, ensure, refuse},
     state::{AgentListed, AgentStatus, Config},
 };
@@ -24,13 +24,13 @@ pub struct SetAgentStatus<'info> {
 
 impl SetAgentStatus<'_> {
     fn validate(&self, args: &SetAgentStatusArgs) -> Result<()> {
-        let agent = self.agent.load()?;
+        let agent = self.agent.read()?;
         ensure(agent.creator == *self.creator.key, MarketplaceError::NotCreator)?;
         ensure(agent.status != AgentStatus::Delisted as u8, MarketplaceError::AgentDelisted)?;
         ensure(agent.status != args.status as u8, MarketplaceError::NothingToChange)?;
         match args.status {
             AgentStatus::Active => {
-                let required = self.config.load()?.parameters.required_collateral(agent.price, agent.min_cover);
+                let required = self.config.read()?.parameters.required_collateral(agent.price, agent.min_cover);
                 ensure(agent.free_collateral() >= required, MarketplaceError::CollateralTooLow)
             }
             AgentStatus::Paused => Ok(()),
@@ -45,7 +45,7 @@ impl SetAgentStatus<'_> {
 /// - only an agent that has the collateral of its price beyond what open disputes claim can become active.
 pub(crate) fn handler(ctx: Context<SetAgentStatus>, args: SetAgentStatusArgs) -> Result<()> {
     ctx.accounts.validate(&args)?;
-    let mut agent = ctx.accounts.agent.load_mut()?;
+    let mut agent = ctx.accounts.agent.write()?;
     agent.status = args.status as u8;
     agent.updated_at_unix_s = account::now_unix_s()?;
     agent.revision = account::next_revision(agent.revision)?;

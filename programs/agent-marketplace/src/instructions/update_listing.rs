@@ -4,7 +4,7 @@ use anchor_lang::prelude::*;
 
 use super::shared::text_argument;
 use crate::{
-    account,
+    account::{self, Current},
     error::{MarketplaceError, ensure},
     state::{AgentListed, AgentStatus, Config},
 };
@@ -42,10 +42,10 @@ pub struct UpdateListing<'info> {
 
 impl UpdateListing<'_> {
     fn validate(&self, args: &UpdateListingArgs) -> Result<()> {
-        let agent = self.agent.load()?;
+        let agent = self.agent.read()?;
         ensure(agent.creator == *self.creator.key, MarketplaceError::NotCreator)?;
         ensure(agent.status != AgentStatus::Delisted as u8, MarketplaceError::AgentDelisted)?;
-        let parameters = &self.config.load()?.parameters;
+        let parameters = &self.config.read()?.parameters;
         args.price.map_or(Ok(()), |price| parameters.check_price(price))?;
         let (price, min_cover) = (args.price.unwrap_or(agent.price), args.min_cover.unwrap_or(agent.min_cover));
         ensure(price <= agent.price || agent.open_disputes == 0, MarketplaceError::PriceRiseWhileDisputed)?;
@@ -72,7 +72,7 @@ impl UpdateListing<'_> {
 /// - the price does not rise while disputes are open: calls at a higher price would claim what earlier ones are owed.
 pub(crate) fn handler(ctx: Context<UpdateListing>, args: UpdateListingArgs) -> Result<()> {
     ctx.accounts.validate(&args)?;
-    let mut agent = ctx.accounts.agent.load_mut()?;
+    let mut agent = ctx.accounts.agent.write()?;
     if let Some(price) = args.price {
         agent.price = price;
     }
@@ -92,7 +92,6 @@ pub(crate) fn handler(ctx: Context<UpdateListing>, args: UpdateListingArgs) -> R
         agent.metadata_hash = metadata.hash;
         agent.set_metadata_uri(&metadata.uri)?;
     }
-    agent.terms_hash = agent.hash_of_terms();
     agent.updated_at_unix_s = account::now_unix_s()?;
     agent.revision = account::next_revision(agent.revision)?;
     Ok(())

@@ -4,7 +4,7 @@ use anchor_lang::prelude::*;
 
 use super::shared::text_argument;
 use crate::{
-    account,
+    account::{self, Current},
     error::{MarketplaceError, ensure},
     state::{Config, CreatorProfile},
 };
@@ -26,10 +26,11 @@ pub struct VerifyCreator<'info> {
 
 impl VerifyCreator<'_> {
     fn validate(&self, args: &VerifyCreatorArgs) -> Result<()> {
-        ensure(self.config.load()?.admin == *self.admin.key, MarketplaceError::NotAdmin)?;
-        let profile = self.profile.load()?;
+        ensure(self.config.read()?.admin == *self.admin.key, MarketplaceError::NotAdmin)?;
+        let profile = self.profile.read()?;
         let names_it = args.verified_name.as_deref().is_none_or(|name| profile.display_name() == Some(name));
         ensure(names_it, MarketplaceError::DisplayNameMismatch)?;
+        args.verified_name.as_deref().map_or(Ok(()), CreatorProfile::check_verified_name)?;
         // A profile without a name has nothing to verify.
         let nameless = args.verified_name.as_deref() == Some("");
         let changes = profile.verified != u8::from(args.verified_name.is_some());
@@ -39,11 +40,12 @@ impl VerifyCreator<'_> {
 
 /// Rules (docs/specification.md, "Creator profile"):
 /// - called by the admin, after an identity check outside the chain;
-/// - names what was verified, so a creator who changes the name on the way gets no badge.
+/// - names what was verified, so a creator who changes the name on the way gets no badge;
+/// - the letters of the name are of one script, so that it does not look like another one.
 pub(crate) fn handler(ctx: Context<VerifyCreator>, args: VerifyCreatorArgs) -> Result<()> {
     ctx.accounts.validate(&args)?;
     let now = account::now_unix_s()?;
-    let mut profile = ctx.accounts.profile.load_mut()?;
+    let mut profile = ctx.accounts.profile.write()?;
     profile.verified = u8::from(args.verified_name.is_some());
     profile.verified_at_unix_s = if args.verified_name.is_some() { now } else { 0 };
     profile.updated_at_unix_s = now;

@@ -4,7 +4,7 @@ use anchor_lang::prelude::*;
 
 use super::shared::{collateral, vault::Vault};
 use crate::{
-    account,
+    account::{self, Current},
     error::{MarketplaceError, OrRefuse, ensure},
     state::{AgentListed, Config},
     token,
@@ -32,8 +32,8 @@ pub struct WithdrawCollateral<'info> {
 impl WithdrawCollateral<'_> {
     /// Returns what the creator gets.
     fn validate(&self, now_unix_s: i64) -> Result<u64> {
-        ensure(*self.usdc_mint.key == self.config.load()?.usdc_mint, MarketplaceError::WrongMint)?;
-        let agent = self.agent.load()?;
+        ensure(*self.usdc_mint.key == self.config.read()?.usdc_mint, MarketplaceError::WrongMint)?;
+        let agent = self.agent.read()?;
         ensure(agent.creator == *self.creator.key, MarketplaceError::NotCreator)?;
         collateral::check_left(&agent, now_unix_s)?;
         ensure(agent.collateral > 0, MarketplaceError::NoCollateral)?;
@@ -53,7 +53,7 @@ pub(crate) fn handler(ctx: Context<WithdrawCollateral>) -> Result<()> {
     let now = account::now_unix_s()?;
     let amount = accounts.validate(now)?;
     {
-        let mut agent = accounts.agent.load_mut()?;
+        let mut agent = accounts.agent.write()?;
         agent.updated_at_unix_s = now;
         agent.revision = account::next_revision(agent.revision)?;
         agent.collateral = agent.collateral.checked_sub(amount).or_refuse(MarketplaceError::OutOfRange)?;

@@ -1,12 +1,12 @@
 //! `AgentListed`: one agent, its terms, its collateral and its totals.
 
 use anchor_lang::prelude::*;
-use crtx_protocol::terms::Terms;
+use crtx_protocol::terms::{MarketTerms, Terms};
 use solana_sha256_hasher::hash;
 
 use super::{
     invariant::{Violation, claim},
-    layout::DISCRIMINATOR_LEN,
+    layout::{DISCRIMINATOR_LEN, Versioned},
     text,
 };
 use crate::error::{MarketplaceError, Rule, rule};
@@ -43,8 +43,6 @@ pub struct AgentListed {
     pub result_key: Pubkey,
     /// SHA-256 of the metadata document.
     pub metadata_hash: [u8; 32],
-    /// SHA-256 of the terms that a caller agrees to: see [`AgentListed::terms`].
-    pub terms_hash: [u8; 32],
     pub revision: u64,
     /// Price of one call.
     pub price: u64,
@@ -67,15 +65,19 @@ pub struct AgentListed {
     pub total_executions: u64,
     /// Completed executions without an upheld dispute.
     pub successful_executions: u64,
-    /// Executions that creator or gateway reported as failed by the agent.
+    /// Executions that failed by the agent: the creator reported or signed it, or the time-out had passed on chain.
     pub failed_executions: u64,
+    /// Refunded executions that the gateway alone reported as failed by the agent. They count in no rate.
+    pub unproved_failures: u64,
     /// Refunded executions that are no failure of the agent: expired, or given up by the gateway.
     pub expired_executions: u64,
     /// Disputes ever raised.
     pub disputed_executions: u64,
-    /// Sum of `execution_time_ms` over completed executions.
+    /// Sum of `execution_time_ms` over the completed executions that the gateway settled: it measured the time.
     pub execution_time_ms_total: u64,
-    /// Completed executions, disputed or not; the mean execution time is the sum divided by this number.
+    /// Their number; the mean execution time is the sum divided by it.
+    pub timed_executions: u64,
+    /// Completed executions, disputed or not.
     pub completed_executions: u64,
     /// What the platform received of completed executions.
     pub platform_fees_total: u64,
@@ -98,9 +100,18 @@ pub struct AgentListed {
     pub metadata_uri_len: u8,
     /// The free collateral that the creator promises, in prices of one call. 0: no promise.
     pub min_cover: u8,
+    /// 1: the admin or the guardian stopped new openings of this listing.
+    pub suspended: u8,
+    pub reserved: [u8; 7],
     pub metadata_uri: [u8; MAX_METADATA_URI_BYTES],
     /// The escrow token account. Stored because deriving it again would cost compute units in every payment.
     pub escrow: Pubkey,
+}
+
+impl Versioned for AgentListed {
+    fn version(&self) -> u8 {
+        self.version
+    }
 }
 
 impl AgentListed {
@@ -153,8 +164,8 @@ impl AgentListed {
         self.collateral.saturating_sub(self.slashable_amount)
     }
 
-    /// The terms that an opening can name by their hash.
-    pub fn terms(&self) -> Terms {
+    /// The terms that an opening can name by their hash. `market`: what it copies from the parameters.
+    pub fn terms(&self, market: MarketTerms) -> Terms {
         Terms {
             price: self.price,
             timeout_seconds: self.timeout_seconds,
@@ -162,12 +173,13 @@ impl AgentListed {
             min_cover: self.min_cover,
             result_key: self.result_key.to_bytes(),
             metadata_hash: self.metadata_hash,
+            market,
         }
     }
 
     /// The SHA-256 of the present terms.
-    pub fn hash_of_terms(&self) -> [u8; 32] {
-        hash(&self.terms().bytes()).to_bytes()
+    pub fn terms_hash(&self, market: MarketTerms) -> [u8; 32] {
+        hash(&self.terms(market).bytes()).to_bytes()
     }
 
     /// The configuration may ask for a higher minimum.
@@ -199,7 +211,8 @@ impl AgentListed {
         let finished = self.completed_executions.checked_add(self.failed_executions);
         claim(self.status().is_some(), "an unknown status")?;
         claim(self.binding <= 1, "binding is neither 0 nor 1")?;
-        claim(self.terms_hash == self.hash_of_terms(), "the terms hash is not the one of the terms")?;
+        claim(self.suspended <= 1, "suspended is neither 0 nor 1")?;
+        claim(self.timed_executions <= self.completed_executions, "more timed than completed")?;
         claim(finished == Some(self.total_executions), "completed and failed do not add up to the total")?;
         claim(self.successful_executions <= self.completed_executions, "more successful than completed")?;
         claim(self.disputed_executions <= self.completed_executions, "more disputed than completed")?;
@@ -214,4 +227,4 @@ impl AgentListed {
     }
 }
 
-const _: () = assert!(core::mem::size_of::<AgentListed>() == 472);
+const _: () = assert!(core::mem::size_of::<AgentListed>() == 464);

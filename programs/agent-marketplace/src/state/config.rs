@@ -2,12 +2,12 @@
 
 use anchor_lang::prelude::*;
 use bytemuck::Zeroable;
-use crtx_protocol::fee;
+use crtx_protocol::{fee, terms::MarketTerms};
 
 use super::{
     agent_listed::{AgentListed, MAX_PRICE, MAX_TIMEOUT_S},
     invariant::{Violation, claim},
-    layout::DISCRIMINATOR_LEN,
+    layout::{DISCRIMINATOR_LEN, Versioned},
 };
 use crate::error::{MarketplaceError, Rule, rule};
 
@@ -30,6 +30,8 @@ pub struct Config {
     /// Owner of the token account that receives penalties. Neither the treasury's owner nor the resolver.
     pub insurance_owner: Pubkey,
     pub usdc_mint: Pubkey,
+    /// May stop listings and openings, and suspend a listing; only the admin resumes. All zeros when there is none.
+    pub guardian: Pubkey,
     /// Announced successor of the resolver; all zeros when there is none.
     pub announced_resolver: Pubkey,
     /// Announced successor of the treasury's owner; all zeros when there is none.
@@ -46,11 +48,13 @@ pub struct Config {
     pub parameters: MarketParameters,
     /// All zeros when none are announced.
     pub announced_parameters: MarketParameters,
-    /// 1: no new listings and openings. Settlement, refund and dispute continue.
-    pub paused: u8,
+    /// 1: no new openings. Settlement, refund and dispute continue.
+    pub openings_paused: u8,
+    /// 1: no new listings.
+    pub listings_paused: u8,
     pub version: u8,
     pub bump: u8,
-    pub reserved: [u8; 5],
+    pub reserved: [u8; 4],
 }
 
 /// Fee, prices, times and collateral of the market. They hold for executions that are opened, and for listings that
@@ -123,6 +127,16 @@ impl MarketParameters {
             .max(price.saturating_mul(u64::from(min_cover.max(1))))
     }
 
+    /// What an execution copies when it opens.
+    pub fn market_terms(&self) -> MarketTerms {
+        MarketTerms {
+            fee_bps: self.fee_bps,
+            max_penalty_multiple: self.max_penalty_multiple,
+            dispute_window_s: self.dispute_window_s,
+            settle_grace_s: self.settle_grace_s,
+        }
+    }
+
     /// A price that a listing may have.
     pub fn check_price(&self, price: u64) -> Rule {
         rule(price >= self.min_price, MarketplaceError::PriceOutOfRange)?;
@@ -154,6 +168,12 @@ impl MarketParameters {
     }
 }
 
+impl Versioned for Config {
+    fn version(&self) -> u8 {
+        self.version
+    }
+}
+
 impl Config {
     pub const SEED: &'static [u8] = crtx_protocol::seeds::CONFIG;
     pub const SPACE: usize = DISCRIMINATOR_LEN + core::mem::size_of::<Self>();
@@ -169,6 +189,23 @@ impl Config {
 
     pub fn check_role(role: &Pubkey) -> Rule {
         rule(*role != Pubkey::default(), MarketplaceError::RoleMissing)
+    }
+
+    /// No key has two of the roles that check each other. A role that nobody has does not count.
+    pub fn check_roles_apart(&self) -> Rule {
+        let roles = [&self.admin, &self.resolver, &self.gateway_authority, &self.treasury_owner, &self.guardian];
+        let mut later = roles.iter();
+        while let Some(role) = later.next() {
+            let taken = **role != Pubkey::default() && later.as_slice().contains(role);
+            rule(!taken, MarketplaceError::RolesNotApart)?;
+        }
+        Ok(())
+    }
+
+    /// The admin may stop and resume, the guardian only stop.
+    pub fn check_stopper(&self, signer: &Pubkey, resumes: bool) -> Rule {
+        let guards = *signer == self.guardian && !resumes;
+        rule(guards || *signer == self.admin, MarketplaceError::NotGuardian)
     }
 
     /// Who decides about penalties, and the treasury, do not receive them.
@@ -194,6 +231,7 @@ impl Config {
             Self::check_role(role)?;
         }
         Self::check_insurance(&self.insurance_owner, &self.treasury_owner, &self.resolver)?;
+        self.check_roles_apart()?;
         self.parameters.check()?;
         let announced = [self.announced_resolver, self.announced_treasury_owner, self.announced_insurance_owner]
             .iter()
@@ -204,12 +242,12 @@ impl Config {
         } else {
             self.announced_parameters.check()?;
         }
-        claim(self.paused <= 1, "paused is neither 0 nor 1")
+        claim(self.openings_paused <= 1 && self.listings_paused <= 1, "paused is neither 0 nor 1")
     }
 }
 
 const _: () = assert!(core::mem::size_of::<MarketParameters>() == 104);
-const _: () = assert!(core::mem::size_of::<Config>() == 568);
+const _: () = assert!(core::mem::size_of::<Config>() == 600);
 // The delay covers the longest dispute window and the longest settlement, and leaves a day to read the news.
 const _: () = assert!(
     Config::ROLE_DELAY_S

@@ -1,12 +1,12 @@
 //! `CreatorProfile`: a creator's display name, verification badge, next agent index, and totals of closed agents.
 
 use anchor_lang::prelude::*;
-use crtx_protocol::plain_text::is_plain;
 
 use super::{
     agent_listed::AgentListed,
     invariant::{Violation, claim},
-    layout::DISCRIMINATOR_LEN,
+    layout::{DISCRIMINATOR_LEN, Versioned},
+    name::{has_one_script, is_plain_name},
     text,
 };
 use crate::error::{MarketplaceError, Rule, rule};
@@ -24,6 +24,7 @@ pub struct ClosedAgents {
     pub completed_executions: u64,
     pub successful_executions: u64,
     pub failed_executions: u64,
+    pub unproved_failures: u64,
     pub expired_executions: u64,
     pub disputed_executions: u64,
     pub slashed_total: u64,
@@ -38,6 +39,7 @@ impl ClosedAgents {
             completed_executions: self.completed_executions.checked_add(agent.completed_executions)?,
             successful_executions: self.successful_executions.checked_add(agent.successful_executions)?,
             failed_executions: self.failed_executions.checked_add(agent.failed_executions)?,
+            unproved_failures: self.unproved_failures.checked_add(agent.unproved_failures)?,
             expired_executions: self.expired_executions.checked_add(agent.expired_executions)?,
             disputed_executions: self.disputed_executions.checked_add(agent.disputed_executions)?,
             slashed_total: self.slashed_total.checked_add(agent.slashed_total)?,
@@ -69,6 +71,12 @@ pub struct CreatorProfile {
     pub bump: u8,
 }
 
+impl Versioned for CreatorProfile {
+    fn version(&self) -> u8 {
+        self.version
+    }
+}
+
 impl CreatorProfile {
     pub const SEED: &'static [u8] = crtx_protocol::seeds::CREATOR;
     pub const SPACE: usize = DISCRIMINATOR_LEN + core::mem::size_of::<Self>();
@@ -89,9 +97,14 @@ impl CreatorProfile {
             (1..=MAX_DISPLAY_NAME_BYTES).contains(&name.len())
                 && !name.starts_with(' ')
                 && !name.ends_with(' ')
-                && name.chars().all(is_plain),
+                && is_plain_name(name),
             MarketplaceError::DisplayNameInvalid,
         )
+    }
+
+    /// A badge stands for a name that readers cannot confuse with one of another script.
+    pub fn check_verified_name(name: &str) -> Rule {
+        rule(has_one_script(name), MarketplaceError::DisplayNameMixesScripts)
     }
 
     /// What holds for every profile that the program writes.
@@ -101,10 +114,13 @@ impl CreatorProfile {
             Self::check_display_name(name)?;
         }
         claim(self.verified == 0 || !name.is_empty(), "verified without a name")?;
+        if self.verified == 1 {
+            Self::check_verified_name(name)?;
+        }
         claim(self.closed.agents <= u64::from(self.next_agent_index), "more agents closed than listed")?;
         claim(self.verified <= 1, "verified is neither 0 nor 1")?;
         claim((self.verified == 1) == (self.verified_at_unix_s != 0), "verified without a time, or the reverse")
     }
 }
 
-const _: () = assert!(core::mem::size_of::<CreatorProfile>() == 168);
+const _: () = assert!(core::mem::size_of::<CreatorProfile>() == 176);

@@ -5,7 +5,7 @@ use anchor_lang::prelude::*;
 use super::{
     config::Config,
     invariant::{Violation, claim},
-    layout::DISCRIMINATOR_LEN,
+    layout::{DISCRIMINATOR_LEN, Versioned},
     text,
 };
 use crate::error::{MarketplaceError, Rule, rule};
@@ -92,6 +92,12 @@ pub struct Dispute {
     pub evidence_uri: [u8; MAX_EVIDENCE_URI_BYTES],
     pub answer_uri: [u8; MAX_EVIDENCE_URI_BYTES],
     pub resolution_uri: [u8; MAX_EVIDENCE_URI_BYTES],
+}
+
+impl Versioned for Dispute {
+    fn version(&self) -> u8 {
+        self.version
+    }
 }
 
 impl Dispute {

@@ -5,7 +5,7 @@ use crtx_protocol::fee::{self, Split};
 
 use super::{
     invariant::{Violation, claim},
-    layout::DISCRIMINATOR_LEN,
+    layout::{DISCRIMINATOR_LEN, Versioned},
 };
 use crate::error::{MarketplaceError, Rule, rule};
 
@@ -102,7 +102,8 @@ pub struct ExecutionRecord {
     pub dispute_count: u8,
     pub version: u8,
     pub bump: u8,
-    pub reserved: [u8; 1],
+    /// 1: a failure of the agent. The creator reported or signed it, or the time-out had passed on chain.
+    pub agents_failure: u8,
 }
 
 /// What only an open execution needs.
@@ -137,6 +138,12 @@ impl OpenTerms {
         claim(record.opened_at_unix_s < self.deadline_unix_s, "the deadline is not after the opening")?;
         claim(self.result_key != Pubkey::default(), "no result key")?;
         claim(self.paid_from != Pubkey::default(), "paid from nowhere")
+    }
+}
+
+impl Versioned for ExecutionRecord {
+    fn version(&self) -> u8 {
+        self.version
     }
 }
 
@@ -251,6 +258,10 @@ impl ExecutionRecord {
         claim(
             matches!(status, Failed | Expired) == (self.failure_reason != 0),
             "a failure without reason, or the reverse",
+        )?;
+        claim(
+            self.agents_failure == 0 || status == Failed && self.agents_failure == 1,
+            "a failure of the agent without one",
         )?;
         claim(!matches!(status, Disputed | Overturned) || self.dispute_count == 1, "disputed without a dispute")?;
         claim(self.dispute_count <= 1, "more than one dispute")

@@ -3,6 +3,11 @@
 /// Layout version that this program writes into every account.
 pub const LAYOUT_VERSION: u8 = 1;
 
+/// An account that says which layout it has.
+pub trait Versioned {
+    fn version(&self) -> u8;
+}
+
 /// Length of the discriminator in front of every account.
 pub const DISCRIMINATOR_LEN: usize = 8;
 

@@ -13,6 +13,7 @@ mod dispute;
 mod execution_record;
 mod invariant;
 mod layout;
+mod name;
 mod spending_grant;
 mod text;
 

@@ -4,12 +4,14 @@ use anchor_lang::prelude::*;
 
 use super::{
     invariant::{Violation, claim},
-    layout::DISCRIMINATOR_LEN,
+    layout::{DISCRIMINATOR_LEN, Versioned},
 };
 use crate::error::{MarketplaceError, Rule, rule};
 
 /// Agents a grant can be limited to.
 pub const MAX_ALLOWED_AGENTS: usize = 8;
+
+const SECONDS_PER_DAY: u64 = 86_400;
 
 /// Seeds: `["grant", wallet, session_key]`.
 #[account(zero_copy)]
@@ -26,6 +28,12 @@ pub struct SpendingGrant {
     pub total_cap: u64,
     /// Amounts of the executions opened with the grant. A refund subtracts the amount again.
     pub spent: u64,
+    /// Most that the calls of one UTC day may cost; 0: the day is not limited.
+    pub daily_cap: u64,
+    /// Amounts of the executions opened on day [`Self::day`]. A refund on that day subtracts the amount again.
+    pub spent_on_day: u64,
+    /// Day of the last opening, counted from 1970.
+    pub day: u64,
     /// Last second in which the grant opens executions.
     pub expires_at_unix_s: i64,
     pub created_at_unix_s: i64,
@@ -39,6 +47,12 @@ pub struct SpendingGrant {
     /// Bump of the wallet's spender address.
     pub spender_bump: u8,
     pub reserved: [u8; 3],
+}
+
+impl Versioned for SpendingGrant {
+    fn version(&self) -> u8 {
+        self.version
+    }
 }
 
 impl SpendingGrant {
@@ -68,6 +82,24 @@ impl SpendingGrant {
         rule(per_call_cap > 0 && total_cap > 0, MarketplaceError::GrantCapZero)
     }
 
+    /// The day of a time, counted from 1970.
+    pub fn day_of(unix_s: i64) -> u64 {
+        u64::try_from(unix_s).unwrap_or(0) / SECONDS_PER_DAY
+    }
+
+    /// What the day's calls have cost so far.
+    pub fn spent_on(&self, day: u64) -> u64 {
+        if self.day == day { self.spent_on_day } else { 0 }
+    }
+
+    /// Subtracts a refunded execution. Nothing about a grant may block a refund.
+    pub fn give_back(&mut self, amount: u64, opened_at_unix_s: i64) {
+        self.spent = self.spent.saturating_sub(amount);
+        if self.day == Self::day_of(opened_at_unix_s) {
+            self.spent_on_day = self.spent_on_day.saturating_sub(amount);
+        }
+    }
+
     /// What holds for every grant that the program writes. `spent` may exceed a total cap that was lowered
     /// later.
     pub fn invariant(&self) -> core::result::Result<(), Violation> {
@@ -76,8 +108,9 @@ impl SpendingGrant {
         let allowed = usize::from(self.allowed_agents_len);
         rule(allowed <= MAX_ALLOWED_AGENTS, MarketplaceError::TooManyAllowedAgents)?;
         claim(self.revoked <= 1, "revoked is neither 0 nor 1")?;
+        claim(self.spent_on_day <= self.spent, "more on a day than in total")?;
         claim(self.executions > 0 || self.spent == 0, "spent without an execution")
     }
 }
 
-const _: () = assert!(core::mem::size_of::<SpendingGrant>() == 384);
+const _: () = assert!(core::mem::size_of::<SpendingGrant>() == 408);

@@ -4,7 +4,7 @@ use anchor_lang::prelude::*;
 
 use super::vault::Vault;
 use crate::{
-    account,
+    account::{self, Current},
     error::{MarketplaceError, OrRefuse, ensure},
     state::{AgentListed, AgentStatus, Dispute, DisputeOutcome, ExecutionRecord, ExecutionStatus, MarketParameters},
     token,
@@ -86,8 +86,8 @@ impl OpenDisputeAccounts<'_, '_> {
     /// one of `bond_owner`. Without a bond that account is not looked at.
     pub fn validate(&self, bond_owner: &Pubkey) -> Result<()> {
         check_open(self.agent, self.record, self.dispute)?;
-        ensure(*self.escrow.key == self.agent.load()?.escrow, MarketplaceError::WrongEscrow)?;
-        if self.dispute.load()?.bond > 0 {
+        ensure(*self.escrow.key == self.agent.read()?.escrow, MarketplaceError::WrongEscrow)?;
+        if self.dispute.read()?.bond > 0 {
             token::check_account(self.bond_token, self.usdc_mint.key, bond_owner)?;
         }
         Ok(())
@@ -95,7 +95,7 @@ impl OpenDisputeAccounts<'_, '_> {
 
     /// What the dispute holds.
     pub fn claim(&self) -> Result<Claim> {
-        let (record, dispute) = (self.record.load()?, self.dispute.load()?);
+        let (record, dispute) = (self.record.read()?, self.dispute.read()?);
         let slashable = record.highest_slash().or_refuse(MarketplaceError::OutOfRange)?;
         Ok(Claim { amount: record.amount, covered: dispute.covered_amount, slashable, bond: dispute.bond })
     }
@@ -104,17 +104,17 @@ impl OpenDisputeAccounts<'_, '_> {
     /// claim that the listing does not have any more.
     pub fn end(&self, outcome: DisputeOutcome, slash: u64, now_unix_s: i64) -> Result<Claim> {
         let claim = self.claim()?;
-        let mut record = self.record.load_mut()?;
+        let mut record = self.record.write()?;
         let upheld = outcome == DisputeOutcome::Upheld;
         record.status = if upheld { ExecutionStatus::Overturned } else { ExecutionStatus::Completed } as u8;
         record.revision = account::next_revision(record.revision)?;
-        let mut dispute = self.dispute.load_mut()?;
+        let mut dispute = self.dispute.write()?;
         dispute.outcome = outcome as u8;
         dispute.resolved_at_unix_s = now_unix_s;
         dispute.slash_amount = slash;
         dispute.compensation = slash.min(claim.amount);
         dispute.revision = account::next_revision(dispute.revision)?;
-        claim.release(&mut *self.agent.load_mut()?, now_unix_s)?;
+        claim.release(&mut *self.agent.write()?, now_unix_s)?;
         Ok(claim)
     }
 
@@ -130,8 +130,8 @@ pub fn check_open(
     record: &AccountLoader<ExecutionRecord>,
     dispute: &AccountLoader<Dispute>,
 ) -> Result<()> {
-    ensure(record.load()?.agent == *agent.as_ref().key, MarketplaceError::WrongAgent)?;
-    let dispute = dispute.load()?;
+    ensure(record.read()?.agent == *agent.as_ref().key, MarketplaceError::WrongAgent)?;
+    let dispute = dispute.read()?;
     ensure(dispute.execution == *record.as_ref().key, MarketplaceError::WrongDispute)?;
     ensure(dispute.outcome == DisputeOutcome::Open as u8, MarketplaceError::DisputeNotOpen)
 }

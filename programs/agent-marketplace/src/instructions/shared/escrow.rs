@@ -6,7 +6,7 @@ use anchor_lang::prelude::*;
 
 use super::vault::Vault;
 use crate::{
-    account,
+    account::{self, Current},
     error::{MarketplaceError, OrRefuse, ensure},
     state::{AgentListed, Config, ExecutionRecord, ExecutionStatus, FailureReason, OpenTerms, SpendingGrant},
     token,
@@ -39,12 +39,12 @@ impl<'a, 'info> EscrowAccounts<'a, 'info> {
     /// Refuses accounts that do not belong together and a record that is not open any more.
     #[inline(always)]
     pub fn validate(&self) -> Result<()> {
-        ensure(*self.usdc_mint.key == self.config.load()?.usdc_mint, MarketplaceError::WrongMint)?;
-        let record = self.record.load()?;
+        ensure(*self.usdc_mint.key == self.config.read()?.usdc_mint, MarketplaceError::WrongMint)?;
+        let record = self.record.read()?;
         ensure(record.status == ExecutionStatus::Open as u8, MarketplaceError::ExecutionNotOpen)?;
         ensure(record.agent == *self.agent.as_ref().key, MarketplaceError::WrongAgent)?;
         ensure(record.rent_payer == *self.rent_payer.key, MarketplaceError::WrongRentPayer)?;
-        ensure(*self.escrow.key == self.agent.load()?.escrow, MarketplaceError::WrongEscrow)
+        ensure(*self.escrow.key == self.agent.read()?.escrow, MarketplaceError::WrongEscrow)
     }
 
     /// The terms of the open record.
@@ -55,6 +55,13 @@ impl<'a, 'info> EscrowAccounts<'a, 'info> {
         Ref::filter_map(data, |data| ExecutionRecord::open_terms(data))
             .ok()
             .or_refuse(MarketplaceError::ExecutionNotOpen)
+    }
+
+    /// Whether the agent's time-out has passed on chain.
+    pub fn is_timed_out(&self, now_unix_s: i64) -> Result<bool> {
+        let opened_at_unix_s = self.record.read()?.opened_at_unix_s;
+        let timeout_s = i64::from(self.terms()?.timeout_seconds);
+        Ok(opened_at_unix_s.checked_add(timeout_s).is_some_and(|end| now_unix_s >= end))
     }
 
     /// Pays `amount` to `destination`.
@@ -98,7 +105,7 @@ impl<'info> RefundAccounts<'_, 'info> {
     #[inline(never)]
     pub fn validate(&self, now_unix_s: i64) -> Result<i64> {
         self.escrow.validate()?;
-        let (record, terms) = (self.escrow.record.load()?, self.escrow.terms()?);
+        let (record, terms) = (self.escrow.record.read()?, self.escrow.terms()?);
         token::check_account(self.refund_token, self.escrow.usdc_mint.key, &record.caller)?;
         ensure(
             self.wallet_signed
@@ -112,33 +119,42 @@ impl<'info> RefundAccounts<'_, 'info> {
         Ok(terms.deadline_unix_s)
     }
 
-    /// Ends the execution and returns the whole amount. Gives a grant back what it had spent.
+    /// Ends the execution and returns the whole amount. Gives a grant back what it had spent. `agents_failure`: the failure
+    /// counts against the agent.
     #[inline(never)]
-    pub fn refund(&self, status: ExecutionStatus, reason: FailureReason, now_unix_s: i64) -> Result<()> {
+    pub fn refund(
+        &self,
+        status: ExecutionStatus,
+        reason: FailureReason,
+        agents_failure: bool,
+        now_unix_s: i64,
+    ) -> Result<()> {
         let with_grant = self.escrow.terms()?.grant != Pubkey::default();
-        let amount = {
-            let mut record = self.escrow.record.load_mut()?;
+        let (amount, opened_at_unix_s) = {
+            let mut record = self.escrow.record.write()?;
             record.status = status as u8;
             record.failure_reason = reason as u8;
+            record.agents_failure = u8::from(agents_failure);
             record.finished_at_unix_s = now_unix_s;
             record.revision = account::next_revision(record.revision)?;
-            record.amount
+            (record.amount, record.opened_at_unix_s)
         };
         {
-            let mut agent = self.escrow.agent.load_mut()?;
+            let mut agent = self.escrow.agent.write()?;
             EscrowAccounts::release(&mut agent, amount, now_unix_s)?;
             let add = |total: u64| total.checked_add(1).or_refuse(MarketplaceError::OutOfRange);
-            if matches!(reason, FailureReason::Expired | FailureReason::Interrupted) {
-                agent.expired_executions = add(agent.expired_executions)?;
-            } else {
+            if agents_failure {
                 agent.failed_executions = add(agent.failed_executions)?;
                 agent.total_executions = add(agent.total_executions)?;
+            } else if matches!(reason, FailureReason::Expired | FailureReason::Interrupted) {
+                agent.expired_executions = add(agent.expired_executions)?;
+            } else {
+                agent.unproved_failures = add(agent.unproved_failures)?;
             }
         }
         if let Some(grant) = self.grant.filter(|_| with_grant) {
-            let mut grant = grant.load_mut()?;
-            // Nothing about a grant may block a refund.
-            grant.spent = grant.spent.saturating_sub(amount);
+            let mut grant = grant.write()?;
+            grant.give_back(amount, opened_at_unix_s);
             grant.revision = account::next_revision(grant.revision)?;
         }
         self.escrow.pay(self.refund_token, amount)?;

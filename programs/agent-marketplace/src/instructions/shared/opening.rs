@@ -4,7 +4,7 @@ use anchor_lang::prelude::*;
 use bytemuck::Zeroable;
 
 use crate::{
-    account,
+    account::{self, Current},
     error::{MarketplaceError, OrRefuse, ensure},
     id::ID,
     state::{
@@ -21,8 +21,8 @@ pub struct OpenExecutionArgs {
     pub request_hash: [u8; 32],
     /// Most that the caller agrees to pay, in USDC base units. Protects the caller from a price change.
     pub max_amount: u64,
-    /// SHA-256 of the listing's terms that the caller agrees to (docs/specification.md, "Terms hash"). Protects the
-    /// caller from every change of them.
+    /// SHA-256 of the terms that the caller agrees to, those of the listing and those of the market (docs/specification.md,
+    /// "Terms hash"). Protects the caller from every change of them.
     pub terms_hash: Option<[u8; 32]>,
     /// The free collateral that the caller asks for, in prices of one call; 0 asks for none.
     pub min_cover: u8,
@@ -54,15 +54,19 @@ impl OpeningAccounts<'_, '_> {
     /// none is used.
     #[inline(always)]
     pub fn validate(&self, args: &OpenExecutionArgs, grant: Pubkey, now_unix_s: i64) -> Result<Opened> {
-        let (config, agent) = (self.config.load()?, self.agent.load()?);
+        let (config, agent) = (self.config.read()?, self.agent.read()?);
         ensure(agent.price <= args.max_amount, MarketplaceError::PriceAboveMaximum)?;
-        ensure(args.terms_hash.is_none_or(|hash| hash == agent.terms_hash), MarketplaceError::TermsChanged)?;
+        if let Some(hash) = args.terms_hash {
+            let present = agent.terms_hash(config.parameters.market_terms());
+            ensure(hash == present, MarketplaceError::TermsChanged)?;
+        }
         agent.check_cover(args.min_cover)?;
         ensure(agent.price >= config.parameters.min_price, MarketplaceError::PriceOutOfRange)?;
         ensure(*self.caller != agent.creator, MarketplaceError::CallerIsCreator)?;
-        ensure(config.paused == 0, MarketplaceError::Paused)?;
+        ensure(config.openings_paused == 0, MarketplaceError::Paused)?;
         ensure(*self.usdc_mint.key == config.usdc_mint, MarketplaceError::WrongMint)?;
         ensure(agent.status == AgentStatus::Active as u8, MarketplaceError::AgentNotActive)?;
+        ensure(agent.suspended == 0, MarketplaceError::AgentSuspended)?;
         ensure(*self.escrow.key == agent.escrow, MarketplaceError::WrongEscrow)?;
         token::check_account(self.source, self.usdc_mint.key, self.caller)?;
         let seeds: &[&[u8]] = &[ExecutionRecord::SEED, self.caller.as_ref(), &args.execution_id];
@@ -120,7 +124,7 @@ impl OpeningAccounts<'_, '_> {
     /// Adds the execution to the listing's open ones.
     #[inline(always)]
     fn count(&self, record: &ExecutionRecord) -> Result<()> {
-        let mut agent = self.agent.load_mut()?;
+        let mut agent = self.agent.write()?;
         agent.open_amount = agent.open_amount.checked_add(record.amount).or_refuse(MarketplaceError::OutOfRange)?;
         agent.open_executions = agent.open_executions.checked_add(1).or_refuse(MarketplaceError::OutOfRange)?;
         agent.updated_at_unix_s = record.opened_at_unix_s;

@@ -4,7 +4,7 @@ use anchor_lang::prelude::*;
 use bytemuck::Zeroable;
 
 use crate::{
-    account,
+    account::{self, Current},
     id::ID,
     state::{CreatorProfile, LAYOUT_VERSION},
 };
@@ -17,7 +17,7 @@ pub fn present_or_new<'info>(
 ) -> Result<CreatorProfile> {
     let bump = account::canonical_bump(profile, &[CreatorProfile::SEED, wallet.as_ref()])?;
     if account::exists(profile) {
-        let mut profile = *AccountLoader::<CreatorProfile>::try_from(profile)?.load()?;
+        let mut profile = *AccountLoader::<CreatorProfile>::try_from(profile)?.read()?;
         profile.updated_at_unix_s = now_unix_s;
         profile.revision = account::next_revision(profile.revision)?;
         return Ok(profile);

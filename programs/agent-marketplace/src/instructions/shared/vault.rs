@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::{state::AgentListed, token};
+use crate::{account::Current, state::AgentListed, token};
 
 /// A token account of a listing; the listing signs for it.
 pub struct Vault<'a, 'info> {
@@ -32,7 +32,7 @@ impl<'info> Vault<'_, 'info> {
     #[inline(always)]
     fn signed(&self, call: impl FnOnce(&[&[&[u8]]]) -> Result<()>) -> Result<()> {
         let (creator, index, bump) = {
-            let agent = self.agent.load()?;
+            let agent = self.agent.read()?;
             (agent.creator, agent.index.to_le_bytes(), [agent.bump])
         };
         let seeds: &[&[u8]] = &[AgentListed::SEED, creator.as_ref(), &index, &bump];
