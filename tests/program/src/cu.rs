@@ -6,6 +6,7 @@
 //! units for every bump that is tried.
 
 use agent_marketplace::{instructions as ix, state::*};
+use crtx_chain::instructions::Opening;
 use litesvm::types::TransactionResult;
 use solana_instruction::Instruction;
 use solana_keypair::Keypair;
@@ -23,7 +24,7 @@ pub const SAMPLES: u64 = 20;
 /// Largest transaction that the network carries.
 const MAX_TRANSACTION_BYTES: u64 = 1_232;
 /// Largest ELF that this project allows itself.
-const MAX_ELF_BYTES: u64 = 512 * 1_024;
+const MAX_ELF_BYTES: u64 = 600_000;
 
 /// Compute units of one instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,8 +70,8 @@ fn row(name: &'static str, mut units: Vec<u64>) -> CuRow {
 fn gate(name: &str) -> Option<u64> {
     match name {
         "open_execution" | "complete_execution" | "complete_execution_bound" => Some(9_500),
-        "open_execution_with_grant" => Some(12_500),
-        "refund_expired_execution" => Some(6_000),
+        "open_execution_with_grant" | "open_execution_with_grant_on_terms" => Some(12_500),
+        "refund_expired_execution" => Some(6_500),
         _ => None,
     }
 }
@@ -149,6 +150,9 @@ impl Meter {
         let edit = ix::UpdateListingArgs { price: Some(40_000), timeout_seconds: Some(9), ..Default::default() };
         let edit = self.world.update_listing(&agent, edit);
         self.send("update_listing", edit, &creator);
+        let admin = self.world.admin.keypair.insecure_clone();
+        let suspend = self.world.suspend_agent(&agent, true);
+        self.send("suspend_agent", suspend, &admin);
         let pause = self.world.set_agent_status(&agent, AgentStatus::Paused);
         self.send("set_agent_status", pause, &creator);
         let deposit = self.world.deposit_collateral(&agent, USDC);
@@ -160,7 +164,6 @@ impl Meter {
         self.world.set_time(self.world.now() + 1);
         let close = self.world.close_agent(&agent);
         self.send("close_agent", close, &creator);
-        let admin = self.world.admin.keypair.insecure_clone();
         let verify = self.world.verify_creator(&creator.pubkey(), Some("Ada Lovelace"));
         self.send("verify_creator", verify, &admin);
     }
@@ -171,6 +174,7 @@ impl Meter {
             session_key,
             per_call_cap: USDC,
             total_cap: USDC,
+            daily_cap: USDC,
             expires_at_unix_s: START_UNIX_S * 2,
             allowed_agents: vec![],
         });
@@ -182,11 +186,12 @@ impl Meter {
     fn governance(&mut self) {
         let (admin, nominee) =
             (self.world.admin.keypair.insecure_clone(), self.world.stranger.keypair.insecure_clone());
-        let update = self.world.update_config(&nominee.pubkey());
+        let [gateway, resolver, treasury] = std::array::from_fn(|_| self.world.new_key().pubkey());
+        let update = self.world.set_gateway(&gateway);
         self.send("update_config", update, &admin);
         let pause = self.world.set_paused(true);
         self.send("set_paused", pause, &admin);
-        let announce = self.world.announce_roles(Some(nominee.pubkey()), Some(nominee.pubkey()));
+        let announce = self.world.announce_roles(Some(resolver), Some(treasury));
         self.send("announce_roles", announce, &admin);
         let remove = self.world.remove_resolver();
         self.send("remove_resolver", remove, &admin);
@@ -215,6 +220,15 @@ fn measure_world(seed: u64) -> Vec<(&'static str, u64)> {
     meter.listing();
     meter.grants();
     meter.governance();
+    let mut signed = World::with_seed(seed);
+    // The second, at the same address as the one of `open_execution_with_grant`.
+    let [_, by_key] = std::array::from_fn(|_| signed.new_execution());
+    let terms_hash = Some(signed.terms_hash(&by_key.agent));
+    let open = signed.open_by_key_with(&by_key, &Opening { terms_hash, ..signed.opening(&by_key) });
+    let opened = signed.send(&[open], &[&signed.session.insecure_clone()]);
+    meter.note("open_execution_with_grant_on_terms", opened);
+    let failed = signed.fail_signed(&by_key);
+    meter.note("fail_execution_signed", failed);
     let mut bare = World::bare(seed);
     let initialize = bare.initialize_config();
     let initialized = bare.send(&[initialize], &[&bare.upgrade_authority.keypair.insecure_clone()]);

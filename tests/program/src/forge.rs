@@ -1,5 +1,6 @@
 //! Instructions that are not as they should be. Each starts from a correct one.
 
+use agent_marketplace::ed25519_gate::INSTRUCTIONS_SYSVAR_ID;
 use anchor_lang::prelude::Pubkey;
 use solana_instruction::{AccountMeta, Instruction};
 
@@ -32,6 +33,13 @@ pub fn forged(mut instruction: Instruction, changes: &[(&str, Pubkey)]) -> Instr
 pub fn signed_by(mut instruction: Instruction, signer: &Actor) -> Instruction {
     instruction.accounts[0].pubkey = signer.key();
     instruction
+}
+
+/// A report of a failure that claims to be signed by the agent.
+pub fn claiming_a_signature(fail: Instruction) -> Instruction {
+    let mut fail = forged(fail, &[("instructions_sysvar", INSTRUCTIONS_SYSVAR_ID)]);
+    *fail.data.last_mut().expect("the last argument") = 1;
+    fail
 }
 
 /// `instruction` without a signature that it needs.

@@ -6,10 +6,10 @@ use agent_marketplace::{
 };
 use anchor_lang::prelude::Pubkey;
 use crtx_chain::{
-    instructions::{Disputed, Opening, Refund, Settlement},
+    instructions::{Disputed, Opening, Refund, Settlement, SignedFailure},
     token,
 };
-use crtx_protocol::{call_text::OpeningId, result_hash::ResultHash};
+use crtx_protocol::{call_text::OpeningId, failure_text, result_hash::ResultHash};
 use ed25519_dalek::Signer as _;
 use solana_instruction::Instruction;
 use solana_signer::Signer;
@@ -33,6 +33,7 @@ impl World {
             gateway_authority: self.gateway.key(),
             treasury_owner: self.treasury.key(),
             insurance_owner: self.insurance.key(),
+            guardian: self.guardian.key(),
             parameters: MarketParameters::DEFAULT,
         }
     }
@@ -41,8 +42,17 @@ impl World {
         self.instructions().initialize_config(&self.upgrade_authority.key(), self.config_args())
     }
 
-    pub fn update_config(&self, gateway_authority: &Pubkey) -> Instruction {
-        self.instructions().update_config(&self.admin.key(), gateway_authority)
+    pub fn update_config(&self, args: args::UpdateConfigArgs) -> Instruction {
+        self.instructions().update_config(&self.admin.key(), args)
+    }
+
+    pub fn set_gateway(&self, gateway_authority: &Pubkey) -> Instruction {
+        self.update_config(args::UpdateConfigArgs { gateway_authority: Some(*gateway_authority), guardian: None })
+    }
+
+    /// The zero address removes the guardian.
+    pub fn set_guardian(&self, guardian: &Pubkey) -> Instruction {
+        self.update_config(args::UpdateConfigArgs { gateway_authority: None, guardian: Some(*guardian) })
     }
 
     pub fn announce_parameters(&self, parameters: Option<MarketParameters>) -> Instruction {
@@ -77,8 +87,17 @@ impl World {
         self.instructions().remove_resolver(&self.admin.key())
     }
 
+    /// New openings and new listings, by the admin.
     pub fn set_paused(&self, paused: bool) -> Instruction {
-        self.instructions().set_paused(&self.admin.key(), paused)
+        self.set_paused_with(Some(paused), Some(paused))
+    }
+
+    pub fn set_paused_with(&self, openings: Option<bool>, listings: Option<bool>) -> Instruction {
+        self.instructions().set_paused(&self.admin.key(), args::SetPausedArgs { openings, listings })
+    }
+
+    pub fn suspend_agent(&self, agent: &Agent, suspended: bool) -> Instruction {
+        self.instructions().suspend_agent(&self.admin.key(), &agent.address, suspended)
     }
 
     pub fn verify_creator(&self, wallet: &Pubkey, verified_name: Option<&str>) -> Instruction {
@@ -243,6 +262,25 @@ impl World {
 
     pub fn fail_execution(&self, execution: &Execution, reason: FailureReason) -> Instruction {
         self.instructions().fail_execution(&self.gateway.key(), &self.refund_of(execution), reason)
+    }
+
+    /// The proof that the agent itself says that it failed.
+    pub fn failure_proof(&self, execution: &Execution) -> Proof {
+        Proof::of_failure(&execution.agent.result_key, &self.opening_id(execution))
+    }
+
+    /// The gateway's report of a failure that the result key signed, without the proof in front of it.
+    pub fn fail_signed_execution(&self, execution: &Execution) -> Instruction {
+        let result_key = &execution.agent.result_key;
+        let opening = self.opening_id(execution);
+        let failure = SignedFailure {
+            opening,
+            result_key: Pubkey::new_from_array(result_key.verifying_key().to_bytes()),
+            signature: result_key.sign(&failure_text::of(&opening)).to_bytes(),
+        };
+        let [_, fail] =
+            self.instructions().fail_signed_execution(&self.gateway.key(), &self.refund_of(execution), &failure);
+        fail
     }
 
     pub fn refund_expired_execution(&self, execution: &Execution) -> Instruction {

@@ -158,11 +158,18 @@ fn totals_cover_the_records(address: &Pubkey, listing: &AgentListed, accounts: &
     let blameless = |record: &ExecutionRecord| {
         matches!(record.failure_reason(), Some(FailureReason::Expired | FailureReason::Interrupted))
     };
+    let agents = |record: &ExecutionRecord| record.agents_failure == 1;
+    let unproved = |record: &ExecutionRecord| record.failure_reason != 0 && !agents(record) && !blameless(record);
+    let timed = |record: &ExecutionRecord| record.settled_by() == Some(Settler::Gateway);
+    let times: u64 = of_agent().filter(|record| timed(record)).map(|record| u64::from(record.execution_time_ms)).sum();
     let fees: u64 = of_agent().filter(|record| settled(record)).filter_map(|r| r.split()).map(|s| s.platform).sum();
     for (what, total, shown) in [
         ("completed", listing.completed_executions, count(&settled)),
         ("expired", listing.expired_executions, count(&blameless)),
-        ("failed", listing.failed_executions, count(&|record| record.failure_reason != 0 && !blameless(record))),
+        ("failed", listing.failed_executions, count(&agents)),
+        ("unproved", listing.unproved_failures, count(&unproved)),
+        ("timed", listing.timed_executions, count(&timed)),
+        ("times", listing.execution_time_ms_total, times),
         ("disputed", listing.disputed_executions, count(&|record| record.dispute_count > 0)),
         ("fees", listing.platform_fees_total, fees),
     ] {
@@ -185,17 +192,21 @@ fn indexes_are_used_once(addresses: &Addresses, accounts: &Accounts) {
 #[track_caller]
 fn grants_cover_their_executions(accounts: &Accounts) {
     let grants: BTreeMap<_, _> = accounts.grants.iter().map(|(address, grant)| (*address, grant)).collect();
-    let mut open: BTreeMap<Pubkey, u64> = BTreeMap::new();
+    // Amounts of the open executions of each grant: of all, and of those of the day that the grant counts.
+    let mut open: BTreeMap<Pubkey, [u64; 2]> = BTreeMap::new();
     for (address, record) in &accounts.records {
         let Some(terms) = accounts.terms.get(address).filter(|terms| terms.grant != Pubkey::default()) else {
             continue;
         };
-        let wallet = grants.get(&terms.grant).map(|grant| grant.wallet);
-        assert_eq!(wallet, Some(record.caller), "INV-34: {address}: the grant of another wallet");
-        *open.entry(terms.grant).or_default() += record.amount;
+        let grant = grants.get(&terms.grant).expect("INV-34: a grant stays");
+        assert_eq!(grant.wallet, record.caller, "INV-34: {address}: the grant of another wallet");
+        let [all, on_day] = open.entry(terms.grant).or_default();
+        *all += record.amount;
+        *on_day += if record.opened_at_unix_s as u64 / 86_400 == grant.day { record.amount } else { 0 };
     }
-    for (address, amount) in open {
-        let spent = grants.get(&address).map_or(0, |grant| grant.spent);
+    for (address, [amount, on_day]) in open {
+        let SpendingGrant { spent, spent_on_day, .. } = **grants.get(&address).expect("INV-34: a grant stays");
         assert!(spent >= amount, "INV-34: {address}: spent {spent}, its open executions hold {amount}");
+        assert!(spent_on_day >= on_day, "INV-54: {address}: {spent_on_day} on the day, its open ones hold {on_day}");
     }
 }

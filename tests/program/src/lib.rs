@@ -26,7 +26,7 @@ pub mod steps;
 pub mod world;
 
 pub use agent_marketplace::{error::MarketplaceError, state};
-pub use crtx_chain::instructions::{Opening, Refund, Settlement};
+pub use crtx_chain::instructions::{Opening, Refund, Settlement, SignedFailure};
 pub use expect::*;
 pub use forge::*;
 pub use instructions::RESULT_HASH;

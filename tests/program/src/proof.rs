@@ -3,7 +3,7 @@
 use agent_marketplace::ed25519_gate::ED25519_PROGRAM_ID;
 use crtx_protocol::{
     call_text::{self, OpeningId},
-    result_text,
+    failure_text, result_text,
 };
 use ed25519_dalek::{Signer, SigningKey};
 use solana_instruction::{AccountMeta, Instruction};
@@ -37,6 +37,11 @@ impl Proof {
     /// `key` signs `result_hash` for one opening of an execution.
     pub fn bound(key: &SigningKey, opening: &OpeningId, result_hash: &[u8; 32]) -> Self {
         Self::of_message(key, &call_text::of(opening, result_hash))
+    }
+
+    /// `key` signs that one opening of an execution failed.
+    pub fn of_failure(key: &SigningKey, opening: &OpeningId) -> Self {
+        Self::of_message(key, &failure_text::of(opening))
     }
 
     /// `key` signs any message, laid out as the canonical proof.

@@ -11,6 +11,7 @@ use solana_signer::Signer;
 
 use crate::{
     expect::assert_ok,
+    forge::signed_by,
     people::{Agent, Execution, START_UNIX_S, USDC},
     world::World,
 };
@@ -32,6 +33,7 @@ impl World {
             session_key: world.session.pubkey(),
             per_call_cap: USDC,
             total_cap: 100 * USDC,
+            daily_cap: 0,
             expires_at_unix_s: START_UNIX_S + 30 * 24 * 3_600,
             allowed_agents: vec![],
         });
@@ -107,10 +109,30 @@ impl World {
         execution
     }
 
-    /// The gateway reports a failure.
+    /// The gateway reports a failure, which it cannot prove.
     pub fn fail(&mut self, execution: &Execution) -> TransactionResult {
         let fail = self.fail_execution(execution, FailureReason::CreatorFailed);
         self.send(&[fail], &[&self.gateway.keypair.insecure_clone()])
+    }
+
+    /// The creator reports a failure, which counts.
+    pub fn fail_by_creator(&mut self, execution: &Execution) -> TransactionResult {
+        let creator = execution.agent.creator.clone();
+        let fail = signed_by(self.fail_execution(execution, FailureReason::CreatorFailed), &creator);
+        self.send(&[fail], &[&creator.keypair])
+    }
+
+    /// The gateway reports a failure, with any instructions in front of the report.
+    pub fn fail_signed_after(&mut self, before: &[Instruction], execution: &Execution) -> TransactionResult {
+        let mut instructions = before.to_vec();
+        instructions.push(self.fail_signed_execution(execution));
+        self.send(&instructions, &[&self.gateway.keypair.insecure_clone()])
+    }
+
+    /// The gateway reports a failure that the result key signed.
+    pub fn fail_signed(&mut self, execution: &Execution) -> TransactionResult {
+        let proof = self.failure_proof(execution).instruction();
+        self.fail_signed_after(&[proof], execution)
     }
 
     /// Anybody asks for the refund.
@@ -164,6 +186,19 @@ impl World {
 }
 
 impl World {
+    /// Hash of the agent's terms as they are now.
+    #[track_caller]
+    pub fn terms_hash(&self, agent: &Agent) -> [u8; 32] {
+        self.listing(agent).terms_hash(self.config().parameters.market_terms())
+    }
+
+    /// The admin stops new openings of one listing, or resumes them.
+    #[track_caller]
+    pub fn suspend(&mut self, agent: &Agent, suspended: bool) {
+        let suspend = self.suspend_agent(agent, suspended);
+        self.must(&[suspend], &[&self.admin.keypair.insecure_clone()]);
+    }
+
     /// The admin announces changed parameters. Moves time to the second in which they can be applied.
     #[track_caller]
     pub fn announced_parameters(&mut self, change: impl FnOnce(&mut MarketParameters)) {

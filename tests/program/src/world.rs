@@ -54,6 +54,8 @@ pub struct World {
     pub treasury: Actor,
     /// Receives penalties.
     pub insurance: Actor,
+    /// May stop, and not resume.
+    pub guardian: Actor,
     /// Pays fees and rent; the gateway's other key.
     pub payer: Actor,
     pub caller: Actor,
@@ -109,6 +111,8 @@ impl World {
             seeded_key(seed, counter)
         };
         let mut keys: Vec<Keypair> = (0..10).map(|_| next()).collect();
+        // The last of the world's own keys.
+        keys.push(seeded_key(seed, OWN_KEYS));
         let session = next();
         let mint = next().pubkey();
         let result_key = SigningKey::from_bytes(next().secret_bytes());
@@ -128,6 +132,7 @@ impl World {
                 caller: actor(),
                 stranger: actor(),
                 insurance: actor(),
+                guardian: actor(),
                 session,
                 mint,
                 agent: Agent { address: addresses.agent(&creator.key(), 0), creator, index: 0, result_key },
@@ -144,7 +149,7 @@ impl World {
     fn populate(&mut self) {
         self.set_time(START_UNIX_S);
         self.put_mint(self.mint, 0);
-        for index in 0..10 {
+        for index in 0..11 {
             let wallet = self.actor_mut(index).key();
             self.actor_mut(index).token = self.fund(&wallet);
         }
@@ -162,6 +167,7 @@ impl World {
             6 => &mut self.caller,
             7 => &mut self.stranger,
             8 => &mut self.insurance,
+            9 => &mut self.guardian,
             _ => &mut self.agent.creator,
         }
     }

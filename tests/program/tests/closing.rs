@@ -66,6 +66,23 @@ fn rent_goes_to_nobody_else() {
     refused_with(&mut world, &close, &[], &cases);
 }
 
+/// The other accounts of every instruction are tried in `every_instruction`; there, this one has no dispute.
+#[test]
+fn a_dispute_of_another_version_is_not_closed() {
+    let mut world = World::new();
+    let execution = world.disputed();
+    assert_ok(world.resolve(&execution, false, 0));
+    world.set_time(world.dispute_deadline(&execution) + 1);
+    let dispute = world.addresses.dispute(&execution.record);
+    let close = world.close_execution(&execution);
+    for version in [0, 2] {
+        world.tamper_state::<Dispute>(&dispute, |dispute| dispute.version = version);
+        refused(&mut world, close.clone(), &[], E::WrongVersion);
+    }
+    world.tamper_state::<Dispute>(&dispute, |dispute| dispute.version = LAYOUT_VERSION);
+    world.must(&[close], &[]);
+}
+
 /// A caller can look for an execution id whose dispute address needs many tries to derive.
 #[test]
 fn closing_costs_the_same_whatever_addresses_the_caller_chose() {

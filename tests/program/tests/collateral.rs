@@ -99,11 +99,15 @@ fn a_promise_of_cover_needs_its_collateral_when_it_is_made_and_afterwards() {
     refused(&mut world, list, &[&dear.creator.keypair], E::CollateralTooLow);
     let edit = world.update_listing(&agent, promise(covers + 1));
     refused(&mut world, edit, &[&creator], E::CollateralTooLow);
-    let before = world.listing(&agent).terms_hash;
+    let before = world.terms_hash(&agent);
     let edit = world.update_listing(&agent, promise(covers));
     world.must(&[edit], &[&creator]);
     let listing = world.listing(&agent);
-    assert_eq!((listing.min_cover, listing.terms_hash == before), (covers, false), "the promise is one of the terms");
+    assert_eq!(
+        (listing.min_cover, world.terms_hash(&agent) == before),
+        (covers, false),
+        "the promise is one of the terms"
+    );
     // A higher price takes the promise with it.
     let rise = world.update_listing(&agent, ix::UpdateListingArgs { price: Some(PRICE + 1), ..Default::default() });
     refused(&mut world, rise, &[&creator], E::CollateralTooLow);

@@ -468,7 +468,6 @@ fn earlier_claims_keep_their_cover_in_whatever_order_disputes_are_decided() {
         let agent = world.agent.clone();
         let dear = 5 * USDC;
         world.tamper_state::<AgentListed>(&agent.address, |listing| listing.price = dear);
-        world.tamper_state::<AgentListed>(&agent.address, |listing| listing.terms_hash = listing.hash_of_terms());
         let puppets = world.completed();
         let cheap = world.update_listing(&agent, ix::UpdateListingArgs { price: Some(100_000), ..Default::default() });
         world.must(&[cheap], &[&agent.creator.keypair]);

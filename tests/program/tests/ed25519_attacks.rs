@@ -1,13 +1,19 @@
-//! Every way to settle without the creator's signature over this very result, each refused with an error
-//! of its own. The chain's Ed25519 program runs for real in front of each settlement, so a proof that
-//! reaches the program's gate is one that the chain accepted.
+//! Every way to settle without the creator's signature over this very result, and to report a signed failure without
+//! the signature over this very failure, each refused with an error of its own. The chain's Ed25519 program runs for
+//! real in front of each of them, so a proof that reaches the program's gate is one that the chain accepted.
 
-#![expect(clippy::expect_used, clippy::indexing_slicing, reason = "a test: a panic is a failure")]
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::result_large_err,
+    reason = "a test: a panic is a failure"
+)]
 
 use agent_marketplace::{instructions::ListAgentArgs, state::*};
 use crtx_program_tests::{proof::THIS, proxy::*, *};
-use crtx_protocol::result_text;
+use crtx_protocol::{call_text::OpeningId, result_text};
 use ed25519_dalek::{Signer as _, SigningKey};
+use litesvm::types::TransactionResult;
 use solana_instruction::{AccountMeta, error::InstructionError};
 
 /// The Ed25519 program's own refusals.
@@ -15,14 +21,17 @@ const PRECOMPILE_INVALID_DATA_OFFSETS: u32 = 3;
 const PRECOMPILE_INVALID_SIGNATURE: u32 = 2;
 const PRECOMPILE_INVALID_INSTRUCTION_DATA_SIZE: u32 = 4;
 
-/// What a result key signs: the text of the result's hash, or the text of the call.
+/// What a result key signs: the text of the result's hash, the text of the call, or that the call failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
     Unbound,
     Bound,
+    Failure,
 }
 
-const SHAPES: [Shape; 2] = [Shape::Unbound, Shape::Bound];
+/// The shapes that settle.
+const RESULTS: [Shape; 2] = [Shape::Unbound, Shape::Bound];
+const SHAPES: [Shape; 3] = [Shape::Unbound, Shape::Bound, Shape::Failure];
 
 /// A world whose agent signs in this shape.
 fn world_of(shape: Shape) -> World {
@@ -38,15 +47,31 @@ fn world_of(shape: Shape) -> World {
 fn opened(shape: Shape) -> (World, Execution, Proof) {
     let mut world = world_of(shape);
     let execution = world.opened();
-    let proof = world.proof(&execution);
+    let proof = if shape == Shape::Failure { world.failure_proof(&execution) } else { world.proof(&execution) };
     (world, execution, proof)
 }
 
-/// The settlement behind `before` is refused at its own index, and nothing moved.
+/// The instruction of the gateway that ends the execution by a proof of this shape.
+fn end_of(world: &World, shape: Shape, execution: &Execution) -> Instruction {
+    if shape == Shape::Failure { world.fail_signed_execution(execution) } else { world.complete_execution(execution) }
+}
+
+fn end_after(world: &mut World, shape: Shape, before: &[Instruction], execution: &Execution) -> TransactionResult {
+    let end = end_of(world, shape, execution);
+    world.send(&[before, &[end]].concat(), &[&world.gateway.keypair.insecure_clone()])
+}
+
+/// The settlement or the report behind `before` is refused at its own index, and nothing moved.
 #[track_caller]
-fn assert_refused(world: &mut World, before: &[Instruction], execution: &Execution, error: MarketplaceError) {
+fn assert_refused(
+    world: &mut World,
+    shape: Shape,
+    before: &[Instruction],
+    execution: &Execution,
+    error: MarketplaceError,
+) {
     let balances = world.token_balances();
-    let result = world.complete_after(before, execution);
+    let result = end_after(world, shape, before, execution);
     assert_error_at(result, u8::try_from(before.len()).expect("few instructions"), error);
     assert_eq!(world.token_balances(), balances);
     assert_eq!(world.status(execution), ExecutionStatus::Open);
@@ -56,7 +81,7 @@ fn assert_refused(world: &mut World, before: &[Instruction], execution: &Executi
 #[track_caller]
 fn assert_proof_refused(shape: Shape, proof: &Proof, error: MarketplaceError) {
     let (mut world, execution, _) = opened(shape);
-    assert_refused(&mut world, &[proof.instruction()], &execution, error);
+    assert_refused(&mut world, shape, &[proof.instruction()], &execution, error);
 }
 
 fn key() -> SigningKey {
@@ -76,7 +101,7 @@ fn message(shape: Shape) -> Vec<u8> {
 fn without_an_ed25519_instruction_nothing_settles() {
     for shape in SHAPES {
         let (mut world, execution, _) = opened(shape);
-        assert_refused(&mut world, &[], &execution, MarketplaceError::Ed25519Missing);
+        assert_refused(&mut world, shape, &[], &execution, MarketplaceError::Ed25519Missing);
     }
 }
 
@@ -90,8 +115,20 @@ fn an_instruction_of_another_program_is_no_proof() {
         data.extend_from_slice(&0u64.to_le_bytes());
         let accounts = vec![AccountMeta::new(from, true), AccountMeta::new(from, true)];
         let transfer = Instruction { program_id: system, accounts, data };
-        assert_refused(&mut world, std::slice::from_ref(&transfer), &execution, MarketplaceError::Ed25519WrongProgram);
-        assert_refused(&mut world, &[through_proxy(transfer)], &execution, MarketplaceError::Ed25519WrongProgram);
+        assert_refused(
+            &mut world,
+            shape,
+            std::slice::from_ref(&transfer),
+            &execution,
+            MarketplaceError::Ed25519WrongProgram,
+        );
+        assert_refused(
+            &mut world,
+            shape,
+            &[through_proxy(transfer)],
+            &execution,
+            MarketplaceError::Ed25519WrongProgram,
+        );
     }
 }
 
@@ -105,7 +142,7 @@ fn a_proof_that_does_not_stand_directly_before_does_not_count() {
             data: [2u32.to_le_bytes().as_slice(), 0u64.to_le_bytes().as_slice()].concat(),
         };
         let before = [proof.instruction(), transfer];
-        assert_refused(&mut world, &before, &execution, MarketplaceError::Ed25519WrongProgram);
+        assert_refused(&mut world, shape, &before, &execution, MarketplaceError::Ed25519WrongProgram);
     }
 }
 
@@ -113,7 +150,7 @@ fn a_proof_that_does_not_stand_directly_before_does_not_count() {
 fn a_proof_behind_the_settlement_does_not_count() {
     for shape in SHAPES {
         let (mut world, execution, proof) = opened(shape);
-        let settle = world.complete_execution(&execution);
+        let settle = end_of(&world, shape, &execution);
         let result = world.send(&[settle, proof.instruction()], &[&world.gateway.keypair.insecure_clone()]);
         assert_error_at(result, 0, MarketplaceError::Ed25519Missing);
     }
@@ -124,7 +161,7 @@ fn one_proof_settles_one_execution_per_transaction() {
     for shape in SHAPES {
         let (mut world, first, proof) = opened(shape);
         let second = world.opened();
-        let settle_both = [proof.instruction(), world.complete_execution(&first), world.complete_execution(&second)];
+        let settle_both = [proof.instruction(), end_of(&world, shape, &first), end_of(&world, shape, &second)];
         let result = world.send(&settle_both, &[&world.gateway.keypair.insecure_clone()]);
         assert_error_at(result, 2, MarketplaceError::Ed25519WrongProgram);
         assert_eq!(world.status(&first), ExecutionStatus::Open);
@@ -137,9 +174,9 @@ fn a_proof_with_no_signature_is_refused() {
         // The chain accepts a count of zero only without anything behind it.
         let empty = Instruction { data: vec![0, 0], ..canonical(shape).instruction() };
         let (mut world, execution, proof) = opened(shape);
-        assert_refused(&mut world, &[empty], &execution, MarketplaceError::Ed25519WrongLength);
+        assert_refused(&mut world, shape, &[empty], &execution, MarketplaceError::Ed25519WrongLength);
         let zero = proof.with(|proof| proof.count = 0).instruction();
-        let result = world.complete_after(&[zero], &execution);
+        let result = end_after(&mut world, shape, &[zero], &execution);
         assert_custom_at(result, 0, PRECOMPILE_INVALID_INSTRUCTION_DATA_SIZE);
     }
 }
@@ -194,7 +231,7 @@ fn a_proof_whose_parts_stand_in_another_instruction_is_refused() {
             |p: &mut Proof| (p.key_index, p.signature_index, p.message_index) = (0, 0, 0),
         ] {
             let forged = proof.clone().with(change).with(|p| p.payload[32..96].fill(0));
-            let result = world.complete_after(&[hidden.instruction(), forged.instruction()], &execution);
+            let result = end_after(&mut world, shape, &[hidden.instruction(), forged.instruction()], &execution);
             assert!(result.is_err());
             assert_eq!(world.status(&execution), ExecutionStatus::Open);
         }
@@ -202,7 +239,7 @@ fn a_proof_whose_parts_stand_in_another_instruction_is_refused() {
             .with(|p| (p.key_index, p.signature_index, p.message_index) = (0, 0, 0))
             .with(|p| p.payload[32..96].fill(0));
         let before = [hidden.instruction(), forged.instruction()];
-        assert_refused(&mut world, &before, &execution, MarketplaceError::Ed25519WrongSignatureIndex);
+        assert_refused(&mut world, shape, &before, &execution, MarketplaceError::Ed25519WrongSignatureIndex);
     }
 }
 
@@ -222,7 +259,7 @@ fn a_signature_that_does_not_verify_fails_the_transaction() {
     for shape in SHAPES {
         let (mut world, execution, proof) = opened(shape);
         let broken = proof.with(|p| p.payload[40] ^= 1).instruction();
-        let result = world.complete_after(&[broken], &execution);
+        let result = end_after(&mut world, shape, &[broken], &execution);
         assert!(matches!(
             result.expect_err("refused").err,
             solana_transaction_error::TransactionError::InstructionError(0, InstructionError::Custom(n))
@@ -244,7 +281,7 @@ fn an_ed25519_instruction_with_accounts_is_refused() {
 fn a_settlement_called_by_another_program_is_refused() {
     for shape in SHAPES {
         let (mut world, execution, proof) = opened(shape);
-        let settle = through_proxy(world.complete_execution(&execution));
+        let settle = through_proxy(end_of(&world, shape, &execution));
         let result = world.send(&[proof.instruction(), settle], &[&world.gateway.keypair.insecure_clone()]);
         assert_error_at(result, 1, MarketplaceError::CalledByProgram);
         assert_eq!(world.status(&execution), ExecutionStatus::Open);
@@ -272,7 +309,7 @@ fn a_copy_of_the_instructions_sysvar_is_refused() {
             ..Default::default()
         };
         world.put_account(fake, account);
-        let settle = forged(world.complete_execution(&execution), &[("instructions_sysvar", fake)]);
+        let settle = forged(end_of(&world, shape, &execution), &[("instructions_sysvar", fake)]);
         let result = world.send(&[proof.instruction(), settle], &[&world.gateway.keypair.insecure_clone()]);
         assert_error_at(result, 1, MarketplaceError::WrongInstructionsSysvar);
     }
@@ -282,9 +319,9 @@ fn a_copy_of_the_instructions_sysvar_is_refused() {
 fn a_second_completion_is_refused() {
     for shape in SHAPES {
         let (mut world, execution, proof) = opened(shape);
-        assert_ok(world.complete(&execution));
+        assert_ok(end_after(&mut world, shape, &[proof.instruction()], &execution));
         let balances = world.token_balances();
-        let result = world.complete_after(&[proof.instruction()], &execution);
+        let result = end_after(&mut world, shape, &[proof.instruction()], &execution);
         assert_error_at(result, 1, MarketplaceError::ExecutionNotOpen);
         assert_eq!(world.token_balances(), balances);
     }
@@ -292,7 +329,7 @@ fn a_second_completion_is_refused() {
 
 #[test]
 fn a_result_settles_until_the_last_second_of_the_deadline_and_not_after() {
-    for shape in SHAPES {
+    for shape in RESULTS {
         for (offset, settles) in [(-1, true), (0, true), (1, false)] {
             let (mut world, execution, proof) = opened(shape);
             let deadline = world.terms(&execution).deadline_unix_s;
@@ -300,7 +337,7 @@ fn a_result_settles_until_the_last_second_of_the_deadline_and_not_after() {
             if settles {
                 assert_ok(world.complete(&execution));
             } else {
-                assert_refused(&mut world, &[proof.instruction()], &execution, MarketplaceError::DeadlinePassed);
+                assert_refused(&mut world, shape, &[proof.instruction()], &execution, MarketplaceError::DeadlinePassed);
             }
         }
     }
@@ -327,23 +364,24 @@ fn a_proof_with_two_signatures_is_refused() {
         assert_eq!(data.len(), length);
         let two = Instruction { data, ..canonical(shape).instruction() };
         let (mut world, execution, _) = opened(shape);
-        assert_refused(&mut world, &[two], &execution, MarketplaceError::Ed25519WrongCount);
+        assert_refused(&mut world, shape, &[two], &execution, MarketplaceError::Ed25519WrongCount);
     }
 }
 
 #[test]
 fn a_signature_at_another_offset_is_refused() {
     for shape in SHAPES {
-        // Key in place, the first bytes of the message in place, the signature behind them.
+        // Key in place, the first bytes of the message in place if there is room, the signature at the end.
         let key = key();
-        let start = &message(shape)[..7];
-        let mut payload = vec![0; 96 + message(shape).len()];
+        let (whole, mut payload) = (message(shape), vec![0; 96 + message(shape).len()]);
+        let at = payload.len() - 64;
+        let start = &whole[..at.saturating_sub(96).min(7)];
         payload[..32].copy_from_slice(key.verifying_key().as_bytes());
-        payload[96..103].copy_from_slice(start);
-        payload[103..167].copy_from_slice(&key.sign(start).to_bytes());
+        payload[96..96 + start.len()].copy_from_slice(start);
+        payload[at..].copy_from_slice(&key.sign(start).to_bytes());
         let proof = canonical(shape).with(|p| {
-            p.signature_offset = 119;
-            p.message_size = 7;
+            p.signature_offset = u16::try_from(16 + at).expect("small");
+            p.message_size = u16::try_from(start.len()).expect("small");
             p.payload = payload;
         });
         assert_proof_refused(shape, &proof, MarketplaceError::Ed25519WrongSignatureOffset);
@@ -399,7 +437,7 @@ fn a_message_of_another_declared_size_is_refused() {
         // A size beyond the data is refused by the chain's own program.
         let (mut world, execution, proof) = opened(shape);
         let beyond = proof.with(|p| p.message_size += 1).instruction();
-        assert_custom_at(world.complete_after(&[beyond], &execution), 0, PRECOMPILE_INVALID_DATA_OFFSETS);
+        assert_custom_at(end_after(&mut world, shape, &[beyond], &execution), 0, PRECOMPILE_INVALID_DATA_OFFSETS);
     }
 }
 
@@ -452,7 +490,7 @@ fn one_bent_bit_anywhere_in_the_message_is_refused() {
             let mut bent = message(shape);
             bent[at] ^= 1;
             let proof = Proof::of_message(&key(), &bent).instruction();
-            assert_refused(&mut world, &[proof], &execution, MarketplaceError::Ed25519WrongMessage);
+            assert_refused(&mut world, shape, &[proof], &execution, MarketplaceError::Ed25519WrongMessage);
         }
     }
 }
@@ -464,7 +502,7 @@ fn a_proof_for_one_agents_key_does_not_settle_anothers_execution() {
     let mut execution = world.new_execution();
     execution.agent = agent;
     assert_ok(world.open(&execution));
-    assert_refused(&mut world, &[proof.instruction()], &execution, MarketplaceError::Ed25519WrongKey);
+    assert_refused(&mut world, Shape::Unbound, &[proof.instruction()], &execution, MarketplaceError::Ed25519WrongKey);
 }
 
 #[test]
@@ -480,7 +518,7 @@ fn a_result_key_changed_after_opening_does_not_settle_what_was_opened_before() {
         let update = world.update_listing(&agent, edit);
         world.must(&[update], &[&agent.creator.keypair]);
         let proof = Proof::of_message(&new_key, &message(shape)).instruction();
-        assert_refused(&mut world, &[proof], &execution, MarketplaceError::Ed25519WrongKey);
+        assert_refused(&mut world, shape, &[proof], &execution, MarketplaceError::Ed25519WrongKey);
     }
 }
 
@@ -490,40 +528,58 @@ fn a_result_key_changed_after_opening_does_not_settle_what_was_opened_before() {
 fn a_signature_over_the_result_alone_does_not_settle_a_bound_call() {
     let (mut world, execution, canonical) = opened(Shape::Bound);
     let unbound = Proof::of(&key(), &RESULT_HASH);
-    assert_refused(&mut world, &[unbound.instruction()], &execution, MarketplaceError::Ed25519WrongLength);
+    assert_refused(
+        &mut world,
+        Shape::Bound,
+        &[unbound.instruction()],
+        &execution,
+        MarketplaceError::Ed25519WrongLength,
+    );
     // The signed text at the end, behind bytes that make up the length; and the text at its place, declared shorter.
     let text = result_text::of(&RESULT_HASH);
     let signature = key().sign(&text).to_bytes();
     let padded = [key().verifying_key().as_bytes().as_slice(), &signature, &[0; 55], &text].concat();
     let at_the_end = unbound.clone().with(|p| (p.message_offset, p.payload) = (167, padded));
     let error = MarketplaceError::Ed25519WrongMessageOffset;
-    assert_refused(&mut world, &[at_the_end.instruction()], &execution, error);
+    assert_refused(&mut world, Shape::Bound, &[at_the_end.instruction()], &execution, error);
     let first = unbound.with(|p| p.payload.extend_from_slice(&[0; 55]));
-    assert_refused(&mut world, &[first.instruction()], &execution, MarketplaceError::Ed25519WrongMessageSize);
+    assert_refused(
+        &mut world,
+        Shape::Bound,
+        &[first.instruction()],
+        &execution,
+        MarketplaceError::Ed25519WrongMessageSize,
+    );
     // The canonical bytes of the call, of which only the part that an old signature covers is verified.
     let mut payload = canonical.payload.clone();
     payload[32..96].copy_from_slice(&signature);
     let covered = canonical.clone().with(|p| (p.message_offset, p.message_size, p.payload) = (167, 71, payload));
-    assert_refused(&mut world, &[covered.instruction()], &execution, error);
-    assert_ok(world.complete_after(&[canonical.instruction()], &execution));
+    assert_refused(&mut world, Shape::Bound, &[covered.instruction()], &execution, error);
+    assert_ok(end_after(&mut world, Shape::Bound, &[canonical.instruction()], &execution));
 }
 
 #[test]
 fn a_signature_for_the_call_does_not_settle_an_unbound_one() {
     let (mut world, execution, canonical) = opened(Shape::Unbound);
     let bound = Proof::bound(&key(), &world.opening_id(&execution), &RESULT_HASH);
-    assert_refused(&mut world, &[bound.instruction()], &execution, MarketplaceError::Ed25519WrongLength);
-    assert_ok(world.complete_after(&[canonical.instruction()], &execution));
+    assert_refused(
+        &mut world,
+        Shape::Unbound,
+        &[bound.instruction()],
+        &execution,
+        MarketplaceError::Ed25519WrongLength,
+    );
+    assert_ok(end_after(&mut world, Shape::Unbound, &[canonical.instruction()], &execution));
 }
 
 #[test]
 fn a_signature_for_one_call_settles_no_other() {
     let (mut world, first, proof) = opened(Shape::Bound);
     let second = world.opened();
-    assert_refused(&mut world, &[proof.instruction()], &second, MarketplaceError::Ed25519WrongMessage);
+    assert_refused(&mut world, Shape::Bound, &[proof.instruction()], &second, MarketplaceError::Ed25519WrongMessage);
     // Also after it settled its own call, when everybody knows it.
     assert_ok(world.complete(&first));
-    assert_refused(&mut world, &[proof.instruction()], &second, MarketplaceError::Ed25519WrongMessage);
+    assert_refused(&mut world, Shape::Bound, &[proof.instruction()], &second, MarketplaceError::Ed25519WrongMessage);
 }
 
 #[test]
@@ -543,22 +599,69 @@ fn a_signature_for_an_opening_does_not_settle_the_same_address_when_it_is_opened
         world.must(&[close], &[]);
         let again = Execution { agent, ..first.clone() };
         assert_ok(world.open(&again));
-        assert_refused(&mut world, &[old.instruction()], &again, MarketplaceError::Ed25519WrongMessage);
+        assert_refused(&mut world, Shape::Bound, &[old.instruction()], &again, MarketplaceError::Ed25519WrongMessage);
         assert_ok(world.complete(&again));
     }
 }
 
 #[test]
 fn the_listings_promise_at_the_opening_decides_the_shape() {
-    for shape in SHAPES {
+    for shape in RESULTS {
         let (mut world, execution, canonical) = opened(shape);
         let agent = world.agent.clone();
         world.bind(&agent, shape == Shape::Unbound);
         let other = match shape {
             Shape::Unbound => Proof::bound(&key(), &world.opening_id(&execution), &RESULT_HASH),
-            Shape::Bound => Proof::of(&key(), &RESULT_HASH),
+            _ => Proof::of(&key(), &RESULT_HASH),
         };
-        assert_refused(&mut world, &[other.instruction()], &execution, MarketplaceError::Ed25519WrongLength);
-        assert_ok(world.complete_after(&[canonical.instruction()], &execution));
+        assert_refused(&mut world, shape, &[other.instruction()], &execution, MarketplaceError::Ed25519WrongLength);
+        assert_ok(end_after(&mut world, shape, &[canonical.instruction()], &execution));
+    }
+}
+
+// Failures.
+
+#[test]
+fn a_signed_result_is_no_signed_failure_and_a_signed_failure_settles_nothing() {
+    for shape in RESULTS {
+        let (mut world, execution, result) = opened(shape);
+        let failure = world.failure_proof(&execution);
+        let error = MarketplaceError::Ed25519WrongLength;
+        assert_refused(&mut world, Shape::Failure, &[result.instruction()], &execution, error);
+        assert_refused(&mut world, shape, &[failure.instruction()], &execution, error);
+        assert_ok(end_after(&mut world, Shape::Failure, &[failure.instruction()], &execution));
+        assert_eq!(world.record(&execution).agents_failure, 1);
+    }
+}
+
+#[test]
+fn the_agents_signed_failure_of_another_opening_is_refused() {
+    let (mut world, first, proof) = opened(Shape::Failure);
+    let second = world.opened();
+    let error = MarketplaceError::Ed25519WrongMessage;
+    assert_refused(&mut world, Shape::Failure, &[proof.instruction()], &second, error);
+    // Also after it counted for its own call, when everybody knows it.
+    assert_ok(end_after(&mut world, Shape::Failure, &[proof.instruction()], &first));
+    assert_refused(&mut world, Shape::Failure, &[proof.instruction()], &second, error);
+    // Neither for the same address, when it is opened again.
+    world.set_time(world.now() + i64::from(world.record(&first).dispute_window_s) + 1);
+    let close = world.close_execution(&first);
+    world.must(&[close], &[]);
+    assert_ok(world.open(&first));
+    assert_refused(&mut world, Shape::Failure, &[proof.instruction()], &first, error);
+    assert_eq!(world.listing(&world.agent).failed_executions, 1);
+}
+
+#[test]
+fn a_failure_of_another_second_or_record_is_refused() {
+    let (world, execution, _) = opened(Shape::Failure);
+    let opening = world.opening_id(&execution);
+    for other in [
+        OpeningId { opened_at_unix_s: opening.opened_at_unix_s + 1, ..opening },
+        OpeningId { opened_at_unix_s: opening.opened_at_unix_s - 1, ..opening },
+        OpeningId { record: world.agent.address.to_bytes(), ..opening },
+    ] {
+        let proof = Proof::of_failure(&key(), &other);
+        assert_proof_refused(Shape::Failure, &proof, MarketplaceError::Ed25519WrongMessage);
     }
 }

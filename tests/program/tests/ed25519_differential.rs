@@ -11,7 +11,7 @@
 use crtx_program_tests::*;
 use crtx_protocol::{
     call_text::{self, OpeningId},
-    result_text,
+    failure_text, result_text,
 };
 use curve25519_dalek::{
     constants::{ED25519_BASEPOINT_POINT, EIGHT_TORSION},
@@ -117,14 +117,22 @@ fn rfc_8032() -> Vec<Vector> {
         .collect()
 }
 
-/// Ordinary signatures over the texts of results and of calls, and the same with one bit turned.
+/// What is signed: the text of a result, of a call, or of a failure.
+fn message_of(seed: u8, hash: &[u8; 32]) -> Vec<u8> {
+    match seed % 3 {
+        0 => result_text::of(hash).to_vec(),
+        1 => call_text::of(&opening_of(seed), hash).to_vec(),
+        _ => failure_text::of(&opening_of(seed)).to_vec(),
+    }
+}
+
+/// Ordinary signatures over the texts of results, calls and failures, and the same with one bit turned.
 fn ordinary() -> Vec<Vector> {
     let mut vectors = Vec::new();
     for seed in 0..24u8 {
         let key = SigningKey::from_bytes(&[seed; 32]);
         let hash = [seed ^ 0x5a; 32];
-        let message =
-            if seed < 12 { result_text::of(&hash).to_vec() } else { call_text::of(&opening_of(seed), &hash).to_vec() };
+        let message = message_of(seed, &hash);
         let good = Vector {
             what: format!("ordinary {seed}"),
             key: key.verifying_key().to_bytes(),
@@ -161,10 +169,7 @@ fn malleated() -> Vec<Vector> {
 
 /// Keys and nonces of small order, in every encoding that decodes: they "sign" anything.
 fn small_order() -> Vec<Vector> {
-    [result_text::of(&[1; 32]).to_vec(), call_text::of(&opening_of(3), &[1; 32]).to_vec()]
-        .iter()
-        .flat_map(|message| small_order_over(message))
-        .collect()
+    (3..6).flat_map(|seed| small_order_over(&message_of(seed, &[1; 32]))).collect()
 }
 
 fn small_order_over(message: &[u8]) -> Vec<Vector> {
@@ -208,11 +213,7 @@ fn mixed_order() -> Vec<Vector> {
     let mut vectors = Vec::new();
     for (index, torsion) in EIGHT_TORSION.iter().enumerate() {
         for round in 0..8u8 {
-            let message = if round < 4 {
-                result_text::of(&[round; 32]).to_vec()
-            } else {
-                call_text::of(&opening_of(round), &[round; 32]).to_vec()
-            };
+            let message = message_of(round, &[round; 32]);
             let r = scalar(100 + u64::from(round));
             let plain = (encode(&(a * ED25519_BASEPOINT_POINT)), encode(&(r * ED25519_BASEPOINT_POINT)));
             let mixed_key = encode(&(a * ED25519_BASEPOINT_POINT + torsion));

@@ -4,7 +4,7 @@
 
 use agent_marketplace::{instructions::ListAgentArgs, state::ExecutionStatus};
 use crtx_program_tests::*;
-use crtx_protocol::{call_text, result_text};
+use crtx_protocol::{call_text, failure_text, result_text};
 use ed25519_dalek::{Signer as _, SigningKey};
 
 /// A key whose signature over `[last] + text[..length - 1]` ends with `last`, and the proof's payload: shifted by one
@@ -27,11 +27,13 @@ fn key_with_overlap(text: &[u8]) -> (SigningKey, Vec<u8>) {
 
 #[test]
 fn a_message_that_begins_inside_the_signature_is_refused() {
-    for binding in [false, true] {
+    for (binding, failure) in [(false, false), (true, false), (false, true)] {
         let mut world = World::new();
         let unlisted = world.new_agent();
         let execution = Execution { agent: unlisted.clone(), ..world.new_execution() };
-        let text = if binding {
+        let text = if failure {
+            failure_text::of(&world.opening_id(&execution)).to_vec()
+        } else if binding {
             call_text::of(&world.opening_id(&execution), &RESULT_HASH).to_vec()
         } else {
             result_text::of(&RESULT_HASH).to_vec()
@@ -42,16 +44,18 @@ fn a_message_that_begins_inside_the_signature_is_refused() {
         let execution = Execution { agent, ..execution };
         assert_ok(world.open(&execution));
 
-        let canonical = world.proof(&execution);
+        let canonical = if failure { world.failure_proof(&execution) } else { world.proof(&execution) };
+        let end_after = if failure { World::fail_signed_after } else { World::complete_after };
         let shifted = canonical.clone().with(|proof| {
             proof.message_offset = 111;
             proof.payload = payload;
         });
-        let result = world.complete_after(&[shifted.instruction()], &execution);
+        let result = end_after(&mut world, &[shifted.instruction()], &execution);
         assert_error_at(result, 1, MarketplaceError::Ed25519WrongMessageOffset);
         assert_eq!(world.status(&execution), ExecutionStatus::Open);
 
-        assert_ok(world.complete_after(&[canonical.instruction()], &execution));
-        assert_eq!(world.status(&execution), ExecutionStatus::Completed);
+        assert_ok(end_after(&mut world, &[canonical.instruction()], &execution));
+        let ended = if failure { ExecutionStatus::Failed } else { ExecutionStatus::Completed };
+        assert_eq!(world.status(&execution), ended);
     }
 }

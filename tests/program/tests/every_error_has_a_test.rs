@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use crtx_program_tests::{MarketplaceError as E, state::*};
-use crtx_protocol::{call_text, result_text};
+use crtx_protocol::{call_text, failure_text, result_text};
 
 /// Errors that no transaction can end in, because the chain's own programs refuse first. The unit tests of the
 /// gate prove them.
@@ -85,7 +85,7 @@ fn no_number_is_used_twice_and_the_idl_knows_them_all() {
 
 #[test]
 fn a_text_names_the_bounds_that_the_program_applies() {
-    let bounds: [(E, &[i128]); 20] = [
+    let bounds: [(E, &[i128]); 21] = [
         (E::FeeTooHigh, &[0, i128::from(MarketParameters::MAX_FEE_BPS)]),
         (
             E::DurationOutOfRange,
@@ -107,8 +107,12 @@ fn a_text_names_the_bounds_that_the_program_applies() {
         (E::TimeoutOutOfRange, &[i128::from(MIN_TIMEOUT_S), i128::from(MAX_TIMEOUT_S)]),
         (E::MetadataUriInvalid, &[1, MAX_METADATA_URI_BYTES as i128]),
         (E::AmountZero, &[1, i128::from(u64::MAX)]),
-        (E::Ed25519WrongLength, &[112 + result_text::LEN as i128, 112 + call_text::LEN as i128]),
-        (E::Ed25519WrongMessageSize, &[result_text::LEN as i128, call_text::LEN as i128]),
+        (
+            E::Ed25519WrongLength,
+            &[112 + result_text::LEN as i128, 112 + call_text::LEN as i128, 112 + failure_text::LEN as i128],
+        ),
+        (E::Ed25519WrongMessageSize, &[result_text::LEN as i128, call_text::LEN as i128, failure_text::LEN as i128]),
+        (E::WrongVersion, &[LAYOUT_VERSION as i128]),
         (E::TooManyAllowedAgents, &[0, MAX_ALLOWED_AGENTS as i128]),
         (E::GrantCapZero, &[1, i128::from(u64::MAX)]),
         (E::EvidenceUriInvalid, &[1, MAX_EVIDENCE_URI_BYTES as i128]),

@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use agent_marketplace::{instructions as ix, state::*};
+use anchor_lang::Discriminator;
 use crtx_program_tests::*;
 use solana_instruction::error::InstructionError;
 use solana_transaction_error::TransactionError;
@@ -34,17 +35,21 @@ fn cases() -> (World, Vec<Case>) {
     let closable = world.listed();
     let leave = [world.delist_agent(&closable), world.withdraw_collateral(&closable)];
     world.must(&leave, &[&closable.creator.keypair]);
-    world.set_time(world.now().saturating_add(1));
+    let paused = world.listed();
+    let pause = world.set_agent_status(&paused, AgentStatus::Paused);
+    world.must(&[pause], &[&paused.creator.keypair]);
+    world.expire(&by_key);
     let grant = ix::GrantSpendingArgs {
         session_key: world.session.pubkey(),
         per_call_cap: USDC,
         total_cap: USDC,
+        daily_cap: USDC,
         expires_at_unix_s: i64::MAX,
         allowed_agents: vec![],
     };
     let plain = [
         world.initialize_config(),
-        world.update_config(&caller),
+        world.set_gateway(&caller),
         world.announce_parameters(None),
         world.apply_parameters(),
         world.nominate_admin(&caller),
@@ -53,11 +58,12 @@ fn cases() -> (World, Vec<Case>) {
         world.apply_roles(),
         world.remove_resolver(),
         world.set_paused(true),
+        world.suspend_agent(&agent, true),
         world.verify_creator(&agent.creator.key(), Some("Ada")),
         upsert,
         world.list_agent(&unlisted, world.list_args(&unlisted)),
         world.update_listing(&agent, ix::UpdateListingArgs { price: Some(1_000), ..Default::default() }),
-        world.set_agent_status(&agent, AgentStatus::Paused),
+        world.set_agent_status(&paused, AgentStatus::Active),
         world.deposit_collateral(&agent, 1),
         world.delist_agent(&agent),
         world.withdraw_collateral(&agent),
@@ -76,6 +82,8 @@ fn cases() -> (World, Vec<Case>) {
         world.close_execution(&completed),
     ];
     let mut cases: Vec<Case> = plain.into_iter().map(|instruction| Case { before: vec![], instruction }).collect();
+    let proof = world.failure_proof(&open).instruction();
+    cases.push(Case { before: vec![proof], instruction: world.fail_signed_execution(&open) });
     let proof = world.proof(&open).instruction();
     cases.push(Case { before: vec![proof], instruction: world.complete_execution(&open) });
     (world, cases)
@@ -170,6 +178,40 @@ fn the_programs_accounts_must_be_its_own_and_of_the_right_kind() {
         }
     });
     assert!(tried >= 75, "only {tried} accounts were exchanged");
+}
+
+/// The place of the layout version in an account of the program.
+fn version_at(account: &solana_account::Account) -> usize {
+    let known = [
+        (Config::DISCRIMINATOR, std::mem::offset_of!(Config, version)),
+        (CreatorProfile::DISCRIMINATOR, std::mem::offset_of!(CreatorProfile, version)),
+        (AgentListed::DISCRIMINATOR, std::mem::offset_of!(AgentListed, version)),
+        (ExecutionRecord::DISCRIMINATOR, std::mem::offset_of!(ExecutionRecord, version)),
+        (Dispute::DISCRIMINATOR, std::mem::offset_of!(Dispute, version)),
+        (SpendingGrant::DISCRIMINATOR, std::mem::offset_of!(SpendingGrant, version)),
+    ];
+    let found = known.iter().find(|(discriminator, _)| account.data.starts_with(discriminator));
+    found.expect("a kind of account").1.checked_add(8).expect("small")
+}
+
+#[test]
+fn an_account_of_another_version_is_refused_by_every_instruction() {
+    let mut tried = 0u32;
+    for_every_account(|world, case, index, what| {
+        let key = case.instruction.accounts.get(index).expect("an account").pubkey;
+        let Some(genuine) = world.account(&key).filter(|account| account.owner == PROGRAM_ID) else { return };
+        let at = version_at(&genuine);
+        for version in [0, 2, u8::MAX] {
+            world.tamper(&key, |account| *account.data.get_mut(at).expect("a version") = version);
+            // A second configuration is refused without a look at the first.
+            let exists = what == "initialize_config, account 1";
+            let error = if exists { MarketplaceError::AlreadyExists } else { MarketplaceError::WrongVersion };
+            assert_refused(world, case, case.instruction.clone(), error.into(), what);
+            tried = tried.saturating_add(1);
+        }
+        world.put_account(key, genuine);
+    });
+    assert!(tried >= 75, "only {tried} versions were tried");
 }
 
 /// Accounts that are created or found at their canonical address are refused by address.

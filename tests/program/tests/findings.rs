@@ -59,9 +59,9 @@ fn fifty_openings_that_expire_without_dispatch_leave_the_success_rate_at_one() {
     let listing = world.listing(&world.agent);
     assert_eq!((listing.total_executions, listing.failed_executions, listing.expired_executions), (1, 0, 50));
     assert_eq!(world.balance(&attacker.token), PURSE);
-    // What creator and gateway report still counts.
+    // What the agent itself says still counts.
     let failed = world.opened();
-    assert_ok(world.fail(&failed));
+    assert_ok(world.fail_signed(&failed));
     assert_eq!(success_rate(&world), 0.5);
 }
 
@@ -228,15 +228,19 @@ fn terms_that_change_between_signing_and_landing_refuse_the_opening() {
         let mut world = World::new();
         let (agent, caller) = (world.agent.clone(), world.caller.keypair.insecure_clone());
         let execution = world.new_execution();
-        let terms_hash = Some(world.listing(&agent).terms_hash);
+        let terms_hash = Some(world.terms_hash(&agent));
         let signed = world.open_with(&execution, &Opening { terms_hash, ..world.opening(&execution) });
         let by_key = world.open_by_key_with(&execution, &Opening { terms_hash, ..world.opening(&execution) });
+        // Before the edit, the same terms open.
+        let first = world.new_execution();
+        let open = world.open_with(&first, &Opening { terms_hash, ..world.opening(&first) });
+        world.must(&[open], &[&caller]);
         let edit = world.update_listing(&agent, edit);
         world.must(&[edit], &[&agent.creator.keypair]);
         assert_error_at(world.send(&[signed], &[&caller]), 0, E::TermsChanged);
         let session = world.session.insecure_clone();
         assert_error_at(world.send(&[by_key], &[&session]), 0, E::TermsChanged);
-        assert_eq!(world.balance(&world.caller.token), PURSE, "{what}");
+        assert_eq!(world.balance(&world.caller.token), PURSE - PRICE, "{what}");
     }
 }
 
@@ -245,11 +249,45 @@ fn an_edit_to_the_same_terms_and_a_deposit_refuse_no_opening() {
     let mut world = World::new();
     let agent = world.agent.clone();
     let execution = world.new_execution();
-    let terms_hash = Some(world.listing(&agent).terms_hash);
+    let terms_hash = Some(world.terms_hash(&agent));
     let signed = world.open_with(&execution, &Opening { terms_hash, ..world.opening(&execution) });
     let same = ix::UpdateListingArgs { price: Some(PRICE), binding: Some(false), ..Default::default() };
     let before = [world.update_listing(&agent, same), world.deposit_collateral(&agent, 1)];
     world.must(&before, &[&agent.creator.keypair]);
+    world.must(&[signed], &[&world.caller.keypair.insecure_clone()]);
+}
+
+/// What an opening copies from the market was not in the hash, so it changed under the feet of who signed.
+#[test]
+fn terms_name_fee_window_grace_and_penalty_limit() {
+    type Change = fn(&mut MarketParameters);
+    let changes: [(&str, Change); 4] = [
+        ("fee", |parameters| parameters.fee_bps = 500),
+        ("window", |parameters| parameters.dispute_window_s += 1),
+        ("grace", |parameters| parameters.settle_grace_s = 0),
+        ("limit of penalties", |parameters| parameters.max_penalty_multiple = 1),
+    ];
+    for (what, change) in changes {
+        let mut world = World::new();
+        let (agent, execution) = (world.agent.clone(), world.new_execution());
+        let (caller, session) = (world.caller.keypair.insecure_clone(), world.session.insecure_clone());
+        let seen = Opening { terms_hash: Some(world.terms_hash(&agent)), ..world.opening(&execution) };
+        let (signed, by_key) = (world.open_with(&execution, &seen), world.open_by_key_with(&execution, &seen));
+        world.announced_parameters(change);
+        assert_eq!(seen.terms_hash, Some(world.terms_hash(&agent)), "{what}: announced, and not yet in force");
+        world.applied_parameters();
+        refused(&mut world, signed, &[&caller], E::TermsChanged);
+        refused(&mut world, by_key, &[&session], E::TermsChanged);
+        let present = Opening { terms_hash: Some(world.terms_hash(&agent)), ..seen };
+        let signed = world.open_with(&execution, &present);
+        world.must(&[signed], &[&caller]);
+    }
+    // What an opening does not copy is not in it.
+    let mut world = World::new();
+    let (agent, execution) = (world.agent.clone(), world.new_execution());
+    let seen = Opening { terms_hash: Some(world.terms_hash(&agent)), ..world.opening(&execution) };
+    let signed = world.open_with(&execution, &seen);
+    world.changed_parameters(|parameters| (parameters.dispute_bond, parameters.min_price) = (0, PRICE));
     world.must(&[signed], &[&world.caller.keypair.insecure_clone()]);
 }
 
@@ -258,7 +296,8 @@ fn an_edit_to_the_same_terms_and_a_deposit_refuse_no_opening() {
 fn an_announcement_left_lying_for_eighty_four_days_does_nothing() {
     let mut world = World::new();
     let (admin, accomplice) = (world.admin.keypair.insecure_clone(), world.stranger.clone());
-    let roles = world.announce_roles(Some(accomplice.key()), Some(accomplice.key()));
+    let treasury = world.new_key().pubkey();
+    let roles = world.announce_roles(Some(accomplice.key()), Some(treasury));
     let worst = MarketParameters { fee_bps: 500, max_penalty_multiple: 100, ..MarketParameters::DEFAULT };
     let parameters = world.announce_parameters(Some(worst));
     world.must(&[roles, parameters], &[&admin]);
@@ -429,8 +468,9 @@ fn listing_again_neither_resets_the_history_nor_takes_over_an_address() {
     assert_ok(world.uphold(&slashed, PRICE));
     let top_up = [world.deposit_collateral(&agent, PRICE), world.set_agent_status(&agent, AgentStatus::Active)];
     world.must(&top_up, &[&agent.creator.keypair]);
-    let (failed, expired) = (world.opened(), world.opened());
-    assert_ok(world.fail(&failed));
+    let (failed, unproved, expired) = (world.opened(), world.opened(), world.opened());
+    assert_ok(world.fail_by_creator(&failed));
+    assert_ok(world.fail(&unproved));
     world.expire(&expired);
     assert_ok(world.refund(&expired));
 
@@ -452,6 +492,7 @@ fn listing_again_neither_resets_the_history_nor_takes_over_an_address() {
         completed_executions: 1,
         successful_executions: 0,
         failed_executions: 1,
+        unproved_failures: 1,
         expired_executions: 1,
         disputed_executions: 1,
         slashed_total: PRICE,

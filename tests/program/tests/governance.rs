@@ -12,11 +12,19 @@ fn the_admin_changes_what_is_named_and_nothing_else() {
     let mut world = World::new();
     let before = world.config();
     let gateway = world.stranger.key();
-    let update = world.update_config(&gateway);
+    let update = world.set_gateway(&gateway);
     world.must(&[update], &[&world.admin.keypair.insecure_clone()]);
     let after = world.config();
     let expected = Config { gateway_authority: gateway, revision: 2, ..before };
     assert_eq!(bytemuck::bytes_of(&after), bytemuck::bytes_of(&expected));
+    let guardian = world.new_key().pubkey();
+    let update = world.set_guardian(&guardian);
+    world.must(&[update], &[&world.admin.keypair.insecure_clone()]);
+    let expected = Config { guardian, revision: 3, ..expected };
+    assert_eq!(bytemuck::bytes_of(&world.config()), bytemuck::bytes_of(&expected));
+    let nothing = world.update_config(ix::UpdateConfigArgs::default());
+    let admin = world.admin.keypair.insecure_clone();
+    refused(&mut world, nothing, &[&admin], E::NothingToChange);
 }
 
 #[test]
@@ -37,7 +45,7 @@ fn a_changed_fee_leaves_open_executions_as_they_were_opened() {
 fn a_changed_gateway_settles_and_the_former_one_does_not() {
     let mut world = World::new();
     let execution = world.opened();
-    let update = world.update_config(&world.stranger.key());
+    let update = world.set_gateway(&world.stranger.key());
     world.must(&[update], &[&world.admin.keypair.insecure_clone()]);
     assert_error_at(world.complete(&execution), 1, E::NotSettler);
     assert_error_at(world.fail(&execution), 0, E::NotFailureReporter);
@@ -80,7 +88,7 @@ fn parameters_beyond_their_limits_are_not_announced() {
         let announce = world.announce_parameters(Some(parameters));
         refused(&mut world, announce, &[&admin], error);
     }
-    let nobody = world.update_config(&Default::default());
+    let nobody = world.set_gateway(&Default::default());
     refused(&mut world, nobody, &[&admin], E::RoleMissing);
     assert_eq!(world.config().revision, 1);
 }
@@ -120,22 +128,36 @@ fn only_the_admin_governs() {
     let creator = world.agent.creator.clone();
     let upsert = world.upsert_creator_profile(&creator.key(), "Ada");
     world.must(&[upsert], &[&creator.keypair]);
-    for who in [world.stranger.clone(), world.resolver.clone(), world.gateway.clone(), world.upgrade_authority.clone()]
-    {
+    for who in [
+        world.stranger.clone(),
+        world.resolver.clone(),
+        world.gateway.clone(),
+        world.treasury.clone(),
+        world.insurance.clone(),
+        creator.clone(),
+        world.upgrade_authority.clone(),
+    ] {
         let instructions = [
-            world.update_config(&who.key()),
+            world.set_gateway(&who.key()),
+            world.set_guardian(&who.key()),
             world.announce_parameters(Some(MarketParameters::DEFAULT)),
             world.announce_parameters(None),
             world.nominate_admin(&who.key()),
             world.announce_roles(Some(who.key()), None),
             world.remove_resolver(),
-            world.set_paused(true),
         ];
         for instruction in instructions {
             refused(&mut world, signed_by(instruction, &who), &[&who.keypair], E::NotAdmin);
         }
         let verify = world.verify_creator(&creator.key(), Some("Ada"));
         refused(&mut world, signed_by(verify, &who), &[&who.keypair], E::NotAdmin);
+        for stop in [
+            world.set_paused_with(Some(true), None),
+            world.set_paused_with(None, Some(true)),
+            world.suspend_agent(&world.agent, true),
+        ] {
+            refused(&mut world, signed_by(stop, &who), &[&who.keypair], E::NotGuardian);
+        }
     }
 }
 
@@ -154,7 +176,7 @@ fn the_admin_changes_in_two_steps() {
     assert_eq!((world.config().admin, world.config().pending_admin), (new.key(), Default::default()));
     refused(&mut world, accept, &[&new.keypair], E::NotNominee);
     let paused = world.set_paused(true);
-    refused(&mut world, paused, &[&old.keypair], E::NotAdmin);
+    refused(&mut world, paused, &[&old.keypair], E::NotGuardian);
 }
 
 #[test]
@@ -248,8 +270,8 @@ fn apply(world: &mut World) {
 fn announced_roles_take_office_after_sixteen_days_and_not_before() {
     let mut world = World::new();
     let before = world.config();
-    let successor = world.stranger.clone();
-    announced(&mut world, Some(&successor), Some(&successor));
+    let (successor, treasury) = (world.stranger.clone(), world.new_actor());
+    announced(&mut world, Some(&successor), Some(&treasury));
     let waiting = world.config();
     assert_eq!((waiting.resolver, waiting.treasury_owner), (before.resolver, before.treasury_owner));
     let early = world.apply_roles();
@@ -258,7 +280,7 @@ fn announced_roles_take_office_after_sixteen_days_and_not_before() {
     apply(&mut world);
     let expected = Config {
         resolver: successor.key(),
-        treasury_owner: successor.key(),
+        treasury_owner: treasury.key(),
         resolver_since_unix_s: START_UNIX_S + 16 * 86_400,
         revision: before.revision + 2,
         ..before
@@ -299,7 +321,7 @@ fn a_role_that_was_not_announced_stays_with_who_has_it() {
 #[test]
 fn a_second_announcement_replaces_the_first_and_restarts_the_delay() {
     let mut world = World::new();
-    let (first, second) = (world.stranger.clone(), world.gateway.clone());
+    let (first, second) = (world.stranger.clone(), world.new_actor());
     announced(&mut world, Some(&first), None);
     announced(&mut world, Some(&second), None);
     let early = world.apply_roles();
@@ -312,8 +334,8 @@ fn a_second_announcement_replaces_the_first_and_restarts_the_delay() {
 #[test]
 fn an_announcement_can_be_taken_back() {
     let mut world = World::new();
-    let successor = world.stranger.clone();
-    announced(&mut world, Some(&successor), Some(&successor));
+    let (successor, treasury) = (world.stranger.clone(), world.new_actor());
+    announced(&mut world, Some(&successor), Some(&treasury));
     let nobody = world.announce_roles(None, None);
     world.must(&[nobody], &[&world.admin.keypair.insecure_clone()]);
     world.set_time(world.now() + Config::ROLE_DELAY_S);

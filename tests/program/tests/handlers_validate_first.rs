@@ -13,7 +13,7 @@ use crtx_program_tests::idl;
 const BEFORE: [&str; 2] = ["let accounts", "let now = account::now_unix_s()?"];
 /// What writes, creates, pays or closes.
 const EFFECTS: [&str; 12] = [
-    "load_mut",
+    ".write()",
     "borrow_mut",
     "::create(",
     "::write(",

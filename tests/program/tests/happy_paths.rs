@@ -13,7 +13,7 @@ fn the_configuration_holds_what_it_was_given() {
     assert_eq!(config.treasury_owner, world.treasury.key());
     assert_eq!(config.usdc_mint, world.mint);
     assert_eq!(config.insurance_owner, world.insurance.key());
-    assert_eq!((config.paused, config.revision, config.version), (0, 1, LAYOUT_VERSION));
+    assert_eq!((config.openings_paused, config.listings_paused, config.revision), (0, 0, 1));
     let parameters = config.parameters;
     assert_eq!((parameters.fee_bps, parameters.min_price, parameters.max_penalty_multiple), (100, 1_000, 20));
     assert_eq!((parameters.dispute_window_s, parameters.settle_grace_s), (259_200, 120));
@@ -120,7 +120,6 @@ fn a_creator_edits_a_listing_and_open_executions_keep_their_terms() {
     assert_eq!((listing.price, listing.timeout_seconds, listing.result_key), (99_999, 900, other_key));
     assert_eq!(listing.metadata_uri(), Some("https://example.com/m.json"));
     assert_eq!((listing.metadata_hash, listing.binding), ([0x33; 32], 1));
-    assert_eq!(listing.terms_hash, listing.hash_of_terms());
     assert_eq!(bytemuck::bytes_of(&world.record(&execution)), bytemuck::bytes_of(&before));
     // The key of the opening still settles.
     assert_ok(world.complete(&execution));
@@ -141,12 +140,14 @@ fn a_grant_is_created_changed_and_revoked() {
         session_key: world.session.pubkey(),
         per_call_cap: 2 * USDC,
         total_cap: 3 * USDC,
+        daily_cap: USDC,
         expires_at_unix_s: START_UNIX_S + 60,
         allowed_agents: vec![world.agent.address],
     });
     world.must(&[change], &[&world.caller.keypair.insecure_clone()]);
     let grant = world.grant();
     assert_eq!((grant.per_call_cap, grant.total_cap, grant.spent), (2 * USDC, 3 * USDC, PRICE));
+    assert_eq!((grant.daily_cap, grant.spent_on_day, grant.day), (USDC, PRICE, 20_370));
     assert_eq!(grant.allowed_agents(), [world.agent.address]);
 
     let revoke = world.revoke_spending();
@@ -210,7 +211,7 @@ fn a_signed_result_pays_creator_ninety_nine_and_treasury_one_percent() {
     let listing = world.listing(&world.agent);
     assert_eq!((listing.open_amount, listing.open_executions), (0, 0));
     assert_eq!((listing.total_executions, listing.successful_executions, listing.completed_executions), (1, 1, 1));
-    assert_eq!((listing.failed_executions, listing.execution_time_ms_total), (0, 1_234));
+    assert_eq!((listing.failed_executions, listing.execution_time_ms_total, listing.timed_executions), (0, 1_234, 1));
     assert_eq!((listing.expired_executions, listing.platform_fees_total), (0, 500));
     assert_eq!(Some(listing.last_dispute_deadline_unix_s), record.dispute_deadline_unix_s());
 }
@@ -272,9 +273,10 @@ fn a_bound_agents_result_is_signed_for_the_call() {
 #[test]
 fn a_failure_refunds_everything_at_once() {
     let mut world = World::new();
-    for (reporter, reason) in
-        [(world.gateway.clone(), FailureReason::Timeout), (world.agent.creator.clone(), FailureReason::CreatorFailed)]
-    {
+    for (reporter, reason) in [
+        (world.gateway.clone(), FailureReason::InvalidResponse),
+        (world.agent.creator.clone(), FailureReason::CreatorFailed),
+    ] {
         let execution = world.opened();
         let fail = forged(world.fail_execution(&execution, reason), &[("authority", reporter.key())]);
         world.must(&[fail], &[&reporter.keypair]);
@@ -283,7 +285,8 @@ fn a_failure_refunds_everything_at_once() {
         assert_eq!(world.balance(&world.caller.token), PURSE);
     }
     let listing = world.listing(&world.agent);
-    assert_eq!((listing.total_executions, listing.failed_executions, listing.successful_executions), (2, 2, 0));
+    assert_eq!((listing.total_executions, listing.failed_executions, listing.unproved_failures), (1, 1, 1));
+    assert_eq!((listing.successful_executions, listing.expired_executions), (0, 0));
     assert_eq!((listing.open_amount, listing.open_executions), (0, 0));
 }
 

@@ -47,6 +47,7 @@ fn grant_args(world: &World) -> ix::GrantSpendingArgs {
         session_key: world.session.pubkey(),
         per_call_cap: USDC,
         total_cap: 10 * USDC,
+        daily_cap: 0,
         expires_at_unix_s: START_UNIX_S + 1,
         allowed_agents: vec![],
     }

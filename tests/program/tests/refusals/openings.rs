@@ -25,7 +25,7 @@ fn pause_stops_new_listings_and_openings_and_nothing_else() {
     let mut world = World::new();
     let (settled, failed, expired) = (world.opened(), world.opened(), world.opened());
     let config = world.addresses.config();
-    world.tamper_state::<Config>(&config, |config| config.paused = 1);
+    world.tamper_state::<Config>(&config, |config| (config.openings_paused, config.listings_paused) = (1, 1));
     let agent = world.new_agent();
     let list = world.list_agent(&agent, world.list_args(&agent));
     refused(&mut world, list, &[&agent.creator.keypair], E::Paused);
@@ -75,7 +75,7 @@ fn other_terms_than_the_agreed_ones_are_refused() {
     let mut world = World::new();
     let execution = world.new_execution();
     let (caller, session) = (world.caller.keypair.insecure_clone(), world.session.insecure_clone());
-    let agreed = world.listing(&world.agent).terms_hash;
+    let agreed = world.terms_hash(&world.agent);
     let mut other = agreed;
     other[31] ^= 1;
     for terms_hash in [other, [0; 32]] {

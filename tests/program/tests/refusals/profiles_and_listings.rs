@@ -18,6 +18,42 @@ fn display_names_that_cannot_be_shown_are_refused() {
     }
 }
 
+/// A tower of marks on one letter covers the lines above and below it.
+#[test]
+fn a_name_with_three_marks_in_a_row_is_refused() {
+    let mut world = World::new();
+    let creator = world.agent.creator.clone();
+    for name in ["e\u{301}\u{302}\u{301}", "Ada\u{308}\u{308}\u{308}", "ก็็็", "\u{301}Ada"] {
+        let upsert = world.upsert_creator_profile(&creator.key(), name);
+        refused(&mut world, upsert, &[&creator.keypair], E::DisplayNameInvalid);
+    }
+    for name in ["e\u{301}\u{302}a\u{301}\u{302}", "Vie\u{323}\u{302}t", "हिन्दी", "עִבְרִית"] {
+        let upsert = world.upsert_creator_profile(&creator.key(), name);
+        world.must(&[upsert], &[&creator.keypair]);
+        assert_eq!(world.profile(&creator.key()).display_name(), Some(name));
+    }
+}
+
+/// `Аda` with a Cyrillic letter looks like the name of somebody else. A name may be so, and gets no badge.
+#[test]
+fn a_name_of_two_scripts_gets_no_badge() {
+    let mut world = World::new();
+    let (creator, admin) = (world.agent.creator.clone(), world.admin.keypair.insecure_clone());
+    for name in ["\u{410}da", "Ρaypal", "Ada Жанна", "Tαu", "\u{13aa}da", "Ad\u{561}", "Ada 明日香"] {
+        let upsert = world.upsert_creator_profile(&creator.key(), name);
+        world.must(&[upsert], &[&creator.keypair]);
+        let verify = world.verify_creator(&creator.key(), Some(name));
+        refused(&mut world, verify, &[&admin], E::DisplayNameMixesScripts);
+        assert_eq!(world.profile(&creator.key()).verified, 0);
+    }
+    for name in ["Ada Lovelace 7", "Ångström", "Жанна", "明日香 です", "αβγ", "★ 12"] {
+        let upsert = world.upsert_creator_profile(&creator.key(), name);
+        let verify = world.verify_creator(&creator.key(), Some(name));
+        world.must(&[upsert, verify], &[&creator.keypair, &admin]);
+        assert_eq!(world.profile(&creator.key()).verified, 1);
+    }
+}
+
 #[test]
 fn a_profile_belongs_to_the_wallet_that_signs() {
     let mut world = World::new();

@@ -34,6 +34,11 @@ impl Parameters {
         bond: 100_000,
     };
 
+    /// What an opening agrees to besides the listing's terms.
+    pub fn market_terms(&self) -> [i64; 4] {
+        [i64::from(self.fee_bps), i64::from(self.penalty_limit), self.window, self.grace]
+    }
+
     fn are_allowed(&self) -> bool {
         self.fee_bps <= 500
             && (3 * 86_400..=14 * 86_400).contains(&self.window)
@@ -82,13 +87,16 @@ impl<T> Announced<T> {
 
 #[derive(Clone, Debug)]
 pub struct ModelConfig {
-    pub paused: bool,
+    pub openings_paused: bool,
+    pub listings_paused: bool,
     pub parameters: Parameters,
     pub admin: Who,
     pub nominee: Option<Who>,
     pub gateway: Who,
     pub treasury: Who,
     pub insurance: Who,
+    /// May stop, and not resume.
+    pub guardian: Option<Who>,
     pub resolver: Option<Who>,
     pub resolver_since: i64,
     pub roles: Option<Announced<Successors>>,
@@ -98,13 +106,15 @@ pub struct ModelConfig {
 impl ModelConfig {
     pub fn start(now: i64) -> Self {
         Self {
-            paused: false,
+            openings_paused: false,
+            listings_paused: false,
             parameters: Parameters::START,
             admin: Who::Admin,
             nominee: None,
             gateway: Who::Gateway,
             treasury: Who::Treasury,
             insurance: Who::Insurance,
+            guardian: Some(Who::Guardian),
             resolver: Some(Who::Resolver),
             resolver_since: now,
             roles: None,
@@ -118,6 +128,37 @@ impl ModelConfig {
         insurance != next.treasury.unwrap_or(self.treasury) && Some(insurance) != next.resolver.or(self.resolver)
     }
 
+    /// The admin may stop and resume, the guardian only stop.
+    pub fn may_stop(&self, who: Who, resumes: bool) -> bool {
+        who == self.admin || self.guardian == Some(who) && !resumes
+    }
+
+    /// Nobody has two of the roles that check each other.
+    fn are_apart(&self) -> bool {
+        let roles =
+            [Some(self.admin), self.resolver, Some(self.gateway), Some(self.treasury), self.guardian].into_iter();
+        let held: Vec<Who> = roles.flatten().collect();
+        held.iter().all(|who| held.iter().filter(|other| *other == who).count() == 1)
+    }
+
+    fn after(&self, step: &Step, now: i64) -> Self {
+        let mut next = self.clone();
+        next.change(step, now);
+        next
+    }
+
+    /// The configuration when the successors are in office.
+    fn with(&self, next: &Successors, now: i64) -> Self {
+        let mut with = self.clone();
+        // The term of a resolver who stays goes on.
+        if next.resolver.is_some() && next.resolver != self.resolver {
+            (with.resolver, with.resolver_since) = (next.resolver, now);
+        }
+        with.treasury = next.treasury.unwrap_or(self.treasury);
+        with.insurance = next.insurance.unwrap_or(self.insurance);
+        with
+    }
+
     /// The admin's steps, and those that anybody else takes after them.
     pub fn take(&mut self, step: &Step, now: i64) -> bool {
         let admin = self.admin;
@@ -129,16 +170,24 @@ impl ModelConfig {
             return allowed;
         }
         let allowed = match step {
-            Step::SetPaused { who, paused } => *who == admin && self.paused != *paused,
-            Step::SetGateway { who, .. } | Step::Nominate { who, .. } | Step::WithdrawParameters { who } => {
-                *who == admin
+            Step::SetPaused { who, openings, listings } => {
+                let resumes = *openings == Some(false) || *listings == Some(false);
+                let changes = openings.is_some_and(|stop| stop != self.openings_paused)
+                    || listings.is_some_and(|stop| stop != self.listings_paused);
+                self.may_stop(*who, resumes) && changes
+            }
+            Step::Nominate { who, .. } | Step::WithdrawParameters { who } => *who == admin,
+            Step::SetGateway { who, .. } | Step::SetGuardian { who, .. } => {
+                *who == admin && self.after(step, now).are_apart()
             }
             Step::Announce { who, resolver, treasury, insurance } => {
                 let next = Successors { resolver: *resolver, treasury: *treasury, insurance: *insurance };
-                *who == admin && self.is_independent(&next)
+                *who == admin && self.is_independent(&next) && self.with(&next, now).are_apart()
             }
-            Step::AcceptAdmin { who } => self.nominee == Some(*who),
-            Step::ApplyRoles => self.roles.is_some_and(|announced| announced.is_due(now)),
+            Step::AcceptAdmin { who } => self.nominee == Some(*who) && self.after(step, now).are_apart(),
+            Step::ApplyRoles => {
+                self.roles.is_some_and(|announced| announced.is_due(now)) && self.after(step, now).are_apart()
+            }
             Step::ApplyParameters => self.next_parameters.is_some_and(|announced| announced.is_due(now)),
             Step::RemoveResolver { who } => *who == admin && self.resolver.is_some(),
             other => unreachable!("{other:?} does not change the configuration"),
@@ -151,8 +200,12 @@ impl ModelConfig {
 
     fn change(&mut self, step: &Step, now: i64) {
         match step {
-            Step::SetPaused { paused, .. } => self.paused = *paused,
+            Step::SetPaused { openings, listings, .. } => {
+                self.openings_paused = openings.unwrap_or(self.openings_paused);
+                self.listings_paused = listings.unwrap_or(self.listings_paused);
+            }
             Step::SetGateway { gateway, .. } => self.gateway = *gateway,
+            Step::SetGuardian { guardian, .. } => self.guardian = *guardian,
             Step::Nominate { nominee, .. } => self.nominee = *nominee,
             Step::AcceptAdmin { who } => (self.admin, self.nominee) = (*who, None),
             Step::Announce { resolver, treasury, insurance, .. } => {
@@ -168,13 +221,7 @@ impl ModelConfig {
             }
             _ => {
                 let Some(announced) = self.roles.take() else { return };
-                let next = announced.what;
-                // The term of a resolver who stays goes on.
-                if next.resolver.is_some() && next.resolver != self.resolver {
-                    (self.resolver, self.resolver_since) = (next.resolver, now);
-                }
-                self.treasury = next.treasury.unwrap_or(self.treasury);
-                self.insurance = next.insurance.unwrap_or(self.insurance);
+                *self = self.with(&announced.what, now);
             }
         }
     }

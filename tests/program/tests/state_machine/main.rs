@@ -28,7 +28,7 @@ use proptest_state_machine::{ReferenceStateMachine, prop_state_machine};
 use crate::{
     marketplace::Marketplace,
     model::Model,
-    steps::{Payer, Step},
+    steps::{Payer, Reported, Statement, Step},
 };
 
 fn from_environment(name: &str, otherwise: u32) -> u32 {
@@ -62,7 +62,9 @@ fn kind(step: &Step) -> String {
         Step::Open { payer: Payer::Key, .. } => "ByKey",
         Step::Open { payer: Payer::CallerElsewhere(_), .. } => "FromElsewhere",
         Step::Open { payer: Payer::Creator(_), .. } => "ByCreator",
-        Step::Fail { interrupted: true, .. } => "AsInterrupted",
+        Step::Fail { statement: Statement::Honest, .. } => "Signed",
+        Step::Fail { reason: Reported::Interrupted, .. } => "AsInterrupted",
+        Step::Fail { reason: Reported::Timeout, .. } => "AsTimeout",
         Step::Refund { wallet_signs: true, .. } => "SignedByWallet",
         _ => "",
     }
@@ -90,5 +92,5 @@ fn every_kind_of_step_succeeds_in_some_scenarios_and_is_refused_in_others() {
     }
     // These are all variants, so every instruction of the program: `announce_parameters` is in eight of them,
     // `update_listing` in six. `Open`, `Fail` and `Refund` have several ways.
-    assert_eq!(seen.len(), 50, "{seen:?}");
+    assert_eq!(seen.len(), 54, "{seen:?}");
 }

@@ -2,7 +2,10 @@
 
 use agent_marketplace::{instructions as ix, state::*};
 use crtx_program_tests::*;
-use crtx_protocol::{call_text::OpeningId, terms::Terms};
+use crtx_protocol::{
+    call_text::OpeningId,
+    terms::{MarketTerms, Terms},
+};
 use ed25519_dalek::SigningKey;
 use proptest_state_machine::StateMachineTest;
 use sha2::{Digest, Sha256};
@@ -10,7 +13,7 @@ use sha2::{Digest, Sha256};
 use crate::{
     governance::Parameters,
     model::{AGENTS, CALLERS, Holdings, Model, ModelExecution, Totals},
-    steps::{Agreed, How, Payee, Payer, Step, To, Who},
+    steps::{Agreed, How, Payee, Payer, Reported, Statement, Step, To, Who},
 };
 
 /// A world in LiteSVM and what a scenario created in it.
@@ -37,9 +40,10 @@ impl Marketplace {
         this
     }
 
-    /// Hash of the agent's terms, made from the listing's fields as any client makes it.
+    /// Hash of the agent's terms, made from the fields of listing and configuration as any client makes it.
     fn present_terms(&self, agent: &Agent) -> [u8; 32] {
         let Some(listing) = self.world.try_state::<AgentListed>(&agent.address) else { return [0; 32] };
+        let parameters = self.world.config().parameters;
         let terms = Terms {
             price: listing.price,
             timeout_seconds: listing.timeout_seconds,
@@ -47,6 +51,12 @@ impl Marketplace {
             min_cover: listing.min_cover,
             result_key: listing.result_key.to_bytes(),
             metadata_hash: listing.metadata_hash,
+            market: MarketTerms {
+                fee_bps: parameters.fee_bps,
+                max_penalty_multiple: parameters.max_penalty_multiple,
+                dispute_window_s: parameters.dispute_window_s,
+                settle_grace_s: parameters.settle_grace_s,
+            },
         };
         Sha256::digest(terms.bytes()).into()
     }
@@ -66,6 +76,7 @@ impl Marketplace {
             Who::Resolver => self.world.resolver.clone(),
             Who::Treasury => self.world.treasury.clone(),
             Who::Insurance => self.world.insurance.clone(),
+            Who::Guardian => self.world.guardian.clone(),
         }
     }
 
@@ -87,12 +98,9 @@ impl Marketplace {
             Step::Complete { execution, who, how } => {
                 self.with(*execution, |this, execution| this.complete(execution, *who, *how))
             }
-            Step::Fail { execution, who, interrupted, payee } => self.with(*execution, |this, execution| {
+            Step::Fail { execution, who, reason, statement, payee } => self.with(*execution, |this, execution| {
                 let refund = this.refund(execution, *payee);
-                let reason = if *interrupted { FailureReason::Interrupted } else { FailureReason::InvalidResponse };
-                let fail = this.world.instructions().fail_execution(&this.world.gateway.key(), &refund, reason);
-                let signer = this.actor(*who, &execution.agent, &execution.caller);
-                this.send_as(&[], fail, &signer)
+                this.fail(execution, *who, *reason, *statement, &refund)
             }),
             Step::Refund { execution, wallet_signs, payee } => self.with(*execution, |this, execution| {
                 let refund = this.refund(execution, *payee);
@@ -175,11 +183,12 @@ impl Marketplace {
             Step::CloseAgent { agent } => {
                 (world.close_agent(&self.agents[*agent]), self.agents[*agent].creator.clone())
             }
-            Step::Grant { per_call_cap, total_cap, seconds, only_second } => {
+            Step::Grant { per_call_cap, total_cap, daily_cap, seconds, only_second } => {
                 let args = ix::GrantSpendingArgs {
                     session_key: world.session.pubkey(),
                     per_call_cap: *per_call_cap,
                     total_cap: *total_cap,
+                    daily_cap: *daily_cap,
                     expires_at_unix_s: world.now() + seconds,
                     allowed_agents: if *only_second { vec![self.agents[1].address] } else { vec![] },
                 };
@@ -225,9 +234,11 @@ impl Marketplace {
             return (world.announce_parameters(Some(market_parameters(&next))), self.governor(who));
         }
         let (instruction, who) = match step {
-            Step::SetPaused { who, paused } => (world.set_paused(*paused), who),
+            Step::SetPaused { who, openings, listings } => (world.set_paused_with(*openings, *listings), who),
+            Step::Suspend { agent, who, suspended } => (world.suspend_agent(&self.agents[*agent], *suspended), who),
+            Step::SetGuardian { who, guardian } => (world.set_guardian(&key(*guardian).unwrap_or_default()), who),
             Step::WithdrawParameters { who } => (world.announce_parameters(None), who),
-            Step::SetGateway { who, gateway } => (world.update_config(&self.governor(*gateway).key()), who),
+            Step::SetGateway { who, gateway } => (world.set_gateway(&self.governor(*gateway).key()), who),
             Step::Verify { who, agent, name } => (world.verify_creator(&self.agents[*agent].creator.key(), *name), who),
             Step::Nominate { who, nominee } => (world.nominate_admin(&key(*nominee).unwrap_or_default()), who),
             Step::AcceptAdmin { who } => (world.accept_admin(&self.governor(*who).key()), who),
@@ -321,6 +332,47 @@ impl Marketplace {
         };
         let grant = payee.grant.then(|| world.addresses.grant(&self.callers[0].key(), &world.session.pubkey()));
         Refund { grant, refund_token, ..world.refund_of(execution) }
+    }
+
+    fn fail(
+        &mut self,
+        execution: &Execution,
+        who: Who,
+        reason: Reported,
+        statement: Statement,
+        refund: &Refund,
+    ) -> bool {
+        let (world, opening) = (&self.world, self.world.opening_id(execution));
+        let key = &execution.agent.result_key;
+        let reason = match reason {
+            Reported::CreatorFailed => FailureReason::CreatorFailed,
+            Reported::InvalidResponse => FailureReason::InvalidResponse,
+            Reported::Timeout => FailureReason::Timeout,
+            Reported::Interrupted => FailureReason::Interrupted,
+        };
+        let proof = match statement {
+            Statement::None | Statement::Missing => None,
+            Statement::Honest => Some(Proof::of_failure(key, &opening)),
+            Statement::AnotherKey => Some(Proof::of_failure(&SigningKey::from_bytes(&[0x66; 32]), &opening)),
+            Statement::ListingsKey => {
+                let listed = self.agents.iter().find(|agent| agent.address == execution.agent.address);
+                listed.map(|agent| Proof::of_failure(&agent.result_key, &opening))
+            }
+            Statement::AnotherCall => {
+                let record = world.addresses.execution(&execution.caller.key(), &[0xee; 16]).to_bytes();
+                Some(Proof::of_failure(key, &OpeningId { record, ..opening }))
+            }
+            Statement::AnotherOpening => {
+                let opened_at_unix_s = opening.opened_at_unix_s - 1;
+                Some(Proof::of_failure(key, &OpeningId { opened_at_unix_s, ..opening }))
+            }
+            Statement::OfResult => Some(world.proof(execution)),
+        };
+        let fail = world.instructions().fail_execution(&world.gateway.key(), refund, reason);
+        let fail = if statement == Statement::None { fail } else { claiming_a_signature(fail) };
+        let before: Vec<Instruction> = proof.iter().map(Proof::instruction).collect();
+        let signer = self.actor(who, &execution.agent, &execution.caller);
+        self.send_as(&before, fail, &signer)
     }
 
     fn complete(&mut self, execution: &Execution, who: Who, how: How) -> bool {
@@ -418,12 +470,33 @@ impl StateMachineTest for Marketplace {
         for index in 0..AGENTS {
             state.check_totals(index, model);
         }
-        assert_eq!(state.world.grant().spent, model.grant.spent);
-        assert_eq!(parameters_of(&state.world.config().parameters), model.config.parameters);
+        let grant = state.world.grant();
+        let expected = &model.grant;
+        assert_eq!((grant.spent, grant.spent_on_day), (expected.spent, expected.spent_on_day));
+        assert_eq!((grant.day as i64, grant.daily_cap), (expected.day, expected.daily_cap));
+        state.check_config(model);
     }
 }
 
 impl Marketplace {
+    fn check_config(&self, model: &Model) {
+        let (config, expected) = (self.world.config(), &model.config);
+        assert_eq!(parameters_of(&config.parameters), expected.parameters);
+        let key = |who: Option<Who>| who.map(|who| self.governor(who).key()).unwrap_or_default();
+        for (role, who) in [
+            (config.admin, Some(expected.admin)),
+            (config.resolver, expected.resolver),
+            (config.gateway_authority, Some(expected.gateway)),
+            (config.treasury_owner, Some(expected.treasury)),
+            (config.insurance_owner, Some(expected.insurance)),
+            (config.guardian, expected.guardian),
+        ] {
+            assert_eq!(role, key(who), "{who:?}");
+        }
+        let paused = (config.openings_paused == 1, config.listings_paused == 1);
+        assert_eq!(paused, (expected.openings_paused, expected.listings_paused));
+    }
+
     fn check_execution(&self, execution: &Execution, expected: &ModelExecution) {
         let record: Option<ExecutionRecord> = self.world.try_state(&execution.record);
         assert_eq!(record.and_then(|record| record.status()), expected.status);
@@ -455,6 +528,7 @@ impl Marketplace {
                 completed: listing.completed_executions,
                 successful: listing.successful_executions,
                 failed: listing.failed_executions,
+                unproved: listing.unproved_failures,
                 expired: listing.expired_executions,
                 disputed: listing.disputed_executions,
                 slashed: listing.slashed_total,
@@ -463,6 +537,8 @@ impl Marketplace {
             assert_eq!(totals, expected.totals);
             assert_eq!(listing.total_executions, totals.completed + totals.failed);
             assert_eq!(listing.disputed_amount, expected.claimed);
+            let timed = (listing.timed_executions, listing.execution_time_ms_total as i64);
+            assert_eq!((timed, listing.suspended == 1), ((expected.timed, expected.time_ms), expected.suspended));
             let slashable = model.slashable(index);
             assert_eq!((listing.slashable_amount, listing.min_cover), (slashable, expected.terms.min_cover));
         }
@@ -471,6 +547,7 @@ impl Marketplace {
             completed: profile.closed.completed_executions,
             successful: profile.closed.successful_executions,
             failed: profile.closed.failed_executions,
+            unproved: profile.closed.unproved_failures,
             expired: profile.closed.expired_executions,
             disputed: profile.closed.disputed_executions,
             slashed: profile.closed.slashed_total,

@@ -6,7 +6,7 @@ use crtx_program_tests::{COLLATERAL, PRICE, PURSE, START_UNIX_S, TIMEOUT_S, USDC
 
 use crate::{
     governance::{HIGHEST_PRICE, ModelConfig},
-    steps::{Agreed, How, Payee, Payer, Step, To, Who},
+    steps::{Agreed, How, Payee, Payer, Reported, Statement, Step, To, Who},
 };
 
 pub const AGENTS: usize = 2;
@@ -14,6 +14,7 @@ pub const CALLERS: usize = 2;
 /// How long the resolver may take, and how long a creator may take to answer.
 pub const DISPUTE_LIMIT_S: i64 = 30 * 86_400;
 pub const ANSWER_PERIOD_S: i64 = 86_400;
+pub const DAY_S: i64 = 86_400;
 /// What every settlement reports.
 pub const REPORTED_MS: i64 = 1_234;
 
@@ -36,6 +37,8 @@ pub struct Totals {
     pub completed: u64,
     pub successful: u64,
     pub failed: u64,
+    /// Failures that the gateway alone reported.
+    pub unproved: u64,
     pub expired: u64,
     pub disputed: u64,
     pub slashed: u64,
@@ -48,8 +51,9 @@ pub struct ModelAgent {
     pub index: u32,
     pub status: AgentStatus,
     pub terms: ModelTerms,
-    /// The terms with which it was listed.
-    pub listed_with: ModelTerms,
+    /// The terms with which it was listed, and those of the market.
+    pub listed_with: (ModelTerms, [i64; 4]),
+    pub suspended: bool,
     pub collateral: u64,
     pub open: u64,
     pub disputes: u64,
@@ -60,6 +64,9 @@ pub struct ModelAgent {
     pub window_end: i64,
     pub listed: i64,
     pub totals: Totals,
+    /// Executions that the gateway settled, and their time.
+    pub timed: u64,
+    pub time_ms: i64,
 }
 
 #[derive(Clone, Debug)]
@@ -78,6 +85,7 @@ pub struct ModelExecution {
     pub amount: u64,
     pub platform: u64,
     pub opened: i64,
+    pub timeout: i64,
     pub deadline: i64,
     pub window: i64,
     pub penalty_limit: u64,
@@ -102,11 +110,27 @@ pub struct ModelExecution {
 pub struct ModelGrant {
     pub per_call_cap: u64,
     pub total_cap: u64,
+    /// 0: the day is not limited.
+    pub daily_cap: u64,
     pub spent: u64,
+    /// The day of the last opening, and what the openings of this day cost.
+    pub day: i64,
+    pub spent_on_day: u64,
     pub expires: i64,
     pub revoked: bool,
     /// The only agent that is allowed: the second creator's with this index.
     pub only_second: Option<u32>,
+}
+
+/// How an execution ends with a refund.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// The agent's failure.
+    Failed,
+    /// A failure that the gateway alone reports.
+    Unproved,
+    Interrupted,
+    Expired,
 }
 
 /// Who holds how much.
@@ -149,7 +173,7 @@ fn required_collateral(price: u64, min_cover: u8, factor: u64) -> u64 {
 }
 
 /// A listing as `World::list_args` makes it.
-fn listed(now: i64, index: u32, key: u32) -> ModelAgent {
+fn listed(now: i64, index: u32, key: u32, config: &ModelConfig) -> ModelAgent {
     let timeout = i64::from(TIMEOUT_S);
     let terms = ModelTerms { price: PRICE, timeout, key, binding: false, min_cover: 0, metadata: 0 };
     ModelAgent {
@@ -157,7 +181,8 @@ fn listed(now: i64, index: u32, key: u32) -> ModelAgent {
         index,
         status: AgentStatus::Active,
         terms,
-        listed_with: terms,
+        listed_with: (terms, config.parameters.market_terms()),
+        suspended: false,
         collateral: COLLATERAL,
         open: 0,
         disputes: 0,
@@ -166,6 +191,26 @@ fn listed(now: i64, index: u32, key: u32) -> ModelAgent {
         window_end: 0,
         listed: now,
         totals: Totals::default(),
+        timed: 0,
+        time_ms: 0,
+    }
+}
+
+impl ModelGrant {
+    /// What the openings of the day of `now` cost so far.
+    fn spent_on(&self, now: i64) -> u64 {
+        if self.day == now / DAY_S { self.spent_on_day } else { 0 }
+    }
+
+    fn spend(&mut self, amount: u64, now: i64) {
+        self.spent_on_day = self.spent_on(now) + amount;
+        self.day = now / DAY_S;
+        self.spent += amount;
+    }
+
+    fn give_back(&mut self, amount: u64, opened: i64) {
+        self.spent -= amount;
+        self.spent_on_day -= if self.day == opened / DAY_S { amount } else { 0 };
     }
 }
 
@@ -174,6 +219,7 @@ impl Totals {
         self.completed += more.completed;
         self.successful += more.successful;
         self.failed += more.failed;
+        self.unproved += more.unproved;
         self.expired += more.expired;
         self.disputed += more.disputed;
         self.slashed += more.slashed;
@@ -200,16 +246,21 @@ impl Payer {
 impl Model {
     pub fn start() -> Self {
         let profile = ModelProfile { name: "", verified: false, closed_agents: 0, closed: Totals::default() };
+        let config = ModelConfig::start(START_UNIX_S);
+        let agents = vec![listed(START_UNIX_S, 0, 0, &config); AGENTS];
         Self {
             now: START_UNIX_S,
-            config: ModelConfig::start(START_UNIX_S),
-            agents: vec![listed(START_UNIX_S, 0, 0); AGENTS],
+            config,
+            agents,
             profiles: vec![profile; AGENTS],
             executions: vec![],
             grant: ModelGrant {
                 per_call_cap: USDC,
                 total_cap: 100 * USDC,
+                daily_cap: 0,
                 spent: 0,
+                day: 0,
+                spent_on_day: 0,
                 expires: START_UNIX_S + 30 * 86_400,
                 revoked: false,
                 only_second: None,
@@ -240,14 +291,13 @@ impl Model {
                 agent_has && self.open(*agent, *payer, *max_amount, *agreed)
             }
             Step::Complete { execution, who, how } => self.complete(*execution, *who, *how),
-            Step::Fail { execution, who, interrupted, payee } => {
-                let by_gateway = *who == self.config.gateway;
-                let reports = by_gateway || (*who == Who::Creator && !interrupted);
-                reports && self.refund(*execution, ExecutionStatus::Failed, *interrupted, *payee, false)
+            Step::Fail { execution, who, reason, statement, payee } => {
+                let end = self.failure(*execution, *who, *reason, *statement);
+                end.is_some_and(|end| self.refund(*execution, end, *payee, false))
             }
             Step::Refund { execution, wallet_signs, payee } => {
                 let late = self.executions.get(*execution).is_some_and(|e| self.now > e.deadline);
-                late && self.refund(*execution, ExecutionStatus::Expired, true, *payee, *wallet_signs)
+                late && self.refund(*execution, End::Expired, *payee, *wallet_signs)
             }
             Step::OpenDispute { execution, who } => *who == Who::Caller && self.open_dispute(*execution),
             Step::Answer { execution, who } => *who == Who::Creator && self.answer(*execution),
@@ -294,11 +344,12 @@ impl Model {
             }
             Step::Withdraw { agent } => self.withdraw(*agent),
             Step::CloseAgent { agent } => self.close_agent(*agent),
-            Step::Grant { per_call_cap, total_cap, seconds, only_second } => {
+            Step::Grant { per_call_cap, total_cap, daily_cap, seconds, only_second } => {
                 let granted = !self.grant.revoked;
                 if granted {
                     self.grant.per_call_cap = *per_call_cap;
                     self.grant.total_cap = *total_cap;
+                    self.grant.daily_cap = *daily_cap;
                     self.grant.expires = self.now + seconds;
                     self.grant.only_second = only_second.then_some(self.agents[1].index);
                 }
@@ -306,6 +357,12 @@ impl Model {
             }
             Step::Revoke => !std::mem::replace(&mut self.grant.revoked, true),
             Step::Verify { who, agent, name } => *who == self.config.admin && self.verify(*agent, *name),
+            Step::Suspend { agent, who, suspended } => {
+                let this = &mut self.agents[*agent];
+                let changes = this.exists && this.suspended != *suspended && self.config.may_stop(*who, !suspended);
+                this.suspended ^= changes;
+                changes
+            }
             Step::Initialize => false,
             Step::Dust { agent, escrow, amount } => {
                 let exists = self.agents[*agent].exists;
@@ -338,10 +395,12 @@ impl Model {
             && self.now <= grant.expires
             && price <= grant.per_call_cap
             && grant.spent + price <= grant.total_cap
+            && (grant.daily_cap == 0 || grant.spent_on(self.now) + price <= grant.daily_cap)
             && grant.only_second.is_none_or(|index| agent == 1 && index == this.index);
-        let agrees = agreed != Agreed::AtListing || this.terms == this.listed_with;
+        let agrees = agreed != Agreed::AtListing || (this.terms, parameters.market_terms()) == this.listed_with;
         let opens = this.exists
-            && !self.config.paused
+            && !self.config.openings_paused
+            && !this.suspended
             && this.status == AgentStatus::Active
             && price <= max_amount
             && price >= parameters.min_price
@@ -352,7 +411,9 @@ impl Model {
         if opens {
             let this = &mut self.agents[agent];
             this.open += 1;
-            self.grant.spent += if payer.is_key() { price } else { 0 };
+            if payer.is_key() {
+                self.grant.spend(price, self.now);
+            }
             *self.holdings.of_payer(payer) -= price;
             self.holdings.escrows[agent] += price;
             self.executions.push(ModelExecution {
@@ -361,6 +422,7 @@ impl Model {
                 amount: price,
                 platform: price * u64::from(parameters.fee_bps) / 10_000,
                 opened: self.now,
+                timeout: this.terms.timeout,
                 deadline: self.now + this.terms.timeout + parameters.grace,
                 window: parameters.window,
                 penalty_limit: price * u64::from(parameters.penalty_limit),
@@ -404,6 +466,11 @@ impl Model {
             agent.totals.completed += 1;
             agent.totals.successful += 1;
             agent.totals.fees += e.platform;
+            // Who settles alone chose the moment; only the gateway measures.
+            if e.settled_by == Some(Who::Gateway) {
+                agent.timed += 1;
+                agent.time_ms += e.time_ms;
+            }
             agent.window_end = agent.window_end.max(now + e.window);
             self.holdings.escrows[e.agent] -= e.amount;
             self.holdings.creators[e.agent] += e.amount - e.platform;
@@ -412,15 +479,29 @@ impl Model {
         settles
     }
 
-    /// `blameless`: not a failure of the agent.
-    fn refund(
-        &mut self,
-        execution: usize,
-        status: ExecutionStatus,
-        blameless: bool,
-        payee: Payee,
-        wallet_signs: bool,
-    ) -> bool {
+    /// How a report of a failure ends an execution; `None` if it is refused.
+    fn failure(&self, execution: usize, who: Who, reason: Reported, statement: Statement) -> Option<End> {
+        let e = self.executions.get(execution)?;
+        let claims = statement != Statement::None;
+        if who != self.config.gateway {
+            return (who == Who::Creator && reason != Reported::Interrupted && !claims).then_some(End::Failed);
+        }
+        if claims {
+            let proved = match statement {
+                Statement::Honest => true,
+                Statement::ListingsKey => self.agents[e.agent].terms.key == e.key,
+                _ => false,
+            };
+            return (proved && reason == Reported::CreatorFailed).then_some(End::Failed);
+        }
+        Some(match reason {
+            Reported::Interrupted => End::Interrupted,
+            Reported::Timeout if self.now >= e.opened + e.timeout => End::Failed,
+            _ => End::Unproved,
+        })
+    }
+
+    fn refund(&mut self, execution: usize, end: End, payee: Payee, wallet_signs: bool) -> bool {
         let Some(e) = self.executions.get_mut(execution) else { return false };
         // A refund that is overdue by a dispute window may go to any account of the wallet.
         let anywhere = wallet_signs || self.now > e.deadline + e.window;
@@ -435,11 +516,18 @@ impl Model {
         };
         let refunds = e.status == Some(ExecutionStatus::Open) && (payee.grant || !e.payer.is_key());
         let Some(to) = to.filter(|_| refunds) else { return false };
+        let status = if end == End::Expired { ExecutionStatus::Expired } else { ExecutionStatus::Failed };
         (e.status, e.finished) = (Some(status), self.now);
         let agent = &mut self.agents[e.agent];
         agent.open -= 1;
-        *(if blameless { &mut agent.totals.expired } else { &mut agent.totals.failed }) += 1;
-        self.grant.spent -= if e.payer.is_key() { e.amount } else { 0 };
+        *match end {
+            End::Failed => &mut agent.totals.failed,
+            End::Unproved => &mut agent.totals.unproved,
+            End::Interrupted | End::Expired => &mut agent.totals.expired,
+        } += 1;
+        if e.payer.is_key() {
+            self.grant.give_back(e.amount, e.opened);
+        }
         self.holdings.escrows[e.agent] -= e.amount;
         *self.holdings.of_payer(to) += e.amount;
         true
@@ -558,12 +646,12 @@ impl Model {
         let parameters = &self.config.parameters;
         let allowed = COLLATERAL >= required_collateral(PRICE, 0, parameters.tiers_factor)
             && PRICE >= parameters.min_price
-            && !self.config.paused;
+            && !self.config.listings_paused;
         // An agent that is listed again is another agent: an index is used once.
         let lists = !self.agents[agent].exists && !again && allowed && self.holdings.creators[agent] >= COLLATERAL;
         if lists {
             let before = &self.agents[agent];
-            self.agents[agent] = listed(self.now, before.index + 1, before.terms.key);
+            self.agents[agent] = listed(self.now, before.index + 1, before.terms.key, &self.config);
             self.holdings.creators[agent] -= COLLATERAL;
             self.holdings.vaults[agent] += COLLATERAL;
         }
@@ -571,7 +659,8 @@ impl Model {
     }
 
     fn name(&mut self, agent: usize, name: &'static str) -> bool {
-        let fits = (1..=32).contains(&name.len()) && !name.contains('\u{200b}');
+        let marks = name.matches(['\u{301}', '\u{302}']).count();
+        let fits = (1..=32).contains(&name.len()) && !name.contains('\u{200b}') && marks <= 2;
         let profile = &mut self.profiles[agent];
         if fits {
             profile.verified &= profile.name == name;
@@ -583,7 +672,10 @@ impl Model {
     fn verify(&mut self, agent: usize, name: Option<&str>) -> bool {
         let profile = &mut self.profiles[agent];
         let changes = match name {
-            Some(name) => !profile.verified && !name.is_empty() && name == profile.name,
+            Some(name) => {
+                let of_one_script = name.is_ascii() || !name.contains(|c: char| c.is_ascii_alphabetic());
+                !profile.verified && !name.is_empty() && name == profile.name && of_one_script
+            }
             None => profile.verified,
         };
         profile.verified ^= changes;

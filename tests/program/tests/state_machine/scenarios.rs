@@ -7,8 +7,8 @@ use proptest_state_machine::ReferenceStateMachine;
 
 use crate::{
     governance::{ANNOUNCEMENT_LIFE_S, GRACE_S, HIGHEST_PRICE, PARAMETERS_DELAY_S, ROLE_DELAY_S, WINDOW_S},
-    model::{AGENTS, ANSWER_PERIOD_S, CALLERS, DISPUTE_LIMIT_S, Model, ModelExecution},
-    steps::{Agreed, How, Payee, Payer, Step, To, Who},
+    model::{AGENTS, ANSWER_PERIOD_S, CALLERS, DAY_S, DISPUTE_LIMIT_S, Model, ModelExecution},
+    steps::{Agreed, How, Payee, Payer, Reported, Statement, Step, To, Who},
 };
 
 impl ReferenceStateMachine for Model {
@@ -49,6 +49,8 @@ fn wait(state: &Model) -> BoxedStrategy<Step> {
     let lapse = |delay: i64| prop_oneof![Just(delay - 1), Just(delay), Just(delay + ANNOUNCEMENT_LIFE_S + 1)];
     prop_oneof![
         8 => 1..200i64,
+        1 => Just(DAY_S - state.now % DAY_S - 1),
+        1 => Just(DAY_S - state.now % DAY_S),
         2 => prop_oneof![Just(WINDOW_S), Just(WINDOW_S + 1)],
         4 * disputed => prop_oneof![Just(ANSWER_PERIOD_S - 1), Just(ANSWER_PERIOD_S)],
         3 * disputed => prop_oneof![Just(DISPUTE_LIMIT_S), Just(DISPUTE_LIMIT_S + 1)],
@@ -81,8 +83,9 @@ fn calls(state: &Model) -> BoxedStrategy<Step> {
         ),
         4 + 12 * open => (execution(state, live), settler(), how())
             .prop_map(|(execution, who, how)| Step::Complete { execution, who, how }),
-        2 + 4 * open => (execution(state, |e| e.status == Some(Open)), settler(), any::<bool>(), payee())
-            .prop_map(|(execution, who, interrupted, payee)| Step::Fail { execution, who, interrupted, payee }),
+        2 + 4 * open => (execution(state, |e| e.status == Some(Open)), settler(), report(), payee()).prop_map(
+            |(execution, who, (reason, statement), payee)| Step::Fail { execution, who, reason, statement, payee }
+        ),
         2 + 8 * expired => (execution(state, late), any::<bool>(), payee())
             .prop_map(|(execution, wallet_signs, payee)| Step::Refund { execution, wallet_signs, payee }),
         1 + 5 * closable => execution(state, over).prop_map(|execution| Step::CloseExecution { execution }),
@@ -102,6 +105,31 @@ fn payer() -> impl Strategy<Value = Payer> {
 fn payee() -> impl Strategy<Value = Payee> {
     let to = prop_oneof![6 => Just(To::Associated), 3 => Just(To::Elsewhere), 1 => Just(To::Stranger)];
     (to, prop_oneof![5 => Just(true), 1 => Just(false)]).prop_map(|(to, grant)| Payee { to, grant })
+}
+
+/// A reason, and mostly no statement of the agent where none fits.
+fn report() -> impl Strategy<Value = (Reported, Statement)> {
+    let statement = prop_oneof![
+        4 => Just(Statement::Honest),
+        1 => Just(Statement::Missing),
+        1 => Just(Statement::AnotherKey),
+        1 => Just(Statement::ListingsKey),
+        1 => Just(Statement::AnotherCall),
+        1 => Just(Statement::AnotherOpening),
+        1 => Just(Statement::OfResult),
+    ];
+    let reason = prop_oneof![
+        2 => Just(Reported::CreatorFailed),
+        1 => Just(Reported::InvalidResponse),
+        2 => Just(Reported::Timeout),
+        2 => Just(Reported::Interrupted),
+    ];
+    prop_oneof![
+        6 => reason.prop_map(|reason| (reason, Statement::None)),
+        4 => statement.prop_map(|statement| (Reported::CreatorFailed, statement)),
+        1 => prop_oneof![Just(Reported::Timeout), Just(Reported::Interrupted), Just(Reported::InvalidResponse)]
+            .prop_map(|reason| (reason, Statement::Honest)),
+    ]
 }
 
 fn disputes(state: &Model) -> BoxedStrategy<Step> {
@@ -182,13 +210,18 @@ fn name() -> impl Strategy<Value = &'static str> {
         1 => Just(""),
         1 => Just("A\u{200b}da"),
         1 => Just("Ada Lovelace, of all the creators"),
+        1 => Just("Ada \u{416}\u{430}\u{43d}\u{43d}\u{430}"),
+        1 => Just("e\u{301}\u{302}\u{301}"),
     ]
 }
 
 fn grants() -> BoxedStrategy<Step> {
+    let daily_cap = prop_oneof![1 => Just(0), 2 => 1..3 * PRICE];
     prop_oneof![
-        2 => (1..2 * PRICE, 1..10 * PRICE, 1..1_000i64, any::<bool>()).prop_map(
-            |(per_call_cap, total_cap, seconds, only_second)| Step::Grant { per_call_cap, total_cap, seconds, only_second }
+        2 => (1..2 * PRICE, 1..10 * PRICE, daily_cap, prop_oneof![3 => 1..1_000i64, 1 => Just(2 * DAY_S)], any::<bool>()).prop_map(
+            |(per_call_cap, total_cap, daily_cap, seconds, only_second)| {
+                Step::Grant { per_call_cap, total_cap, daily_cap, seconds, only_second }
+            }
         ),
         1 => Just(Step::Revoke),
     ]
@@ -217,14 +250,28 @@ fn roles(state: &Model) -> BoxedStrategy<Step> {
     let nominated = u32::from(config.nominee.is_some());
     let due = u32::from(config.roles.is_some_and(|announced| announced.is_due(state.now)));
     let profiles = u32::from(state.profiles.iter().any(|profile| !profile.name.is_empty()));
-    // Few steps succeed while the program is paused, so it is mostly resumed soon.
-    let paused = if config.paused {
-        prop_oneof![1 => Just(true), 6 => Just(false)]
-    } else {
-        prop_oneof![1 => Just(true), 1 => Just(false)]
+    // Few steps succeed while the program is paused or a listing is suspended, so both are mostly resumed soon.
+    let stop = |stopped: bool| prop_oneof![1 => Just(true), 1 + 5 * u32::from(stopped) => Just(false)];
+    let some = |stopped: bool| prop_oneof![1 => Just(None), 2 => stop(stopped).prop_map(Some)];
+    let paused = config.openings_paused || config.listings_paused;
+    let suspended = state.agents.iter().any(|agent| agent.exists && agent.suspended);
+    let stopper = || {
+        let guardian = config.guardian.unwrap_or(Who::Guardian);
+        prop_oneof![4 => Just(config.admin), 2 => Just(guardian), 1 => who()]
     };
+    let stoppable = agent(state, |index| state.agents[index].exists && state.agents[index].suspended == suspended);
+    let guardian = prop_oneof![
+        1 => Just(None),
+        3 => Just(Some(Who::Guardian)),
+        1 => Just(Some(Who::Stranger)),
+        1 => Just(Some(Who::Admin)),
+    ];
     prop_oneof![
-        1 + 4 * u32::from(config.paused) => (admin(), paused).prop_map(|(who, paused)| Step::SetPaused { who, paused }),
+        1 + 4 * u32::from(paused) => (stopper(), some(config.openings_paused), some(config.listings_paused))
+            .prop_map(|(who, openings, listings)| Step::SetPaused { who, openings, listings }),
+        1 + 4 * u32::from(suspended) => (stoppable, stopper(), stop(suspended))
+            .prop_map(|(agent, who, suspended)| Step::Suspend { agent, who, suspended }),
+        1 => (admin(), guardian).prop_map(|(who, guardian)| Step::SetGuardian { who, guardian }),
         1 => (admin(), prop_oneof![2 => Just(Who::Gateway), 1 => Just(Who::Stranger)])
             .prop_map(|(who, gateway)| Step::SetGateway { who, gateway }),
         1 + 3 * profiles => (admin(), named, verified)
@@ -295,6 +342,7 @@ fn who() -> impl Strategy<Value = Who> {
         1 => Just(Who::Stranger),
         1 => Just(Who::Admin),
         1 => Just(Who::Resolver),
+        1 => Just(Who::Guardian),
     ]
 }
 

@@ -12,6 +12,7 @@ pub enum Who {
     Resolver,
     Treasury,
     Insurance,
+    Guardian,
 }
 
 /// How a settlement is proved, and to whom it pays.
@@ -44,6 +45,32 @@ pub enum Payer {
     Key,
     /// The creator of this agent.
     Creator(usize),
+}
+
+/// What a report of a failure says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reported {
+    CreatorFailed,
+    InvalidResponse,
+    Timeout,
+    Interrupted,
+}
+
+/// What a report shows as the agent's own statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Statement {
+    /// It claims none.
+    None,
+    Honest,
+    /// It claims one, and shows none.
+    Missing,
+    AnotherKey,
+    /// Of the listing's present key, which may differ from the one at opening.
+    ListingsKey,
+    AnotherCall,
+    AnotherOpening,
+    /// The signature over a result, which settles.
+    OfResult,
 }
 
 /// Which terms an opening agrees to.
@@ -91,7 +118,8 @@ pub enum Step {
     Fail {
         execution: usize,
         who: Who,
-        interrupted: bool,
+        reason: Reported,
+        statement: Statement,
         payee: Payee,
     },
     Refund {
@@ -180,13 +208,24 @@ pub enum Step {
     Grant {
         per_call_cap: u64,
         total_cap: u64,
+        daily_cap: u64,
         seconds: i64,
         only_second: bool,
     },
     Revoke,
     SetPaused {
         who: Who,
-        paused: bool,
+        openings: Option<bool>,
+        listings: Option<bool>,
+    },
+    Suspend {
+        agent: usize,
+        who: Who,
+        suspended: bool,
+    },
+    SetGuardian {
+        who: Who,
+        guardian: Option<Who>,
     },
     /// This and the next ones announce the present parameters with one of them changed.
     SetFee {
