@@ -39,6 +39,16 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION settler(name text) RETURNS smallint LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
+BEGIN
+    CASE name
+        WHEN 'caller' THEN RETURN 1;
+        WHEN 'creator' THEN RETURN 2;
+        WHEN 'gateway' THEN RETURN 3;
+    END CASE;
+END
+$$;
+
 -- Completed, with or without a dispute, whatever became of the dispute.
 CREATE FUNCTION is_settled(status smallint) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN status IN (record_status('completed'), record_status('disputed'), record_status('overturned'));

@@ -66,7 +66,10 @@ CREATE TABLE mirror_config (
     settle_grace_s           bigint NOT NULL,
     collateral_tiers         jsonb NOT NULL,
     fee_bps                  bigint NOT NULL,
-    paused                   boolean NOT NULL,
+    openings_paused          boolean NOT NULL,
+    listings_paused          boolean NOT NULL,
+    -- Null: there is none.
+    guardian                 text,
     insurance_owner           text NOT NULL,
     announced_insurance_owner text,
     min_price                 bigint NOT NULL,
@@ -82,6 +85,8 @@ CREATE TABLE mirror_config (
 CREATE TABLE mirror_creators (
     wallet         text NOT NULL UNIQUE,
     display_name   text NOT NULL,
+    -- Equal for names that look alike (Unicode's confusable characters); empty without a name.
+    name_skeleton  text NOT NULL DEFAULT '',
     verified       boolean NOT NULL,
     verified_at    timestamptz,
     created_at     timestamptz NOT NULL,
@@ -92,6 +97,7 @@ CREATE TABLE mirror_creators (
     closed_completed_executions  bigint NOT NULL,
     closed_successful_executions bigint NOT NULL,
     closed_failed_executions     bigint NOT NULL,
+    closed_unproved_failures     bigint NOT NULL DEFAULT 0,
     closed_expired_executions    bigint NOT NULL,
     closed_disputed_executions   bigint NOT NULL,
     closed_slashed_total         bigint NOT NULL,
@@ -101,6 +107,14 @@ CREATE TABLE mirror_creators (
     PRIMARY KEY (address)
 ) INHERITS (mirror_accounts);
 CREATE INDEX mirror_creators_by_change ON mirror_creators (changed_in, wallet);
+CREATE INDEX mirror_creators_verified_by_skeleton ON mirror_creators (name_skeleton) WHERE verified;
+
+-- Whether a creator's name looks like that of another creator, who is verified.
+CREATE FUNCTION resembles_verified(p_wallet text) RETURNS boolean LANGUAGE sql STABLE PARALLEL SAFE
+RETURN EXISTS (
+    SELECT FROM mirror_creators c JOIN mirror_creators v USING (name_skeleton)
+    WHERE c.wallet = p_wallet AND NOT c.verified AND c.name_skeleton <> '' AND v.verified
+        AND v.closed_at_slot IS NULL);
 
 CREATE TABLE mirror_agents (
     creator                 text NOT NULL,
@@ -115,14 +129,18 @@ CREATE TABLE mirror_agents (
     total_executions        bigint NOT NULL,
     successful_executions   bigint NOT NULL,
     failed_executions       bigint NOT NULL,
+    unproved_failures       bigint NOT NULL DEFAULT 0,
     disputed_executions     bigint NOT NULL,
     completed_executions    bigint NOT NULL,
+    -- Of the executions that the gateway settled, and their number.
     execution_time_ms_total bigint NOT NULL,
+    timed_executions        bigint NOT NULL,
     timeout_seconds         bigint NOT NULL,
     open_executions         bigint NOT NULL,
     open_disputes           bigint NOT NULL,
-    -- agent_status(…)
+    -- agent_status(…). An active listing that is suspended takes no calls: it is shown as paused.
     status                  smallint NOT NULL,
+    suspended               boolean NOT NULL DEFAULT false,
     created_at              timestamptz NOT NULL,
     updated_at              timestamptz NOT NULL,
     last_dispute_deadline   timestamptz,
@@ -135,11 +153,10 @@ CREATE TABLE mirror_agents (
     success_rate            double precision NOT NULL GENERATED ALWAYS AS (
         CASE WHEN total_executions > 0 THEN successful_executions::double precision / total_executions ELSE 0 END
     ) STORED,
-    -- Mean over completed executions; 0 before the first.
+    -- Mean over the completed executions that the gateway settled; 0 before the first.
     avg_execution_time_ms   bigint NOT NULL GENERATED ALWAYS AS (
-        CASE WHEN completed_executions > 0 THEN execution_time_ms_total / completed_executions ELSE 0 END
+        CASE WHEN timed_executions > 0 THEN execution_time_ms_total / timed_executions ELSE 0 END
     ) STORED,
-    terms_hash              bytea NOT NULL CHECK (octet_length(terms_hash) = 32),
     binding                 boolean NOT NULL,
     min_cover               smallint NOT NULL DEFAULT 0,
     disputed_amount         bigint NOT NULL,
@@ -148,11 +165,6 @@ CREATE TABLE mirror_agents (
     open_bonds              bigint NOT NULL DEFAULT 0,
     expired_executions      bigint NOT NULL,
     platform_fees_total     bigint NOT NULL,
-    -- The platform fees that were paid for results that stand. Every factor is in the listing's account. The product of
-    -- two bigints can be larger than a bigint.
-    trust                   bigint NOT NULL GENERATED ALWAYS AS (
-        div(platform_fees_total::numeric * successful_executions, GREATEST(total_executions, 1))::bigint
-    ) STORED,
     PRIMARY KEY (address),
     CHECK ((name IS NULL) = (tagline IS NULL) AND (name IS NULL) = (tags IS NULL))
 -- Room for the next state of a listing on its own page. Then its indexes do not change with it.
@@ -200,8 +212,10 @@ CREATE TABLE mirror_executions (
     fee_bps              integer NOT NULL,
     max_penalty_multiple smallint NOT NULL,
     binding              boolean NOT NULL,
-    -- The number of the program's `Settler`; null unless settled. Only Rust reads it.
+    -- settler(…); null unless settled.
     settled_by           smallint,
+    -- Whether it counts as a failure of the agent.
+    agents_failure       boolean NOT NULL DEFAULT false,
     PRIMARY KEY (address)
 ) INHERITS (mirror_accounts);
 -- Each opening of a record has a row.
@@ -260,6 +274,11 @@ CREATE TABLE mirror_grants (
     allowed_agents    text[] NOT NULL,
     per_call_cap      bigint NOT NULL,
     total_cap         bigint NOT NULL,
+    -- Null: the day is not limited.
+    daily_cap         bigint,
+    -- On the UTC day `spent_day`, counted from 1970.
+    spent_on_day      bigint NOT NULL,
+    spent_day         bigint NOT NULL,
     spent             bigint NOT NULL,
     executions        bigint NOT NULL,
     expires_at_unix_s bigint NOT NULL,

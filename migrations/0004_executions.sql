@@ -49,6 +49,8 @@ CREATE TABLE executions (
 
     -- Why it failed: failure_reason(…), and the answer to the caller.
     failure_reason          smallint,
+    -- Of the agent, over the text of the failure (`crtx_protocol::failure_text`): it proves that the agent failed.
+    failure_signature       bytea,
     error_status            integer,
     error_code              text,
     error_message           text,
@@ -80,6 +82,7 @@ BEGIN
         AND octet_length(e.result_hash) = 32
         AND octet_length(e.result_signature) = 64
         AND octet_length(e.result_call_signature) = 64
+        AND octet_length(e.failure_signature) = 64
         AND e.amount >= 0
         AND e.timeout_seconds > 0
         AND e.tokens_used >= 0

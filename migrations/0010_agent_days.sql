@@ -1,5 +1,6 @@
 -- Counters of an agent's days, from the records on chain, for the last 40 days. `metric`: 0 failed by the agent, 1
--- disputed, 2 upheld disputes, 100 and more: completed with an execution time in that class. A class is 5 % wide.
+-- disputed, 2 upheld disputes, 99 completed without a time that the gateway measured, 100 and more: completed with an
+-- execution time in that class. A class is 5 % wide.
 CREATE FUNCTION time_class(ms bigint) RETURNS smallint LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN ms <= 0 THEN 100 ELSE 101 + floor(ln(ms::double precision) / ln(1.05::double precision)) END::smallint;
 
@@ -38,12 +39,13 @@ CREATE TABLE agent_day_notes (
 
 -- What one record counts.
 CREATE FUNCTION day_metrics(
-    status smallint, failure_reason smallint, dispute_count smallint, execution_time_ms bigint, platform_amount bigint,
-    creator_amount bigint
+    status smallint, agents_failure boolean, dispute_count smallint, settled_by smallint, execution_time_ms bigint,
+    platform_amount bigint, creator_amount bigint
 ) RETURNS TABLE (metric smallint, fees bigint, earned bigint) LANGUAGE sql IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC
-    SELECT time_class(execution_time_ms), platform_amount, creator_amount WHERE is_settled(status)
-    UNION ALL SELECT 0::smallint, 0, 0 WHERE status = record_status('failed') AND failure_reason IS DISTINCT FROM failure_reason('interrupted')
+    SELECT CASE WHEN settled_by = settler('gateway') THEN time_class(execution_time_ms) ELSE 99::smallint END,
+           platform_amount, creator_amount WHERE is_settled(status)
+    UNION ALL SELECT 0::smallint, 0, 0 WHERE agents_failure
     UNION ALL SELECT 1::smallint, 0, 0 WHERE is_settled(status) AND dispute_count > 0
     UNION ALL SELECT 2::smallint, 0, 0 WHERE status = record_status('overturned');
 END;
@@ -52,5 +54,5 @@ END;
 CREATE FUNCTION day_counts(metric smallint, n bigint)
 RETURNS TABLE (completed bigint, failed bigint, disputed bigint) LANGUAGE sql IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC
-    SELECT (metric >= 100)::int * n, (metric = 0)::int * n, (metric = 1)::int * n;
+    SELECT (metric >= 99)::int * n, (metric = 0)::int * n, (metric = 1)::int * n;
 END;

@@ -136,7 +136,8 @@ BEGIN
     INSERT INTO agent_day_notes (agent, day, metric, n, fees, earned)
     SELECT i.agent, utc_day(i.finished_at), m.metric, 1, m.fees, m.earned
     FROM mirror_executions i,
-         day_metrics(i.status, i.failure_reason, i.dispute_count, i.execution_time_ms, i.platform_amount, i.creator_amount) m
+         day_metrics(i.status, i.agents_failure, i.dispute_count, i.settled_by, i.execution_time_ms, i.platform_amount,
+                     i.creator_amount) m
     WHERE i.finished_at > now() - make_interval(days => kept_days());
     PERFORM fill_dispute_totals();
 END

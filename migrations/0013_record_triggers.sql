@@ -43,14 +43,16 @@ BEGIN
         INSERT INTO agent_day_notes (agent, day, metric, n, fees, earned)
         SELECT c.agent, utc_day(c.finished_at), m.metric, sum(c.n), sum(c.n * m.fees), sum(c.n * m.earned)
         FROM changed c
-        CROSS JOIN LATERAL day_metrics(c.status, c.failure_reason, c.dispute_count, c.execution_time_ms,
+        CROSS JOIN LATERAL day_metrics(c.status, c.agents_failure, c.dispute_count, c.settled_by, c.execution_time_ms,
                                        c.platform_amount, c.creator_amount) m
         WHERE c.finished_at > now() - make_interval(days => kept_days())
         GROUP BY 1, 2, 3)
-    INSERT INTO mirror_total_notes (agent, caller, completed, failed, spent, earned)
+    INSERT INTO mirror_total_notes (agent, caller, completed, failed, spent, earned, fees, disputed, upheld)
     SELECT agent, caller, sum(n * settled), sum(n * refunded), sum(n * settled * amount),
-           sum(n * settled * creator_amount)
-    FROM (SELECT *, is_settled(status)::int AS settled, is_refunded(status)::int AS refunded FROM changed) AS c
+           sum(n * settled * creator_amount), sum(n * (settled - upheld) * LEAST(platform_amount, trusted_fee())),
+           sum(n * settled * dispute_count), sum(n * upheld)
+    FROM (SELECT *, is_settled(status)::int AS settled, is_refunded(status)::int AS refunded,
+                 (status = record_status('overturned'))::int AS upheld FROM changed) AS c
     GROUP BY agent, caller;
     RETURN NULL;
 END

@@ -25,11 +25,11 @@ CREATE TRIGGER note_inserted_or_deleted AFTER INSERT OR DELETE ON mirror_agents
 -- one, such as the open amount, which changes with each call, is no change of the list.
 CREATE TRIGGER note_changed AFTER UPDATE ON mirror_agents FOR EACH ROW
     WHEN ((OLD.address, OLD.creator, OLD.price, OLD.total_executions, OLD.successful_executions,
-           OLD.completed_executions, OLD.execution_time_ms_total, OLD.platform_fees_total, OLD.binding, OLD.created_at,
+           OLD.timed_executions, OLD.execution_time_ms_total, OLD.binding, OLD.created_at,
            OLD.status, OLD.closed_at_slot, OLD.metadata_hash, OLD.name, OLD.tagline, OLD.tags)
           IS DISTINCT FROM
           (NEW.address, NEW.creator, NEW.price, NEW.total_executions, NEW.successful_executions,
-           NEW.completed_executions, NEW.execution_time_ms_total, NEW.platform_fees_total, NEW.binding, NEW.created_at,
+           NEW.timed_executions, NEW.execution_time_ms_total, NEW.binding, NEW.created_at,
            NEW.status, NEW.closed_at_slot, NEW.metadata_hash, NEW.name, NEW.tagline, NEW.tags))
     EXECUTE FUNCTION note_changed_agent();
 
@@ -44,3 +44,20 @@ CREATE TRIGGER note_inserted BEFORE INSERT ON mirror_creators FOR EACH ROW EXECU
 CREATE TRIGGER note_changed BEFORE UPDATE ON mirror_creators FOR EACH ROW
     WHEN ((OLD.wallet, OLD.verified, OLD.closed_at_slot) IS DISTINCT FROM (NEW.wallet, NEW.verified, NEW.closed_at_slot))
     EXECUTE FUNCTION note_change();
+
+-- The trust of an agent leaves out the wallets of some roles.
+CREATE FUNCTION note_changed_roles() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO mirror_agent_changes (agent, changed_in)
+    SELECT DISTINCT agent, pg_current_xact_id() FROM mirror_agent_callers
+    WHERE caller IN (OLD.admin, OLD.treasury_owner, OLD.insurance_owner,
+                     NEW.admin, NEW.treasury_owner, NEW.insurance_owner)
+    ORDER BY agent
+    ON CONFLICT (agent) DO UPDATE SET changed_in = excluded.changed_in;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER note_changed_roles AFTER UPDATE ON mirror_config FOR EACH ROW
+    WHEN ((OLD.admin, OLD.treasury_owner, OLD.insurance_owner)
+          IS DISTINCT FROM (NEW.admin, NEW.treasury_owner, NEW.insurance_owner))
+    EXECUTE FUNCTION note_changed_roles();

@@ -71,11 +71,19 @@ CREATE TABLE mirror_rebuild_transactions (
 CREATE VIEW counted_callers AS
     SELECT caller, agent, count(*) FILTER (WHERE is_settled(status)) AS completed,
            count(*) FILTER (WHERE is_refunded(status)) AS failed,
-           COALESCE(sum(amount) FILTER (WHERE is_settled(status)), 0) AS spent
+           COALESCE(sum(amount) FILTER (WHERE is_settled(status)), 0) AS spent,
+           COALESCE(sum(LEAST(platform_amount, trusted_fee()))
+               FILTER (WHERE is_settled(status) AND status <> record_status('overturned')), 0) AS fees,
+           COALESCE(sum(dispute_count) FILTER (WHERE is_settled(status)), 0)::bigint AS disputed,
+           count(*) FILTER (WHERE status = record_status('overturned')) AS upheld
     FROM mirror_executions WHERE is_settled(status) OR is_refunded(status) GROUP BY caller, agent;
 CREATE VIEW counted_agents AS
-    SELECT agent, count(DISTINCT caller) AS unique_callers, sum(creator_amount) AS earned
-    FROM mirror_executions WHERE is_settled(status) GROUP BY agent;
+    SELECT e.agent, e.unique_callers, e.earned, c.trust, c.disputes, c.upheld_wallets
+    FROM (SELECT agent, count(DISTINCT caller) AS unique_callers, sum(creator_amount) AS earned
+          FROM mirror_executions WHERE is_settled(status) GROUP BY agent) AS e
+    JOIN (SELECT agent, sum(trusted_fees(fees)) AS trust, sum(counted_disputes(disputed))::bigint AS disputes,
+                 count(*) FILTER (WHERE upheld > 0) AS upheld_wallets
+          FROM counted_callers GROUP BY agent) AS c USING (agent);
 
 -- Fails if the writers of now do not end in a moment.
 CREATE FUNCTION recount_totals() RETURNS void LANGUAGE plpgsql SET lock_timeout = '2s' AS $$

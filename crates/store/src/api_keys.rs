@@ -3,6 +3,7 @@
 //! Any wallet can grant spending to any session public key, because these are visible on chain. So a key acts for the one
 //! wallet that the holder of its secret named in a signature, and before that for none.
 
+use agent_marketplace::state::SpendingGrant;
 use chrono::{DateTime, TimeDelta, Utc};
 use crtx_protocol::usdc::UsdcBase;
 use solana_pubkey::Pubkey;
@@ -189,6 +190,11 @@ pub struct GrantLimits {
     pub total_cap: Option<UsdcBase>,
     /// What counts against the total cap.
     pub spent: UsdcBase,
+    /// Of a UTC day. `None`: no limit.
+    pub daily_cap: Option<UsdcBase>,
+    /// On the day with the number `day`, counted from 1970.
+    pub spent_on_day: UsdcBase,
+    pub day: u64,
     pub expires_at_unix_s: i64,
     /// None: any agent.
     pub allowed_agents: Vec<Pubkey>,
@@ -226,14 +232,22 @@ impl GrantLimits {
     pub fn left(&self) -> Option<UsdcBase> {
         self.total_cap.map(|cap| UsdcBase(cap.0.saturating_sub(self.spent.0)))
     }
+
+    /// What counts against the cap of the day of this time.
+    pub fn spent_at(&self, unix_s: i64) -> UsdcBase {
+        if self.day == SpendingGrant::day_of(unix_s) { self.spent_on_day } else { UsdcBase(0) }
+    }
 }
 
-impl From<&agent_marketplace::state::SpendingGrant> for GrantLimits {
-    fn from(grant: &agent_marketplace::state::SpendingGrant) -> Self {
+impl From<&SpendingGrant> for GrantLimits {
+    fn from(grant: &SpendingGrant) -> Self {
         Self {
             per_call_cap: limited(grant.per_call_cap),
             total_cap: limited(grant.total_cap),
             spent: UsdcBase(grant.spent),
+            daily_cap: limited(grant.daily_cap).filter(|cap| cap.0 > 0),
+            spent_on_day: UsdcBase(grant.spent_on_day),
+            day: grant.day,
             expires_at_unix_s: grant.expires_at_unix_s,
             allowed_agents: grant.allowed_agents().to_vec(),
             revoked: grant.revoked != 0,
@@ -267,7 +281,8 @@ async fn select(
                COALESCE(k.spent, 0) AS "spent!: Usdc", k.registered_at IS NOT NULL AS "proven!",
                k.revoked_at IS NOT NULL AS "revoked!", g.address IS NOT NULL AS "has_grant!",
                COALESCE(g.per_call_cap, 0) AS "per_call_cap!: Count", COALESCE(g.total_cap, 0) AS "total_cap!: Count",
-               COALESCE(g.spent, 0) AS "grant_spent!: Usdc", COALESCE(g.expires_at_unix_s, 0) AS "expires_at_unix_s!",
+               g.daily_cap AS "daily_cap?: Usdc", COALESCE(g.spent_on_day, 0) AS "spent_on_day!: Usdc",
+               COALESCE(g.spent_day, 0) AS "spent_day!: Count", COALESCE(g.spent, 0) AS "grant_spent!: Usdc", COALESCE(g.expires_at_unix_s, 0) AS "expires_at_unix_s!",
                COALESCE(g.allowed_agents, '{}') AS "allowed_agents!: Vec<Base58>",
                COALESCE(g.revoked, false) AS "grant_revoked!"
            FROM (SELECT session_public_key AS session_key FROM api_keys
@@ -298,6 +313,9 @@ async fn select(
             per_call_cap: limited(row.per_call_cap.into()),
             total_cap: limited(row.total_cap.into()),
             spent: row.grant_spent.into(),
+            daily_cap: row.daily_cap.map(UsdcBase::from).and_then(|cap| limited(cap.0)),
+            spent_on_day: row.spent_on_day.into(),
+            day: row.spent_day.into(),
             expires_at_unix_s: row.expires_at_unix_s,
             allowed_agents: row.allowed_agents.into_iter().map(Pubkey::from).collect(),
             revoked: row.grant_revoked,

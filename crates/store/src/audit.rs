@@ -210,13 +210,15 @@ pub async fn listing_totals(pool: &PgPool, whole_history: bool, list_at_most: u3
                       count(*) FILTER (WHERE is_settled(m.status)) AS completed,
                       count(*) FILTER (WHERE is_settled(m.status) AND m.status <> record_status('overturned'))
                           AS successful,
-                      count(*) FILTER (WHERE is_refunded(m.status) AND m.failure_reason NOT IN (
-                          failure_reason('expired'), failure_reason('interrupted'))) AS failed,
+                      count(*) FILTER (WHERE m.agents_failure) AS failed,
+                      count(*) FILTER (WHERE is_refunded(m.status) AND NOT m.agents_failure AND m.failure_reason NOT IN (
+                          failure_reason('expired'), failure_reason('interrupted'))) AS unproved,
                       count(*) FILTER (WHERE is_refunded(m.status) AND m.failure_reason IN (
                           failure_reason('expired'), failure_reason('interrupted'))) AS expired,
                       sum(m.dispute_count) AS disputed,
                       sum(m.platform_amount) FILTER (WHERE is_settled(m.status)) AS fees,
-                      sum(m.execution_time_ms) FILTER (WHERE is_settled(m.status)) AS time_ms
+                      sum(m.execution_time_ms) FILTER (WHERE m.settled_by = settler('gateway')) AS time_ms,
+                      count(*) FILTER (WHERE m.settled_by = settler('gateway')) AS timed
                FROM mirror_executions m GROUP BY m.agent),
            claimed AS (
                SELECT agent, sum(covered_amount) AS covered, sum(bond) AS bonds
@@ -237,10 +239,12 @@ pub async fn listing_totals(pool: &PgPool, whole_history: bool, list_at_most: u3
                    ('completed_executions', a.completed_executions, c.completed, $1),
                    ('successful_executions', a.successful_executions, c.successful, $1),
                    ('failed_executions', a.failed_executions, c.failed, $1),
+                   ('unproved_failures', a.unproved_failures, c.unproved, $1),
                    ('expired_executions', a.expired_executions, c.expired, $1),
                    ('disputed_executions', a.disputed_executions, c.disputed, $1),
                    ('platform_fees_total', a.platform_fees_total, c.fees, $1),
-                   ('execution_time_ms_total', a.execution_time_ms_total, c.time_ms, $1)
+                   ('execution_time_ms_total', a.execution_time_ms_total, c.time_ms, $1),
+                   ('timed_executions', a.timed_executions, c.timed, $1)
                ) AS v (what, stated, counted, exact)
                -- A dispute that is rejected makes an execution successful; none of the others ever falls.
                WHERE COALESCE(v.counted, 0) > v.stated OR (v.exact AND COALESCE(v.counted, 0) <> v.stated))
@@ -260,23 +264,33 @@ pub async fn kept_totals(pool: &PgPool, list_at_most: u32) -> Result<Found> {
     let wrong = sqlx::query_as!(
         Wrong,
         r#"WITH kept AS (
-               SELECT caller, agent, sum(completed) AS completed, sum(failed) AS failed, sum(spent) AS spent
-               FROM (SELECT caller, agent, completed, failed, spent FROM mirror_agent_callers
-                     UNION ALL SELECT caller, agent, completed, failed, spent FROM mirror_total_notes) AS kept
+               SELECT caller, agent, sum(completed) AS completed, sum(failed) AS failed, sum(spent) AS spent,
+                      sum(fees) AS fees, sum(disputed) AS disputed, sum(upheld) AS upheld
+               FROM (SELECT caller, agent, completed, failed, spent, fees, disputed, upheld FROM mirror_agent_callers
+                     UNION ALL SELECT caller, agent, completed, failed, spent, fees, disputed, upheld
+                     FROM mirror_total_notes) AS kept
                GROUP BY caller, agent),
            wrong AS (
                SELECT agent || ' ' || caller AS place, 'agent_callers' AS what,
-                      k.completed || ' completed, ' || k.failed || ' failed, spent ' || k.spent AS stated,
-                      c.completed || ' completed, ' || c.failed || ' failed, spent ' || c.spent AS counted
+                      k.completed || ' completed, ' || k.failed || ' failed, spent ' || k.spent || ', fees ' || k.fees
+                          || ', ' || k.disputed || ' disputed, ' || k.upheld || ' upheld' AS stated,
+                      c.completed || ' completed, ' || c.failed || ' failed, spent ' || c.spent || ', fees ' || c.fees
+                          || ', ' || c.disputed || ' disputed, ' || c.upheld || ' upheld' AS counted
                FROM counted_callers c FULL JOIN kept k USING (caller, agent)
-               WHERE (COALESCE(k.completed, 0), COALESCE(k.failed, 0), COALESCE(k.spent, 0))
-                  <> (COALESCE(c.completed, 0), COALESCE(c.failed, 0), COALESCE(c.spent, 0))
+               WHERE (COALESCE(k.completed, 0), COALESCE(k.failed, 0), COALESCE(k.spent, 0), COALESCE(k.fees, 0),
+                      COALESCE(k.disputed, 0), COALESCE(k.upheld, 0))
+                  <> (COALESCE(c.completed, 0), COALESCE(c.failed, 0), COALESCE(c.spent, 0), COALESCE(c.fees, 0),
+                      COALESCE(c.disputed, 0), COALESCE(c.upheld, 0))
                UNION ALL
-               SELECT agent, 'agent_totals', t.unique_callers || ' unique callers, earned ' || t.earned,
-                      c.unique_callers || ' unique callers, earned ' || c.earned
+               SELECT agent, 'agent_totals', t.unique_callers || ' unique callers, earned ' || t.earned || ', trust '
+                          || t.trust || ', ' || t.disputes || ' disputes, ' || t.upheld_wallets || ' upheld',
+                      c.unique_callers || ' unique callers, earned ' || c.earned || ', trust '
+                          || c.trust || ', ' || c.disputes || ' disputes, ' || c.upheld_wallets || ' upheld'
                FROM counted_agents c FULL JOIN mirror_agent_totals t USING (agent)
-               WHERE (COALESCE(t.unique_callers, 0), COALESCE(t.earned, 0))
-                  <> (COALESCE(c.unique_callers, 0), COALESCE(c.earned, 0))
+               WHERE (COALESCE(t.unique_callers, 0), COALESCE(t.earned, 0), COALESCE(t.trust, 0),
+                      COALESCE(t.disputes, 0), COALESCE(t.upheld_wallets, 0))
+                  <> (COALESCE(c.unique_callers, 0), COALESCE(c.earned, 0), COALESCE(c.trust, 0),
+                      COALESCE(c.disputes, 0), COALESCE(c.upheld_wallets, 0))
                  AND NOT EXISTS (SELECT FROM mirror_total_notes))
            SELECT w.place AS "place!", w.what AS "what!", COALESCE(w.stated, 'nothing') AS "stated!",
                   COALESCE(w.counted, 'nothing') AS "counted!", count(*) OVER () AS "all!: Count"

@@ -46,8 +46,10 @@ pub struct NetworkResponse {
     /// null if none are announced.
     #[schema(required)]
     pub announced_parameters: Option<AnnouncedParameters>,
-    /// Whether new listings and calls are refused. Settlement, refund and dispute go on.
-    pub paused: bool,
+    /// Whether new calls are refused. Settlement, refund and dispute go on.
+    pub openings_paused: bool,
+    /// Whether new listings are refused.
+    pub listings_paused: bool,
     /// The standard tags of listings. Creators may use others.
     pub tags: Vec<&'static str>,
     pub limits: NetworkLimits,
@@ -174,7 +176,8 @@ fn response(deployment: &Deployment, configuration: Configuration, genesis_hash:
         announced_roles: configuration.announced_roles,
         parameters: configuration.parameters,
         announced_parameters: configuration.announced_parameters,
-        paused: configuration.paused,
+        openings_paused: configuration.openings_paused,
+        listings_paused: configuration.listings_paused,
         tags: metadata::STANDARD_TAGS.to_vec(),
         limits: limits(),
         outbound_addresses: outbound_addresses.clone(),

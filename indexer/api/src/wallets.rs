@@ -170,6 +170,7 @@ fn roles(roles: &NetworkRoles, wallet: &Pubkey) -> Vec<&'static str> {
         ("gateway_authority", Some(&roles.gateway_authority)),
         ("treasury_owner", Some(&roles.treasury_owner)),
         ("insurance_owner", Some(&roles.insurance_owner)),
+        ("guardian", roles.guardian.as_ref()),
     ];
     holders.into_iter().filter(|(_, holder)| *holder == Some(&wallet)).map(|(role, _)| role).collect()
 }

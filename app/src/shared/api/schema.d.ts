@@ -612,17 +612,17 @@ export interface components {
             free_collateral_usdc: bigint;
             /**
              * Format: int64
-             * @description Half of the completed executions took at most this time, within 2.5 %.
+             * @description Half of the completed executions that the gateway settled took at most this time, within 2.5 %.
              */
             p50_execution_time_ms: number | null;
             /**
              * Format: int64
-             * @description 95 of 100 completed executions took at most this time, within 2.5 %.
+             * @description 95 of 100 of them took at most this time, within 2.5 %.
              */
             p95_execution_time_ms: number | null;
             /**
              * Format: double
-             * @description 0.0 to 1.0: completed without an upheld dispute, of completed and failed.
+             * @description 0.0 to 1.0: completed without an upheld dispute, of completed and failed by the agent.
              */
             success_rate: number | null;
             /**
@@ -630,6 +630,11 @@ export interface components {
              * @description Wallets that paid a completed execution, ever.
              */
             unique_paying_wallets: number;
+            /**
+             * Format: int64
+             * @description Those of them with an upheld dispute.
+             */
+            wallets_with_upheld_disputes: number;
             /**
              * Format: int32
              * @description Days that the execution times and rates cover.
@@ -649,7 +654,7 @@ export interface components {
             description: string;
             /**
              * Format: int64
-             * @description Disputes ever raised.
+             * @description Disputes ever raised; those of one wallet beyond the tenth count as one. As far as this index has seen them.
              */
             dispute_count: number;
             /**
@@ -659,7 +664,7 @@ export interface components {
             expired_executions: number;
             /**
              * Format: int64
-             * @description Executions that creator or gateway reported as failed by the agent.
+             * @description Executions that failed by the agent: the creator reported or signed it, or the time-out had passed on chain.
              */
             failed_executions: number;
             /** @description JSON Schema of accepted `parameters`. */
@@ -691,11 +696,13 @@ export interface components {
              * @description Completed executions without an upheld dispute.
              */
             successful_executions: number;
+            /** @description Whether the marketplace has stopped new calls of this agent; its status is `paused` then. The admin resumes it. */
+            suspended: boolean;
             tagline: string;
             tags: string[];
             /**
-             * @description SHA-256 of price, time-out, binding, cover, result key and metadata hash: an opening can name it, and is refused if
-             *     the terms have changed.
+             * @description SHA-256 of price, time-out, binding, cover, result key and metadata hash, and of the market's fee, dispute window,
+             *     grace and limit of penalties: an opening can name it, and is refused if the terms have changed.
              */
             terms_hash: string;
             /**
@@ -707,8 +714,8 @@ export interface components {
             total_executions: number;
             /**
              * Format: double
-             * @description `platform_fees_usdc` x `successful_executions` / max(`total_executions`, 1), rounded down to base units: the
-             *     platform fees that were paid for results that stand. Every factor is in the listing account.
+             * @description The platform fees that were paid for results that stand: of one call at most 0.10 USDC, of one wallet at most 1
+             *     USDC, and nothing of the wallets of admin, treasury and insurance. As far as this index has seen them.
              */
             trust_usdc: bigint;
             /**
@@ -716,6 +723,11 @@ export interface components {
              * @description Wallets that paid a completed execution, as far as this index has seen them.
              */
             unique_callers: number;
+            /**
+             * Format: int64
+             * @description Refunded executions that the gateway alone reported as failed by the agent. They count in no rate.
+             */
+            unproved_failures: number;
         };
         /** @description An agent in a list. */
         AgentSummary: {
@@ -726,7 +738,7 @@ export interface components {
             agent_id: string;
             /**
              * Format: int64
-             * @description Mean over completed executions; 0 before the first.
+             * @description Mean over the completed executions that the gateway settled; 0 before the first.
              */
             avg_execution_time_ms: number;
             /** @description Whether each result is signed for its call, so that no signature settles another call. */
@@ -755,8 +767,8 @@ export interface components {
             total_executions: number;
             /**
              * Format: double
-             * @description `platform_fees_usdc` x `successful_executions` / max(`total_executions`, 1), rounded down to base units: the
-             *     platform fees that were paid for results that stand. Every factor is in the listing account.
+             * @description The platform fees that were paid for results that stand: of one call at most 0.10 USDC, of one wallet at most 1
+             *     USDC, and nothing of the wallets of admin, treasury and insurance. As far as this index has seen them.
              */
             trust_usdc: bigint;
         };
@@ -899,6 +911,11 @@ export interface components {
             slashed_usdc: bigint;
             /** Format: int64 */
             successful_executions: number;
+            /**
+             * Format: int64
+             * @description Failures that the gateway alone reported. They count in no rate.
+             */
+            unproved_failures: number;
         };
         CollateralTierAnswer: {
             /**
@@ -943,6 +960,8 @@ export interface components {
             display_name: string;
             /** Format: solana-address */
             pubkey: string;
+            /** @description Whether the name looks like the name of another creator, who is verified. The characters can be others. */
+            resembles_verified: boolean;
             verified: boolean;
         };
         /** @description The last 30 days of the agents of a creator, closed ones among them. */
@@ -1396,7 +1415,18 @@ export interface components {
         KeyAnswer: {
             /** @description The agents that it may call. Empty: any agent. */
             allowed_agents: string[];
+            /**
+             * Format: int64
+             * @description How many calls at `per_call_cap_usdc` the wallet's token approval still lets all its keys make. A refund gives the
+             *     key's caps their room back, but not the approval. null: no cap per call, or the answer is not the list.
+             */
+            calls_left_by_approval: number | null;
             created_at: components["schemas"]["Timestamp"];
+            /**
+             * Format: double
+             * @description Most that the calls of one UTC day may cost. null: no limit, or `pending`.
+             */
+            daily_cap_usdc: bigint | null;
             /**
              * Format: int64
              * @description Executions that were opened and have ended.
@@ -1434,6 +1464,11 @@ export interface components {
              *     `pending`.
              */
             spent_of_cap_usdc: bigint | null;
+            /**
+             * Format: double
+             * @description What counts against a cap of this UTC day. null: `pending`.
+             */
+            spent_today_usdc: bigint | null;
             state: components["schemas"]["KeyState"];
             /**
              * Format: double
@@ -1693,13 +1728,15 @@ export interface components {
             /** @description What API keys of this network begin with. */
             key_prefix: string;
             limits: components["schemas"]["NetworkLimits"];
+            /** @description Whether new listings are refused. */
+            listings_paused: boolean;
             /** @description `local`, `devnet` or `mainnet`. */
             network: string;
+            /** @description Whether new calls are refused. Settlement, refund and dispute go on. */
+            openings_paused: boolean;
             /** @description Addresses and address ranges from which creators' services are called. Empty: not published. */
             outbound_addresses: string[];
             parameters: components["schemas"]["NetworkParameters"];
-            /** @description Whether new listings and calls are refused. Settlement, refund and dispute go on. */
-            paused: boolean;
             /** Format: solana-address */
             program_id: string;
             roles: components["schemas"]["NetworkRoles"];
@@ -1718,6 +1755,8 @@ export interface components {
             admin: string;
             /** Format: solana-address */
             gateway_authority: string;
+            /** @description May stop new calls and listings, and not resume them. null: there is none. */
+            guardian: string | null;
             /** Format: solana-address */
             insurance_owner: string;
             /**
@@ -1765,13 +1804,24 @@ export interface components {
              * @description null unless a result was settled.
              */
             execution_time_ms: number | null;
+            failure_reason: components["schemas"]["RefundReason"] | null;
             initiated_at: components["schemas"]["Timestamp"];
             /** @description The record on the chain explorer. */
             on_chain_record: string;
             /** @description Address of the on-chain record. */
             record: string;
-            status: components["schemas"]["ExecutionStatusName"];
+            status: components["schemas"]["RecentStatus"];
         };
+        /**
+         * @description What became of an execution, for everybody.
+         * @enum {string}
+         */
+        RecentStatus: "pending" | "running" | "completed" | "failed" | "disputed" | "expired";
+        /**
+         * @description Why an execution was refunded.
+         * @enum {string}
+         */
+        RefundReason: "creator_failed" | "timeout" | "invalid_response" | "expired" | "interrupted";
         RefundableExecution: {
             /** Format: solana-address */
             agent_id: string;
@@ -2028,6 +2078,8 @@ export interface components {
              * @description 0.0 to 1.0: successful of total; 0 before the first.
              */
             success_rate: number;
+            /** @description Whether the marketplace has stopped new calls of this agent; its status is `paused` then, if it is not delisted. */
+            suspended: boolean;
             /** Format: int64 */
             total_executions: number;
             /** Format: double */

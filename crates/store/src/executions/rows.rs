@@ -47,6 +47,7 @@ impl Executions {
                       execution_time_ms AS "execution_time_ms: Count", steps, charged_amount AS "charged_amount: Usdc",
                       charged_creator_amount AS "charged_creator_amount: Usdc",
                       charged_platform_amount AS "charged_platform_amount: Usdc", settled_elsewhere, failure_reason,
+                      failure_signature AS "failure_signature: [u8; 64]",
                       error_status, error_code, error_message, created_at, opened_at, dispatched_at, finished_at
                FROM executions WHERE record = $1"#,
             key,
@@ -72,6 +73,7 @@ impl Executions {
             }),
             failure: failure.map(|((status, code), message)| Failure {
                 reason: row.failure_reason.and_then(|reason| u8::try_from(reason).ok()),
+                signature: row.failure_signature,
                 status,
                 code,
                 message,

@@ -245,7 +245,8 @@ impl Executions {
                    SET state = 'completed', finished_at = now(), charged_amount = $3,
                        charged_creator_amount = $4, charged_platform_amount = $5,
                        tokens_used = $6, execution_time_ms = $7,
-                       failure_reason = NULL, error_status = NULL, error_code = NULL, error_message = NULL,
+                       failure_reason = NULL, failure_signature = NULL, error_status = NULL, error_code = NULL,
+                       error_message = NULL,
                        lease_owner = NULL, lease_until = NULL, lease_process = NULL
                    FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
                    WHERE record = $1 AND lease_owner = $2 AND state IN ('result_stored', 'settling', 'refunding')
@@ -278,7 +279,8 @@ impl Executions {
                    UPDATE executions
                    SET state = 'completed', settled_elsewhere = true, result = NULL, result_signature = NULL,
                        result_call_signature = NULL, steps = NULL, result_hash = $3, tokens_used = $7, execution_time_ms = $8,
-                       failure_reason = NULL, error_status = NULL, error_code = NULL, error_message = NULL,
+                       failure_reason = NULL, failure_signature = NULL, error_status = NULL, error_code = NULL,
+                       error_message = NULL,
                        opened_at = COALESCE(opened_at, now()), finished_at = now(),
                        charged_amount = $4, charged_creator_amount = $5, charged_platform_amount = $6,
                        lease_owner = NULL, lease_until = NULL, lease_process = NULL
@@ -310,7 +312,7 @@ impl Executions {
         let step = sqlx::query!(
             "UPDATE executions
              SET state = 'refunding', failure_reason = $3, error_status = $4, error_code = $5,
-                 error_message = $6
+                 error_message = $6, failure_signature = $7
              WHERE record = $1 AND lease_owner = $2
                AND state IN ('pending', 'running', 'result_stored', 'settling', 'refunding')",
             lease.record.to_string(),
@@ -319,6 +321,7 @@ impl Executions {
             i32::from(failure.status),
             failure.code,
             without_nul(&failure.message),
+            failure.signature.as_ref().map(<[u8; 64]>::as_slice),
         );
         self.take(step).await
     }

@@ -119,6 +119,8 @@ pub const REFUNDED: &str = "the escrow was refunded";
 pub struct Failure {
     /// The program's number of the reason; none if nothing was opened.
     pub reason: Option<u8>,
+    /// Of the agent, over the text of the failure: with it the failure counts against the agent.
+    pub signature: Option<[u8; 64]>,
     pub status: u16,
     pub code: String,
     /// The problem alone. Where the money is depends on the state, and is added by the answer.

@@ -1,12 +1,13 @@
 //! The kinds of accounts: their tables, and the columns that are in the account.
 
 use agent_marketplace::state::{
-    AgentListed, Config, CreatorProfile, Dispute, ExecutionRecord, ExecutionStatus, MarketParameters, OpenTerms,
-    SpendingGrant,
+    AgentListed, AgentStatus, Config, CreatorProfile, Dispute, ExecutionRecord, ExecutionStatus, MarketParameters,
+    OpenTerms, SpendingGrant,
 };
 use crtx_protocol::text::without_nul;
 use serde_json::{Value, json};
 use solana_pubkey::Pubkey;
+use unicode_security::confusable_detection::skeleton;
 use uuid::Uuid;
 
 use super::row::{MirrorTable, Mirrored, bit, bytes, optional_time, time};
@@ -68,10 +69,18 @@ impl Mirrored for Config {
             "max_penalty_multiple": self.parameters.max_penalty_multiple,
             "announced_parameters": parameters_apply_from.as_ref().map(|_| parameters(&self.announced_parameters)),
             "parameters_apply_from": parameters_apply_from,
-            "paused": bit("paused", self.paused)?,
+            "openings_paused": bit("openings paused", self.openings_paused)?,
+            "listings_paused": bit("listings paused", self.listings_paused)?,
+            "guardian": optional_address(&self.guardian),
         });
         Ok((&CONFIG, columns))
     }
+}
+
+/// Equal for names that look alike: lower case, confusable characters replaced, without spaces.
+fn skeleton_of(name: &str) -> String {
+    let lower = name.to_lowercase();
+    without_nul(&skeleton(&lower).filter(|c| *c != ' ').collect::<String>())
 }
 
 /// Profiles of creators.
@@ -87,6 +96,7 @@ impl Mirrored for CreatorProfile {
             "wallet": self.wallet.to_string(),
             // Empty if the creator has set none.
             "display_name": without_nul(display_name),
+            "name_skeleton": skeleton_of(display_name),
             "verified": bit("verified", self.verified)?,
             "verified_at": optional_time("verified_at", self.verified_at_unix_s)?,
             "created_at": time("created_at", self.created_at_unix_s)?,
@@ -96,6 +106,7 @@ impl Mirrored for CreatorProfile {
             "closed_completed_executions": closed(self.closed.completed_executions)?,
             "closed_successful_executions": closed(self.closed.successful_executions)?,
             "closed_failed_executions": closed(self.closed.failed_executions)?,
+            "closed_unproved_failures": closed(self.closed.unproved_failures)?,
             "closed_expired_executions": closed(self.closed.expired_executions)?,
             "closed_disputed_executions": closed(self.closed.disputed_executions)?,
             "closed_slashed_total": closed(self.closed.slashed_total)?,
@@ -111,6 +122,8 @@ pub static AGENTS: MirrorTable = MirrorTable { name: "mirror_agents", derived: &
 impl Mirrored for AgentListed {
     fn mirrored(&self) -> Result<(&'static MirrorTable, Value), StoreError> {
         let status = self.status().ok_or_else(|| StoreError::corrupt("listing status", self.status))?;
+        let suspended = bit("suspended", self.suspended)?;
+        let shown = if suspended && status == AgentStatus::Active { AgentStatus::Paused } else { status };
         let uri =
             self.metadata_uri().ok_or_else(|| StoreError::corrupt("metadata URI", hex::encode(self.metadata_uri)))?;
         let columns = json!({
@@ -120,7 +133,6 @@ impl Mirrored for AgentListed {
             "result_key": self.result_key.to_string(),
             "metadata_hash": bytes(&self.metadata_hash),
             "metadata_uri": without_nul(uri),
-            "terms_hash": bytes(&self.terms_hash),
             "binding": bit("binding", self.binding)?,
             "min_cover": self.min_cover,
             "price": amount_to_db("price", self.price)?,
@@ -134,16 +146,19 @@ impl Mirrored for AgentListed {
             "total_executions": amount_to_db("total executions", self.total_executions)?,
             "successful_executions": amount_to_db("successful executions", self.successful_executions)?,
             "failed_executions": amount_to_db("failed executions", self.failed_executions)?,
+            "unproved_failures": amount_to_db("unproved failures", self.unproved_failures)?,
             "expired_executions": amount_to_db("expired executions", self.expired_executions)?,
             "disputed_executions": amount_to_db("disputed executions", self.disputed_executions)?,
             "completed_executions": amount_to_db("completed executions", self.completed_executions)?,
-            // A sum of what settling parties reported.
+            // A sum of what the gateway reported.
             "execution_time_ms_total": saturating_to_db(self.execution_time_ms_total),
+            "timed_executions": amount_to_db("timed executions", self.timed_executions)?,
             "platform_fees_total": amount_to_db("platform fees", self.platform_fees_total)?,
             "timeout_seconds": self.timeout_seconds,
             "open_executions": self.open_executions,
             "open_disputes": self.open_disputes,
-            "status": status as u8,
+            "status": shown as u8,
+            "suspended": suspended,
             "created_at": time("created_at", self.created_at_unix_s)?,
             "updated_at": time("updated_at", self.updated_at_unix_s)?,
             "last_dispute_deadline": optional_time("dispute deadline", self.last_dispute_deadline_unix_s)?,
@@ -204,6 +219,7 @@ impl Mirrored for ExecutionAccount {
             "max_penalty_multiple": record.max_penalty_multiple,
             "binding": bit("binding", record.binding)?,
             "settled_by": record.settled_by().map(|settler| settler as u8),
+            "agents_failure": bit("failure of the agent", record.agents_failure)?,
             "opened_at": time("opened_at", record.opened_at_unix_s)?,
             "finished_at": optional_time("finished_at", record.finished_at_unix_s)?,
             "status": status as u8,
@@ -274,6 +290,9 @@ impl Mirrored for SpendingGrant {
             // Caps may be "no limit". Money that large does not exist, so the largest bigint says the same.
             "per_call_cap": saturating_to_db(self.per_call_cap),
             "total_cap": saturating_to_db(self.total_cap),
+            "daily_cap": (self.daily_cap > 0).then(|| saturating_to_db(self.daily_cap)),
+            "spent_on_day": amount_to_db("amount spent on a day", self.spent_on_day)?,
+            "spent_day": saturating_to_db(self.day),
             "spent": amount_to_db("amount spent", self.spent)?,
             "executions": saturating_to_db(self.executions),
             "expires_at_unix_s": self.expires_at_unix_s,

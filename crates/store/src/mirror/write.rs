@@ -42,30 +42,43 @@ pub async fn apply(connection: &mut PgConnection, batch: &Batch) -> Result<u64> 
 }
 
 /// Adds the changes that the trigger on `mirror_executions` noted in this transaction to the totals: which wallets paid
-/// which agent, and what agents received (`migrations/0003_totals.sql`). It locks totals in the order of tables and
+/// which agent, what agents received, and their trust, which lists show (`migrations/0003_totals.sql`). It locks totals in the order of tables and
 /// keys, so the transaction must have all its locks on executions before.
 pub async fn count_totals(connection: &mut PgConnection) -> Result<()> {
     let statement = sqlx::query!(
         "WITH noted AS (
-             DELETE FROM mirror_total_notes RETURNING agent, caller, completed, failed, spent, earned),
+             DELETE FROM mirror_total_notes
+             RETURNING agent, caller, completed, failed, spent, earned, fees, disputed, upheld),
          changes AS (
              SELECT caller, agent, sum(completed)::bigint AS completed, sum(failed)::bigint AS failed,
-                    sum(spent) AS spent, sum(earned) AS earned
+                    sum(spent) AS spent, sum(earned) AS earned, sum(fees) AS fees, sum(disputed)::bigint AS disputed,
+                    sum(upheld)::bigint AS upheld
              FROM noted GROUP BY caller, agent),
          callers AS (
-             INSERT INTO mirror_agent_callers AS t (caller, agent, completed, failed, spent)
-             SELECT caller, agent, completed, failed, spent FROM changes ORDER BY caller, agent
+             INSERT INTO mirror_agent_callers AS t (caller, agent, completed, failed, spent, fees, disputed, upheld)
+             SELECT caller, agent, completed, failed, spent, fees, disputed, upheld FROM changes ORDER BY caller, agent
              ON CONFLICT (caller, agent) DO UPDATE SET
                  completed = t.completed + excluded.completed, failed = t.failed + excluded.failed,
-                 spent = t.spent + excluded.spent
-             RETURNING caller, agent, completed)
-         INSERT INTO mirror_agent_totals AS t (agent, unique_callers, earned)
-         SELECT agent, sum((after.completed > 0)::int - (after.completed > changes.completed)::int), sum(earned)
-         FROM callers after JOIN changes USING (caller, agent)
-         WHERE changes.completed <> 0 OR earned <> 0
-         GROUP BY agent ORDER BY agent
-         ON CONFLICT (agent) DO UPDATE SET
-             unique_callers = t.unique_callers + excluded.unique_callers, earned = t.earned + excluded.earned"
+                 spent = t.spent + excluded.spent, fees = t.fees + excluded.fees,
+                 disputed = t.disputed + excluded.disputed, upheld = t.upheld + excluded.upheld
+             RETURNING caller, agent, completed, fees, disputed, upheld),
+         totals AS (
+             INSERT INTO mirror_agent_totals AS t (agent, unique_callers, earned, trust, disputes, upheld_wallets)
+             SELECT agent, sum((a.completed > 0)::int - (a.completed > c.completed)::int), sum(c.earned),
+                    sum(trusted_fees(a.fees) - trusted_fees(a.fees - c.fees)),
+                    sum(counted_disputes(a.disputed) - counted_disputes(a.disputed - c.disputed)),
+                    sum((a.upheld > 0)::int - (a.upheld > c.upheld)::int)
+             FROM callers a JOIN changes c USING (caller, agent)
+             WHERE c.completed <> 0 OR c.earned <> 0 OR c.fees <> 0 OR c.disputed <> 0 OR c.upheld <> 0
+             GROUP BY agent ORDER BY agent
+             ON CONFLICT (agent) DO UPDATE SET
+                 unique_callers = t.unique_callers + excluded.unique_callers, earned = t.earned + excluded.earned,
+                 trust = t.trust + excluded.trust, disputes = t.disputes + excluded.disputes,
+                 upheld_wallets = t.upheld_wallets + excluded.upheld_wallets
+             RETURNING agent)
+         INSERT INTO mirror_agent_changes (agent, changed_in)
+         SELECT agent, pg_current_xact_id() FROM totals ORDER BY agent
+         ON CONFLICT (agent) DO UPDATE SET changed_in = excluded.changed_in"
     );
     run(connection, statement).await
 }

@@ -54,13 +54,13 @@ pub struct AgentSummary {
     pub price_per_call_usdc: UsdcBase,
     /// Finished executions: completed and failed. Expired ones are not counted.
     pub total_executions: u64,
-    /// `platform_fees_usdc` x `successful_executions` / max(`total_executions`, 1), rounded down to base units: the
-    /// platform fees that were paid for results that stand. Every factor is in the listing account.
+    /// The platform fees that were paid for results that stand: of one call at most 0.10 USDC, of one wallet at most 1
+    /// USDC, and nothing of the wallets of admin, treasury and insurance. As far as this index has seen them.
     #[schema(value_type = f64)]
     pub trust_usdc: UsdcBase,
     /// 0.0 to 1.0: successful of total; 0 before the first.
     pub success_rate: f64,
-    /// Mean over completed executions; 0 before the first.
+    /// Mean over the completed executions that the gateway settled; 0 before the first.
     pub avg_execution_time_ms: u64,
     #[schema(value_type = CreatorSummary)]
     pub creator: Json<CreatorSummary>,
@@ -128,7 +128,7 @@ impl Look {
             AgentSummary,
             r#"SELECT address AS "address!: Base58", address AS agent_id, name AS "name!", tagline AS "tagline!",
                       tags AS "tags!", binding, price AS "price_per_call_usdc!: Usdc",
-                      total_executions AS "total_executions!: Count", trust AS "trust_usdc!: Usdc", success_rate,
+                      total_executions AS "total_executions!: Count", COALESCE(agent_trust(address), 0) AS "trust_usdc!: Usdc", success_rate,
                       avg_execution_time_ms AS "avg_execution_time_ms!: Count",
                       jsonb_build_object('pubkey', creator, 'verified', EXISTS (
                           SELECT FROM mirror_creators c

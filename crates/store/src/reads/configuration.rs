@@ -24,7 +24,8 @@ pub struct Configuration {
     #[serde(flatten)]
     pub parameters: NetworkParameters,
     pub announced_parameters: Option<AnnouncedParameters>,
-    pub paused: bool,
+    pub openings_paused: bool,
+    pub listings_paused: bool,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -40,6 +41,9 @@ pub struct NetworkRoles {
     pub gateway_authority: String,
     pub treasury_owner: String,
     pub insurance_owner: String,
+    /// May stop new calls and listings, and not resume them. null: there is none.
+    #[schema(required)]
+    pub guardian: Option<String>,
 }
 
 /// Successors; null where a role does not change.

@@ -17,6 +17,8 @@ use crate::{
 
 /// Days that the metrics cover, today among them.
 pub const METRICS_DAYS: i32 = 30;
+/// `metric` of completed executions without a time that the gateway measured.
+const UNTIMED: i16 = 99;
 /// `metric` of the smallest class of execution times: 0 ms. The next one begins at 1 ms.
 const FIRST_CLASS: i16 = 100;
 /// How much wider each class is than the one before: the SQL function `time_class`.
@@ -30,13 +32,13 @@ const CLASS_RATIO: f64 = 1.05;
 pub struct AgentMetrics {
     /// Days that the execution times and rates cover.
     pub(super) window_days: u32,
-    /// Half of the completed executions took at most this time, within 2.5 %.
+    /// Half of the completed executions that the gateway settled took at most this time, within 2.5 %.
     #[schema(required)]
     pub p50_execution_time_ms: Option<u64>,
-    /// 95 of 100 completed executions took at most this time, within 2.5 %.
+    /// 95 of 100 of them took at most this time, within 2.5 %.
     #[schema(required)]
     pub p95_execution_time_ms: Option<u64>,
-    /// 0.0 to 1.0: completed without an upheld dispute, of completed and failed.
+    /// 0.0 to 1.0: completed without an upheld dispute, of completed and failed by the agent.
     #[schema(required)]
     pub success_rate: Option<f64>,
     /// 0.0 to 1.0: upheld disputes, of completed. A claim that was not found right does not count against the agent.
@@ -52,6 +54,8 @@ pub struct AgentMetrics {
     pub fees: UsdcBase,
     /// Wallets that paid a completed execution, ever.
     pub(super) unique_paying_wallets: u64,
+    /// Those of them with an upheld dispute.
+    pub(super) wallets_with_upheld_disputes: u64,
     /// Platform fees of completed executions, ever.
     #[schema(value_type = f64)]
     pub(super) fees_paid_usdc: UsdcBase,
@@ -97,7 +101,9 @@ fn metrics(rows: impl Iterator<Item = (i16, u64, UsdcBase)>) -> AgentMetrics {
             class => {
                 metrics.completed_executions = metrics.completed_executions.saturating_add(n);
                 metrics.fees.0 = metrics.fees.0.saturating_add(fees.0);
-                times.push((class, n));
+                if class > UNTIMED {
+                    times.push((class, n));
+                }
             }
         }
     }
@@ -105,8 +111,8 @@ fn metrics(rows: impl Iterator<Item = (i16, u64, UsdcBase)>) -> AgentMetrics {
     AgentMetrics {
         success_rate: share(metrics.completed_executions.saturating_sub(metrics.upheld_disputes), finished),
         dispute_rate: share(metrics.upheld_disputes, metrics.completed_executions),
-        p50_execution_time_ms: percentile(&times, metrics.completed_executions, 50),
-        p95_execution_time_ms: percentile(&times, metrics.completed_executions, 95),
+        p50_execution_time_ms: percentile(&times, 50),
+        p95_execution_time_ms: percentile(&times, 95),
         ..metrics
     }
 }
@@ -135,8 +141,9 @@ pub(super) fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// The time of the class in which the `percent`th of `all` executions is. `times` are in order.
-fn percentile(times: &[(i16, u64)], all: u64, percent: u64) -> Option<u64> {
+/// The time of the class in which the `percent`th of 100 executions is. `times` are in order.
+fn percentile(times: &[(i16, u64)], percent: u64) -> Option<u64> {
+    let all = times.iter().fold(0_u64, |all, (_, n)| all.saturating_add(*n));
     let place = all.saturating_mul(percent).div_ceil(100);
     let mut passed = 0_u64;
     let class = times.iter().find(|(_, n)| {
@@ -289,9 +296,9 @@ mod tests {
     #[test]
     fn a_percentile_is_the_class_in_which_its_place_is() {
         let times = [(100, 1), (101, 1), (150, 98)];
-        assert_eq!(percentile(&times, 100, 1), Some(0));
-        assert_eq!(percentile(&times, 100, 2), Some(middle_of(101)));
-        assert_eq!(percentile(&times, 100, 50), Some(middle_of(150)));
-        assert_eq!(percentile(&[], 0, 50), None);
+        assert_eq!(percentile(&times, 1), Some(0));
+        assert_eq!(percentile(&times, 2), Some(middle_of(101)));
+        assert_eq!(percentile(&times, 50), Some(middle_of(150)));
+        assert_eq!(percentile(&[], 50), None);
     }
 }

@@ -1,7 +1,7 @@
 //! Executions as their caller sees them, each alone: the view `shown_executions`. One statement answers several questions.
 //! And the newest ones of an agent, as everybody sees them.
 
-use agent_marketplace::state::Settler;
+use agent_marketplace::state::{FailureReason, Settler};
 use crtx_protocol::usdc::UsdcBase;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -186,12 +186,41 @@ pub async fn executions(
     Ok(answers)
 }
 
+/// What became of an execution, for everybody.
+#[derive(Clone, Copy, Debug, Serialize, sqlx::Type, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[repr(i16)]
+pub enum RecentStatus {
+    // Their numbers: the SQL function `listed_status`, and one more.
+    Pending = 0,
+    Running = 1,
+    Completed = 2,
+    Failed = 3,
+    Disputed = 4,
+    Expired = 5,
+}
+
+/// Why an execution was refunded.
+#[derive(Clone, Copy, Debug, Serialize, sqlx::Type, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[repr(i16)]
+pub enum RefundReason {
+    CreatorFailed = FailureReason::CreatorFailed as i16,
+    Timeout = FailureReason::Timeout as i16,
+    InvalidResponse = FailureReason::InvalidResponse as i16,
+    Expired = FailureReason::Expired as i16,
+    Interrupted = FailureReason::Interrupted as i16,
+}
+
 /// An execution as the chain shows it to everybody.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct RecentExecution {
     /// Address of the on-chain record.
     record: String,
-    status: ShownStatus,
+    status: RecentStatus,
+    /// What the gateway or the creator reported. `expired` and `interrupted` are nobody's failure. null unless refunded.
+    #[schema(required)]
+    failure_reason: Option<RefundReason>,
     #[schema(value_type = f64)]
     cost_usdc: UsdcBase,
     initiated_at: Timestamp,
@@ -216,9 +245,11 @@ pub async fn recent_executions(
         RecentExecution,
         r#"SELECT key_address(l.record) AS "record!",
                   replace($3, '{address}', key_address(l.record)) AS "on_chain_record!",
-                  l.status AS "status!: ShownStatus", l.cost AS "cost_usdc!: Usdc",
+                  CASE WHEN m.status = record_status('expired') THEN 5::smallint ELSE l.status END
+                      AS "status!: RecentStatus",
+                  m.failure_reason AS "failure_reason?: RefundReason", l.cost AS "cost_usdc!: Usdc",
                   l.initiated_at AS "initiated_at!: Timestamp", l.completed_at AS "completed_at?: Timestamp",
-                  m.execution_time_ms AS "execution_time_ms?: Count"
+                  CASE WHEN m.result_hash IS NOT NULL THEN m.execution_time_ms END AS "execution_time_ms?: Count"
            FROM generate_series(0, 4) AS s (status)
            CROSS JOIN LATERAL (
                SELECT e.record, e.execution_id, e.status, e.cost, e.initiated_at, e.completed_at
@@ -226,7 +257,7 @@ pub async fn recent_executions(
                WHERE e.agent = $1 AND e.status = s.status::smallint AND e.on_chain
                ORDER BY e.initiated_at DESC, e.execution_id DESC, e.record DESC
                LIMIT $2) AS l
-           LEFT JOIN mirror_executions m ON m.address = l.record AND m.result_hash IS NOT NULL
+           LEFT JOIN mirror_executions m ON m.address = l.record
            ORDER BY l.initiated_at DESC, l.execution_id DESC, l.record DESC
            LIMIT $2"#,
         agent.to_string(),

@@ -71,6 +71,8 @@ pub struct OwnedAgent {
     #[schema(required, value_type = Option<ListingReason>)]
     pub reason: Option<Json<ListingReason>>,
     pub status: ListingStatus,
+    /// Whether the marketplace has stopped new calls of this agent; its status is `paused` then, if it is not delisted.
+    pub suspended: bool,
     #[schema(value_type = f64)]
     pub price_per_call_usdc: UsdcBase,
     pub total_executions: u64,
@@ -173,9 +175,9 @@ pub async fn owned_agents(db: impl PgExecutor<'_>, creator: &Pubkey, limit: u32)
     let agents = sqlx::query_as!(
         OwnedAgent,
         r#"SELECT a.address AS agent_id, a.name, NULL::jsonb AS "reason: Json<ListingReason>",
-                  a.price AS "price_per_call_usdc!: Usdc", a.status AS "status!: ListingStatus",
+                  a.price AS "price_per_call_usdc!: Usdc", a.status AS "status!: ListingStatus", a.suspended,
                   a.total_executions AS "total_executions!: Count", a.success_rate AS "success_rate!",
-                  a.trust AS "trust_usdc!: Usdc", a.collateral AS "collateral_usdc!: Usdc",
+                  COALESCE(agent_trust(a.address), 0) AS "trust_usdc!: Usdc", a.collateral AS "collateral_usdc!: Usdc",
                   a.open_executions AS "open_executions!: Count", a.open_disputes AS "open_disputes!: Count",
                   a.created_at AS "created_at!: Timestamp",
                   LEAST(COALESCE(e.earned, 0), 9223372036854775807)::bigint AS "earned_usdc!: Usdc",

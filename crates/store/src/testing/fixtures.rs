@@ -74,6 +74,7 @@ pub fn configuration() -> Config {
     config.gateway_authority = wallet(92);
     config.treasury_owner = wallet(93);
     config.insurance_owner = wallet(94);
+    config.guardian = wallet(96);
     config.usdc_mint = wallet(95);
     config.resolver_since_unix_s = NOON;
     config.parameters = MarketParameters::DEFAULT;
@@ -98,7 +99,6 @@ pub fn listing(creator: Pubkey, index: u32) -> AgentListed {
     let document = document("agent", &["data"]);
     listing.metadata_hash = ResultHash::of(&document).0;
     set_uri(&mut listing, "https://a.example/metadata.json");
-    listing.terms_hash = listing.hash_of_terms();
     listing
 }
 
@@ -173,6 +173,7 @@ pub fn refunded(open: ExecutionAccount, reason: u8) -> ExecutionAccount {
     record.revision += 1;
     record.status = if reason == 4 { ExecutionStatus::Expired } else { ExecutionStatus::Failed } as u8;
     record.failure_reason = reason;
+    record.agents_failure = u8::from(reason <= 3);
     record.finished_at_unix_s = record.opened_at_unix_s + 2;
     ExecutionAccount { record, terms: None }
 }
@@ -250,6 +251,17 @@ pub async fn age_held_content(pool: &PgPool, by: std::time::Duration) {
         .execute(pool)
         .await
         .expect("held content is changed");
+}
+
+/// Gives an agent trust, as if there were records of so many fees.
+///
+/// # Panics
+/// When the database refuses.
+pub async fn give_trust(pool: &PgPool, agent: &Pubkey, fees: UsdcBase) {
+    let totals = "INSERT INTO mirror_agent_totals (agent, unique_callers, earned, trust, disputes, upheld_wallets)
+                  VALUES ($1, 0, 0, $2, 0, 0)";
+    let fees = i64::try_from(fees.0).expect("small");
+    sqlx::query(totals).bind(agent.to_string()).bind(fees).execute(pool).await.expect("totals are written");
 }
 
 /// Keeps a document for an agent, under its own hash.

@@ -17,13 +17,13 @@ pub async fn agents(pool: &PgPool, creator: &Pubkey, count: u32) {
         let mut transaction = crate::transaction::begin(pool).await.expect("a transaction");
         sqlx::query(
             "INSERT INTO mirror_agents (address, slot, revision, creator, agent_index, result_key, metadata_hash,
-                 metadata_uri, terms_hash, binding, price, collateral, slashed_total, open_amount, disputed_amount,
+                 metadata_uri, binding, price, collateral, slashed_total, open_amount, disputed_amount,
                  total_executions, successful_executions, failed_executions, expired_executions, disputed_executions,
-                 completed_executions, execution_time_ms_total, platform_fees_total, timeout_seconds, open_executions,
+                 completed_executions, timed_executions, execution_time_ms_total, platform_fees_total, timeout_seconds, open_executions,
                  open_disputes, status, created_at, updated_at)
              SELECT address, 1, 1, $2, $3 + n, $2, decode(repeat('05', 32), 'hex'), 'ipfs://x',
-                 decode(repeat('07', 32), 'hex'), n % 2 = 0, 10000 + n % 90000, 10000000, 0, 0, 0, n % 700 + n % 300,
-                 n % 700, n % 300, n % 10, 0, n % 700, n * 10, n % 700 * (100 + n % 900), 60, 0, 0, 1,
+                 n % 2 = 0, 10000 + n % 90000, 10000000, 0, 0, 0, n % 700 + n % 300,
+                 n % 700, n % 300, n % 10, 0, n % 700, n % 700, n * 10, n % 700 * (100 + n % 900), 60, 0, 0, 1,
                  now() - n * interval '1 second', now()
              FROM unnest($1::text[]) WITH ORDINALITY AS row (address, n)",
         )
@@ -33,6 +33,15 @@ pub async fn agents(pool: &PgPool, creator: &Pubkey, count: u32) {
         .execute(&mut *transaction)
         .await
         .expect("agents are written");
+        sqlx::query(
+            "INSERT INTO mirror_agent_totals (agent, unique_callers, earned, trust, disputes, upheld_wallets)
+             SELECT address, n % 70, n * 100, n % 700 * (100 + n % 900), 0, 0
+             FROM unnest($1::text[]) WITH ORDINALITY AS row (address, n)",
+        )
+        .bind(&addresses)
+        .execute(&mut *transaction)
+        .await
+        .expect("totals are written");
         sqlx::query(
             "INSERT INTO agent_metadata (agent, sha256, uri, document, name, tagline, tags, endpoint, fetched_at)
              SELECT address, decode(repeat('05', 32), 'hex'), 'ipfs://x',

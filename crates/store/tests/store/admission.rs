@@ -55,7 +55,7 @@ fn transaction(name: &str) -> StoredTransaction {
 }
 
 fn failure(code: &str) -> Failure {
-    Failure { reason: Some(1), status: 500, code: code.to_owned(), message: "m".to_owned() }
+    Failure { reason: Some(1), signature: None, status: 500, code: code.to_owned(), message: "m".to_owned() }
 }
 
 async fn opened(executions: &Executions, call: &Call) -> Lease {

@@ -48,10 +48,21 @@ async fn assert_exact(pool: &PgPool) {
     .expect("the callers");
     assert_eq!(kept, counted);
     let wrong: i64 = sqlx::query_scalar(
-        "SELECT count(*) FROM
+        "SELECT (SELECT count(*) FROM
              (SELECT agent, count(*) AS callers FROM mirror_agent_callers WHERE completed > 0 GROUP BY agent) c
              FULL JOIN mirror_agent_totals t USING (agent)
-         WHERE COALESCE(c.callers, 0) <> COALESCE(t.unique_callers, 0)",
+         WHERE COALESCE(c.callers, 0) <> COALESCE(t.unique_callers, 0))
+         + (SELECT count(*) FROM
+             (SELECT agent, sum(LEAST(fees, 1000000)) AS trust, sum(LEAST(disputed, 11)) AS disputes,
+                     count(*) FILTER (WHERE upheld > 0) AS upheld
+              FROM (SELECT agent, caller, COALESCE(sum(LEAST(platform_amount, 100000))
+                        FILTER (WHERE status IN (2, 5)), 0) AS fees,
+                        COALESCE(sum(dispute_count) FILTER (WHERE status IN (2, 5, 6)), 0) AS disputed,
+                        count(*) FILTER (WHERE status = 6) AS upheld
+                    FROM mirror_executions GROUP BY agent, caller) AS e GROUP BY agent) c
+             FULL JOIN mirror_agent_totals t USING (agent)
+         WHERE (COALESCE(c.trust, 0), COALESCE(c.disputes, 0), COALESCE(c.upheld, 0))
+            <> (COALESCE(t.trust, 0), COALESCE(t.disputes, 0), COALESCE(t.upheld_wallets, 0)))",
     )
     .fetch_one(pool)
     .await

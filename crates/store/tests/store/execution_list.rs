@@ -567,10 +567,14 @@ async fn the_metrics_of_an_agent_are_those_of_its_last_thirty_days() {
     let rows =
         "INSERT INTO mirror_executions (address, slot, revision, execution_id, agent, caller, rent_payer, amount,
                     creator_amount, platform_amount, execution_time_ms, dispute_window_s, fee_bps, max_penalty_multiple,
-                    binding, opened_at, failure_reason, finished_at, status, dispute_count, initiated_at)
-                SELECT 'r' || n, 1, 1, gen_random_uuid(), $1, 'c', 'r', 100, 99, 1, n * 10, 60, 100, 20, false, now(),
+                    binding, opened_at, failure_reason, agents_failure, settled_by, finished_at, status, dispute_count,
+                    initiated_at)
+                SELECT 'r' || n, 1, 1, gen_random_uuid(), $1, 'c', 'r', 100, 99, 1,
+                    -- Who settled alone settled in the last second.
+                    CASE WHEN n % 9 = 0 THEN 500000 ELSE n * 10 END, 60, 100, 20, false, now(),
                     -- One of the five that failed was given up by the gateway.
-                    CASE WHEN n = 85 THEN 5 END,
+                    CASE WHEN n BETWEEN 81 AND 84 THEN 2 WHEN n = 85 THEN 5 END, n BETWEEN 81 AND 84,
+                    CASE WHEN n <= 80 OR n >= 89 THEN CASE WHEN n % 9 = 0 THEN 2 ELSE 3 END END,
                     CASE WHEN n > 90 THEN now() - interval '31 days' ELSE now() - interval '2 days' END,
                     CASE WHEN n <= 80 THEN 2 WHEN n <= 85 THEN 3 WHEN n <= 88 THEN 4 WHEN n <= 89 THEN 6 ELSE 2 END,
                     CASE WHEN n = 89 OR n = 1 THEN 1 ELSE 0 END, now()

@@ -51,7 +51,13 @@ fn delivered() -> Delivered {
 }
 
 fn failure(reason: Option<u8>) -> Failure {
-    Failure { reason, status: 500, code: "execution_failed".to_owned(), message: "why \u{0}".to_owned() }
+    Failure {
+        reason,
+        signature: None,
+        status: 500,
+        code: "execution_failed".to_owned(),
+        message: "why \u{0}".to_owned(),
+    }
 }
 
 fn charged() -> Charged {

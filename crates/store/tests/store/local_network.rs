@@ -58,8 +58,13 @@ async fn completed(executions: &Executions, seed: u8) {
 
 async fn failed(executions: &Executions, seed: u8) {
     let lease = opened(executions, seed).await;
-    let failure =
-        Failure { reason: Some(1), status: 500, code: "execution_failed".to_owned(), message: "no".to_owned() };
+    let failure = Failure {
+        reason: Some(1),
+        signature: None,
+        status: 500,
+        code: "execution_failed".to_owned(),
+        message: "no".to_owned(),
+    };
     executions.refunding(lease, &failure).await.unwrap();
     executions.signed(lease, TransactionKind::Fail, &transaction(seed, "fail")).await.unwrap();
     executions.refunded(lease).await.unwrap();

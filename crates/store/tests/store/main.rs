@@ -25,3 +25,4 @@ mod pools;
 mod schema;
 mod sessions;
 mod transactions;
+mod trust;

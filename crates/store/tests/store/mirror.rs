@@ -375,33 +375,6 @@ async fn an_empty_display_name_is_no_name() {
     assert_eq!(detail.creator.display_name, "");
 }
 
-#[tokio::test]
-async fn trust_is_the_part_of_the_fees_that_was_paid_for_results_that_stand() {
-    let database = TestDatabase::create().await;
-    for (index, (fees, successful, total, trust)) in [
-        (0, 0, 0, 0),
-        (500, 0, 1, 0),
-        (1_000, 2, 3, 666),
-        (5_000, 10, 10, 5_000),
-        // Their product is more than a bigint holds.
-        (9_000_000_000_000_000_000, 3_000_000_000, 4_000_000_000, 6_750_000_000_000_000_000),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let mut listing = listing(wallet(1), index as u32);
-        listing.platform_fees_total = fees;
-        listing.successful_executions = successful;
-        listing.total_executions = total;
-        // Neither success nor failure.
-        listing.expired_executions = 50;
-        let agent = show(database.pool(), listing, "agent", &["data"]).await;
-        let detail = reads::agents(database.pool(), &[agent]).await.expect("read").pop().expect("shown");
-        assert_eq!(detail.trust_usdc.0, trust, "{fees} {successful} {total}");
-        assert_eq!((detail.total_executions, detail.expired_executions), (total, 50));
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 

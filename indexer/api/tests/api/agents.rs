@@ -434,7 +434,9 @@ async fn the_history_of_an_agent_has_its_days_and_its_newest_executions_without_
     for (number, result) in (0_u8..).zip((0..4).flat_map(|_| ended)) {
         let mut open = record(wallet(50), agent, uuid::Uuid::from_bytes([number; 16]));
         open.record.opened_at_unix_s = yesterday + i64::from(number);
-        let execution = result.map_or_else(|| refunded(open, 1), |result| completed(open, result));
+        // The last of those without a result expired.
+        let reason = if number == 10 { 4 } else { 1 };
+        let execution = result.map_or_else(|| refunded(open, reason), |result| completed(open, result));
         let address = addresses().execution(&wallet(50), &[number; 16]);
         put(pool, &address, 20, &execution).await;
     }
@@ -444,10 +446,13 @@ async fn the_history_of_an_agent_has_its_days_and_its_newest_executions_without_
     let newest = addresses().execution(&wallet(50), &[11; 16]);
     assert_eq!((recent.len(), &recent[0]["record"]), (10, &json!(newest.to_string())));
     assert_eq!((&recent[0]["status"], &recent[0]["execution_time_ms"]), (&json!("completed"), &json!(1_200)));
-    assert_eq!((&recent[1]["status"], &recent[1]["execution_time_ms"]), (&json!("failed"), &Value::Null));
+    assert_eq!(recent[0]["failure_reason"], Value::Null);
+    assert_eq!((&recent[1]["status"], &recent[1]["execution_time_ms"]), (&json!("expired"), &Value::Null));
+    assert_eq!(recent[1]["failure_reason"], json!("expired"));
+    assert_eq!((&recent[4]["status"], &recent[4]["failure_reason"]), (&json!("failed"), &json!("creator_failed")));
     assert!(!answer.body.to_string().contains(&wallet(50).to_string()), "{}", answer.body);
     let day = &answer.body["days"][0];
-    assert_eq!((&day["completed_executions"], &day["failed_executions"]), (&json!(8), &json!(4)));
+    assert_eq!((&day["completed_executions"], &day["failed_executions"]), (&json!(8), &json!(3)));
     let p50 = day["p50_execution_time_ms"].as_u64().expect("a time");
     assert!(p50.abs_diff(1_200) <= 36, "{p50}");
     assert_eq!(answer.body["days"].as_array().map(Vec::len), Some(1));

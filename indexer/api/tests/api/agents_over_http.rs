@@ -87,7 +87,7 @@ async fn a_summary_has_exactly_the_specified_fields() {
         answer.body["agents"],
         json!([{
             "agent_id": id, "name": "alpha", "tagline": "alpha in one sentence", "tags": ["data", "finance"],
-            "binding": true, "price_per_call_usdc": 0.05, "total_executions": 10, "trust_usdc": 0.00405,
+            "binding": true, "price_per_call_usdc": 0.05, "total_executions": 10, "trust_usdc": 0.004501,
             "success_rate": 0.9, "avg_execution_time_ms": 150,
             "creator": {"pubkey": wallet(1).to_string(), "verified": true}, "status": "active"
         }])
@@ -111,28 +111,66 @@ async fn a_full_listing_has_exactly_the_specified_fields() {
     assert_eq!((&metrics["window_days"], &metrics["unique_paying_wallets"]), (&json!(30), &json!(2)));
     assert_eq!((&metrics["fees_paid_usdc"], &metrics["free_collateral_usdc"]), (&json!(0.004501), &json!(10)));
     let names: Vec<&str> = metrics.as_object().expect("an object").keys().map(String::as_str).collect();
-    assert_eq!(names.len(), 13, "{names:?}");
+    assert_eq!(names.len(), 14, "{names:?}");
     assert_eq!(
         answer.body,
         json!({
             "agent_id": id, "name": "alpha", "tagline": "alpha in one sentence", "tags": ["data", "finance"],
             "binding": true, "min_cover": 0, "price_per_call_usdc": 0.05, "terms_hash": terms,
-            "timeout_seconds": 60, "total_executions": 10, "trust_usdc": 0.00405, "success_rate": 0.9,
+            "timeout_seconds": 60, "total_executions": 10, "trust_usdc": 0.006001, "success_rate": 0.9,
             "avg_execution_time_ms": 150,
             "creator": {
-                "pubkey": wallet(1).to_string(), "verified": true, "display_name": "Ada",
+                "pubkey": wallet(1).to_string(), "verified": true, "resembles_verified": false, "display_name": "Ada",
                 "closed_agents": {
                     "agents": 1, "completed_executions": 8, "successful_executions": 7, "failed_executions": 6,
-                    "expired_executions": 5, "dispute_count": 4, "slashed_usdc": 3, "platform_fees_usdc": 0.002
+                    "unproved_failures": 9, "expired_executions": 5, "dispute_count": 4, "slashed_usdc": 3, "platform_fees_usdc": 0.002
                 }
             },
-            "status": "active", "description": "alpha at length", "input_schema": {"type": "object"},
+            "status": "active", "suspended": false, "description": "alpha at length", "input_schema": {"type": "object"},
             "output_schema": {"type": "string"}, "successful_executions": 9, "failed_executions": 1,
-            "expired_executions": 50, "dispute_count": 0, "platform_fees_usdc": 0.004501, "unique_callers": 2,
+            "unproved_failures": 0, "expired_executions": 50, "dispute_count": 0, "platform_fees_usdc": 0.004501, "unique_callers": 2,
             "on_chain_listing": format!("https://explorer.solana.com/address/{id}?cluster=custom&customUrl=http%3A%2F%2Fnode.example"),
             "created_at": "2026-11-21T09:57:00Z"
         })
     );
+}
+
+#[tokio::test]
+async fn a_creator_whose_name_looks_like_a_verified_one_is_marked_as_long_as_that_one_is_verified() {
+    let market = market_of_agents().await;
+    let pool = market.database.pool();
+    let marked = async |creator: u8| {
+        let agent = addresses().agent(&wallet(creator), 0);
+        market.get(&format!("/v1/agents/{agent}")).await.body["creator"]["resembles_verified"].clone()
+    };
+    assert_eq!((marked(1).await, marked(2).await), (json!(false), json!(false)));
+    for (revision, name) in (2..).zip(["\u{410}da", "ADA", "A d a", "A\u{501}a"]) {
+        let mut forged = profile(wallet(2), name, false);
+        forged.revision = revision;
+        put(pool, &wallet(102), revision, &forged).await;
+        assert_eq!((marked(1).await, marked(2).await), (json!(false), json!(true)), "{name}");
+    }
+    let mut ada = profile(wallet(1), "Ada", false);
+    ada.revision = 2;
+    put(pool, &wallet(101), 2, &ada).await;
+    assert_eq!(marked(2).await, json!(false));
+}
+
+#[tokio::test]
+async fn a_suspended_agent_is_shown_as_paused_with_the_reason_and_not_listed() {
+    let market = market_of_agents().await;
+    let pool = market.database.pool();
+    let mut suspended = listing(wallet(1), 0);
+    (suspended.revision, suspended.suspended) = (9, 1);
+    let agent = show(pool, suspended, "alpha", &["data"]).await;
+    let shown = market.get(&format!("/v1/agents/{agent}")).await.body;
+    assert_eq!((&shown["status"], &shown["suspended"]), (&json!("paused"), &json!(true)));
+    assert!(!names(&market, "").await.contains(&"alpha".to_owned()));
+    suspended.revision = 10;
+    suspended.suspended = 0;
+    show(pool, suspended, "alpha", &["data"]).await;
+    let shown = market.get(&format!("/v1/agents/{agent}")).await.body;
+    assert_eq!((&shown["status"], &shown["suspended"]), (&json!("active"), &json!(false)));
 }
 
 #[tokio::test]

@@ -226,7 +226,7 @@ async fn the_network_is_described_as_it_is_configured_and_mirrored() {
     config.roles_apply_from_unix_s = NOON;
     config.announced_parameters = MarketParameters { fee_bps: 200, ..MarketParameters::DEFAULT };
     config.parameters_apply_from_unix_s = NOON;
-    config.paused = 1;
+    config.openings_paused = 1;
     put(market.database.pool(), &addresses().config(), 1, &config).await;
     let answer = market.get("/v1/network").await;
     assert_eq!(answer.status, 200, "{answer:?}");
@@ -238,7 +238,8 @@ async fn the_network_is_described_as_it_is_configured_and_mirrored() {
         ("program_id", json!(program().to_string())),
         ("usdc_mint", json!(wallet(MINT).to_string())),
         ("usdc_decimals", json!(6)),
-        ("paused", json!(true)),
+        ("openings_paused", json!(true)),
+        ("listings_paused", json!(false)),
         ("outbound_addresses", json!(["192.0.2.0/24"])),
         ("rpc_url", json!("http://node.example")),
         ("base_url", json!("http://market.example")),

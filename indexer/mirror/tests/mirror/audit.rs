@@ -50,7 +50,7 @@ impl Market {
         let mut offer = listing(wallet(1), 0);
         (offer.open_amount, offer.open_executions) = (50_000, 1);
         (offer.total_executions, offer.completed_executions, offer.successful_executions) = (2, 2, 2);
-        (offer.execution_time_ms_total, offer.platform_fees_total) = (2_400, 1_000);
+        (offer.execution_time_ms_total, offer.timed_executions, offer.platform_fees_total) = (2_400, 2, 1_000);
         let of = |number| record(wallet(2), agent, Uuid::from_u128(number));
         let gone = record_bytes(&completed(of(3), "three"));
         let delisted = listing_bytes(&listing(wallet(1), 1));
@@ -228,7 +228,7 @@ async fn a_row_that_the_stream_brought_during_the_audit_is_moving() {
     (newer.revision, newer.price) = (2, 70_000);
     (newer.open_amount, newer.open_executions) = (50_000, 1);
     (newer.total_executions, newer.completed_executions, newer.successful_executions) = (2, 2, 2);
-    (newer.execution_time_ms_total, newer.platform_fees_total) = (2_400, 1_000);
+    (newer.execution_time_ms_total, newer.timed_executions, newer.platform_fees_total) = (2_400, 2, 1_000);
     put(market.pool(), &market.agent, 104, &newer).await;
     let address = market.agent;
     // The chain has it when the audit looks again.
@@ -321,8 +321,12 @@ async fn an_altered_document_is_found_wherever_it_was_altered() {
 async fn an_altered_total_of_the_mirror_is_found() {
     for (alter, says) in [
         ("UPDATE mirror_agent_totals SET unique_callers = 9", "agent_totals is 9 unique callers"),
-        ("UPDATE mirror_agent_totals SET earned = 1", "earned 1, its records make 1 unique callers"),
-        ("UPDATE mirror_agent_callers SET spent = 1", "spent 1, its records make"),
+        ("UPDATE mirror_agent_totals SET earned = 1", "earned 1, trust"),
+        ("UPDATE mirror_agent_totals SET trust = 7", "trust 7, "),
+        ("UPDATE mirror_agent_totals SET disputes = 7", "7 disputes, "),
+        ("UPDATE mirror_agent_totals SET upheld_wallets = 7", "7 upheld, its records make"),
+        ("UPDATE mirror_agent_callers SET spent = 1", "spent 1, fees"),
+        ("UPDATE mirror_agent_callers SET fees = 7", "fees 7, "),
         ("DELETE FROM mirror_agent_callers", "agent_callers"),
     ] {
         let market = Market::open().await;

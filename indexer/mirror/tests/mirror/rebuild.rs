@@ -197,7 +197,6 @@ impl Market {
         call.data = instruction::UpdateListing { args: update }.data();
         let mut offer = listing(wallet(1), 0);
         (offer.revision, offer.timeout_seconds, offer.result_key) = (2, 90, wallet(70));
-        offer.terms_hash = offer.hash_of_terms();
         self.write(self.agent, listing_bytes(&offer)).await;
         self.call(&call);
         let third = self.execute(3, false, |record| {

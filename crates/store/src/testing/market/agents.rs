@@ -74,7 +74,6 @@ const AGENT_COLUMNS: [&str; 33] = [
     "result_key",
     "metadata_hash",
     "metadata_uri",
-    "terms_hash",
     "binding",
     "price",
     "collateral",
@@ -87,6 +86,7 @@ const AGENT_COLUMNS: [&str; 33] = [
     "expired_executions",
     "disputed_executions",
     "completed_executions",
+    "timed_executions",
     "execution_time_ms_total",
     "platform_fees_total",
     "timeout_seconds",
@@ -243,11 +243,10 @@ fn write_listing(
         .plain(random.address())
         .bytes(Some(hash))
         .text("ipfs://x")
-        .bytes(Some(&random.bytes::<32>()))
         .plain(random.percent(50))
         .plain(price)
         .plain(10_000_000);
-    for count in [0, 0, 0, completed + failed, successful, failed, failed / 10, disputed, completed] {
+    for count in [0, 0, 0, completed + failed, successful, failed, failed / 10, disputed, completed, completed] {
         row = row.plain(count);
     }
     row = row.plain(completed * (200 + u64::from(random.below(5_000)))).plain(completed * price / 100).plain(60);

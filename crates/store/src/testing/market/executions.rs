@@ -15,7 +15,7 @@ const OWN_PERCENT: u32 = 20;
 /// One execution that never came on chain for so many that did.
 const ON_CHAIN_PER_OFF_CHAIN: u32 = 50;
 
-const RECORD_COLUMNS: [&str; 25] = [
+const RECORD_COLUMNS: [&str; 26] = [
     "address",
     "slot",
     "revision",
@@ -38,6 +38,7 @@ const RECORD_COLUMNS: [&str; 25] = [
     "finished_at",
     "status",
     "failure_reason",
+    "agents_failure",
     "dispute_count",
     "initiated_at",
     "deadline_at",
@@ -252,6 +253,7 @@ impl Tables {
             .time(finished)
             .plain(status as u8)
             .plain_or_null(status.reason())
+            .plain(status == Status::Failed)
             .plain(u8::from(disputes))
             .time(Some(execution.initiated_at))
             .time(Some(opened + TimeDelta::minutes(5)))

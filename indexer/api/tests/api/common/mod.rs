@@ -9,6 +9,7 @@ use crtx_http::{Links, session_token::SessionToken};
 use crtx_protocol::{
     api_key::{ApiKey, KeyNetwork},
     cluster::Cluster,
+    usdc::UsdcBase,
 };
 use crtx_store::{
     api_keys::{self, NewApiKey},
@@ -152,6 +153,7 @@ pub async fn market_of_agents() -> Market {
         completed_executions: 8,
         successful_executions: 7,
         failed_executions: 6,
+        unproved_failures: 9,
         expired_executions: 5,
         disputed_executions: 4,
         slashed_total: 3_000_000,
@@ -173,10 +175,11 @@ pub async fn market_of_agents() -> Market {
         listing.expired_executions = 50;
         listing.platform_fees_total = fees;
         listing.binding = u8::from(creator == 1);
-        listing.terms_hash = listing.hash_of_terms();
+        listing.timed_executions = successful;
         listing.execution_time_ms_total = successful * 150;
         listing.created_at_unix_s = NOON - age * 60;
-        show(pool, listing, name, tags).await;
+        let agent = show(pool, listing, name, tags).await;
+        give_trust(pool, &agent, UsdcBase(fees)).await;
     }
     let mut paused = listing(wallet(1), 9);
     paused.status = AgentStatus::Paused as u8;
