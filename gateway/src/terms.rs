@@ -7,7 +7,7 @@ use agent_marketplace::state::{AgentListed, AgentStatus, Config, SpendingGrant};
 use chrono::Utc;
 use crtx_chain::{FetchedAccount, token::TokenAccount};
 use crtx_http::{ApiError, ErrorCode};
-use crtx_protocol::{fee, usdc::UsdcBase};
+use crtx_protocol::{fee, terms::MarketTerms, usdc::UsdcBase};
 use solana_pubkey::Pubkey;
 use solana_signer::Signer;
 
@@ -17,6 +17,7 @@ use crate::engine::Engine;
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
     pub listing: AgentListed,
+    pub market: MarketTerms,
     pub price: UsdcBase,
     pub funds: Spendable,
     /// The time before the chain was read.
@@ -49,7 +50,7 @@ impl Engine {
         allow_by_status(&listing, agent)?;
         let config = self.decode::<Config>(config.as_ref());
         let config = config.ok_or_else(|| ApiError::unavailable("the program is not configured"))?;
-        if config.paused != 0 {
+        if config.openings_paused != 0 {
             return Err(ApiError::new(ErrorCode::Unavailable, "the marketplace is paused and accepts no new calls"));
         }
         allow_by_listing(&listing, wallet, config.parameters.min_price)?;
@@ -62,13 +63,17 @@ impl Engine {
         let fee = fee::split(price.0, config.parameters.fee_bps).map_or(0, |split| split.platform);
         let owners = [&listing.creator, &config.treasury_owner];
         self.allow_payees(agent, owners, fee, [creator, treasury]).await?;
-        let grant_left = UsdcBase(grant.total_cap.saturating_sub(grant.spent));
-        Ok(Terms { price, listing, funds: Spendable { holding, approved, grant_left }, read_at })
+        let grant_left = UsdcBase(left_of(&grant, Utc::now().timestamp()));
+        let market = config.parameters.market_terms();
+        Ok(Terms { price, listing, market, funds: Spendable { holding, approved, grant_left }, read_at })
     }
 }
 
 fn allow_by_status(listing: &AgentListed, agent: &Pubkey) -> Result<(), ApiError> {
     match listing.status() {
+        Some(AgentStatus::Active | AgentStatus::Paused) if listing.suspended != 0 => {
+            Err(ApiError::new(ErrorCode::AgentPaused, "the marketplace has suspended the agent"))
+        }
         Some(AgentStatus::Active) => Ok(()),
         Some(AgentStatus::Paused) => Err(ApiError::new(ErrorCode::AgentPaused, "the agent is paused by its creator")),
         Some(AgentStatus::Delisted) | None => Err(ApiError::agent_not_found(&agent.to_string())),
@@ -124,7 +129,23 @@ fn allow_by_grant(grant: &SpendingGrant, agent: &Pubkey, price: u64, now_unix_s:
         let left = UsdcBase(left);
         return Err(forbidden(&format!("the call costs {price_text} USDC; the key may spend {left} USDC more in all")));
     }
+    let left = left_of(grant, now_unix_s);
+    if price > left {
+        let left = UsdcBase(left);
+        return Err(forbidden(&format!(
+            "the call costs {price_text} USDC; the key may spend {left} USDC more on this UTC day"
+        )));
+    }
     Ok(())
+}
+
+/// What the key may still spend now: of its total cap, and of the day's.
+fn left_of(grant: &SpendingGrant, now_unix_s: i64) -> u64 {
+    let left = grant.total_cap.saturating_sub(grant.spent);
+    match grant.daily_cap {
+        0 => left,
+        cap => left.min(cap.saturating_sub(grant.spent_on(SpendingGrant::day_of(now_unix_s)))),
+    }
 }
 
 /// Returns the balance and the approved amount of the wallet if each covers the price.
@@ -236,6 +257,10 @@ mod tests {
         assert!(refused(grant(), 101, 50).contains("per call"));
         assert!(refused(SpendingGrant { spent: 950, ..grant() }, 100, 50).contains("in all"));
         assert!(refused(grant(), 100, 51).contains("expired"));
+        let daily = SpendingGrant { daily_cap: 120, spent_on_day: 60, day: 0, ..grant() };
+        assert!(refused(daily, 61, 50).contains("0.00006 USDC more on this UTC day"));
+        assert_eq!(allow_by_grant(&daily, &AGENT, 60, 50), Ok(()));
+        assert_eq!(allow_by_grant(&SpendingGrant { spent_on_day: 850, day: 1, ..daily }, &AGENT, 100, 50), Ok(()));
     }
 
     #[test]

@@ -400,8 +400,11 @@ impl Judge<'_> {
     /// The gateway's own check decides whether a caller gets the result. If it refuses what passed here, the report
     /// says so.
     fn agree_with_the_gateway(&mut self, body: &[u8]) {
-        let bound_to = self.subject.binding.then_some(self.request.opening);
-        let signatory = Signatory { result_key: self.subject.result_key, bound_to };
+        let signatory = Signatory {
+            result_key: self.subject.result_key,
+            opening: self.request.opening,
+            binding: self.subject.binding,
+        };
         let accepted = Answer::read(body).and_then(|answer| answer.check(self.request.execution_id, &signatory));
         let Err(refusal) = accepted else { return };
         if !self.judged.checks.iter().any(Check::has_failed) {

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::{
     call_text::OpeningId,
-    result_hash::{CallProof, ResultHash, ResultProofError, parse_signature},
+    result_hash::{CallProof, ResultHash, ResultProofError, parse_signature, verify_failure_signature},
     text::{shortened, without_nul},
 };
 
@@ -38,8 +38,9 @@ const MAX_ERROR_CHARS: usize = 500;
 /// Why an answer brings no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerError {
-    #[error("the agent reported failure: {0}")]
-    Reported(String),
+    /// `signature`: of the agent over this failure, if it gave one.
+    #[error("the agent reported failure: {error}")]
+    Reported { error: String, signature: Option<[u8; 64]> },
     #[error("{0}")]
     Invalid(String),
 }
@@ -77,8 +78,9 @@ struct Completed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signatory {
     pub result_key: Pubkey,
-    /// The opening, if the result has to be signed for the call.
-    pub bound_to: Option<OpeningId>,
+    pub opening: OpeningId,
+    /// Whether the result has to be signed for the call.
+    pub binding: bool,
 }
 
 /// The fields as raw text, without those that are null. Other fields are skipped.
@@ -96,6 +98,8 @@ pub struct Fields<'a> {
     pub signature: Option<&'a RawValue>,
     #[serde(borrow, default)]
     pub call_signature: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub failure_signature: Option<&'a RawValue>,
     #[serde(borrow, default)]
     pub tokens_used: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -129,7 +133,7 @@ impl Answer {
 
     /// Whether it says that the agent failed.
     pub const fn reports_failure(&self) -> bool {
-        matches!(self.report, Err(AnswerError::Reported(_)))
+        matches!(self.report, Err(AnswerError::Reported { .. }))
     }
 
     /// Returns the result if the answer keeps the contract and `signatory` signed it.
@@ -138,14 +142,24 @@ impl Answer {
             Some(named) if named == id => {}
             _ => return Err(invalid("`execution_id` is not the one of the request")),
         }
-        let Completed { mut signed, call_signature } = *self.report?;
+        let key = signatory.result_key.to_bytes();
+        let Completed { mut signed, call_signature } = match self.report {
+            Ok(completed) => *completed,
+            // A failure counts without a signature too. One that does not verify proves nothing, and is dropped.
+            Err(AnswerError::Reported { error, signature }) => {
+                let verifies =
+                    |signature: &[u8; 64]| verify_failure_signature(&key, &signatory.opening, signature).is_ok();
+                return Err(AnswerError::Reported { error, signature: signature.filter(verifies) });
+            }
+            Err(invalid) => return Err(invalid),
+        };
         // Whatever an unbound answer has there is not looked at.
-        if signatory.bound_to.is_some() {
+        if signatory.binding {
             signed.call_signature = call_signature.transpose().map_err(proof_error)?;
         }
         let proof = CallProof { signature: signed.signature, call_signature: signed.call_signature };
-        let key = signatory.result_key.to_bytes();
-        proof.verify(&key, &signed.hash, signatory.bound_to.as_ref()).map_err(proof_error)?;
+        let bound_to = signatory.binding.then_some(&signatory.opening);
+        proof.verify(&key, &signed.hash, bound_to).map_err(proof_error)?;
         Ok(signed)
     }
 }
@@ -153,7 +167,10 @@ impl Answer {
 fn report(fields: &Fields<'_>) -> Result<Completed, AnswerError> {
     match small_text("status", fields.status)?.as_str() {
         "completed" => {}
-        "failed" => return Err(AnswerError::Reported(reported_error(fields.error))),
+        "failed" => {
+            let signature = call_signature(fields.failure_signature).and_then(Result::ok);
+            return Err(AnswerError::Reported { error: reported_error(fields.error), signature });
+        }
         _ => return Err(invalid("`status` is neither `completed` nor `failed`")),
     }
     let too_large = || invalid(&format!("`result` is larger than {MAX_RESULT_BYTES} bytes"));
@@ -336,7 +353,7 @@ mod testing {
     /// Of a call whose results are not signed for the call.
     pub fn signatory() -> Signatory {
         let result_key = Pubkey::new_from_array(signing_key().verifying_key().to_bytes());
-        Signatory { result_key, bound_to: None }
+        Signatory { result_key, opening: OPENING, binding: false }
     }
 
     pub const OPENING: OpeningId = OpeningId { record: [3; 32], opened_at_unix_s: 1_700_000_000 };
@@ -379,7 +396,7 @@ mod tests {
     /// Checks the answer of a call whose result has to be signed for the call.
     fn checked_bound(answer: &Value) -> Result<SignedResult, AnswerError> {
         let answer = Answer::read(answer.to_string().as_bytes())?;
-        answer.check(ID, &Signatory { bound_to: Some(OPENING), ..signatory() })
+        answer.check(ID, &Signatory { binding: true, ..signatory() })
     }
 
     #[test]

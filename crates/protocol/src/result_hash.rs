@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     call_text::{self, OpeningId},
-    result_text,
+    failure_text, result_text,
 };
 
 /// SHA-256 of a result's UTF-8 bytes. Written `sha256:<64 lower-case hex>`.
@@ -36,6 +36,8 @@ pub enum ResultProofError {
         "call_signature is not one of the listing's result key over this execution_record, opened_at_unix_s and result_hash"
     )]
     CallSignatureInvalid,
+    #[error("failure_signature is not one of the listing's result key over this execution_record and opened_at_unix_s")]
+    FailureSignatureInvalid,
 }
 
 /// A creator's signatures over one result.
@@ -134,6 +136,20 @@ pub fn verify_call_signature(
     verify_strict(result_key, &message, signature, ResultProofError::CallSignatureInvalid)
 }
 
+/// Checks a signature of `result_key` over the text of the failure, with the strictness of [`verify_signature`].
+pub fn verify_failure_signature(
+    result_key: &[u8; 32],
+    opening: &OpeningId,
+    signature: &[u8; 64],
+) -> Result<(), ResultProofError> {
+    verify_strict(result_key, &failure_text::of(opening), signature, ResultProofError::FailureSignatureInvalid)
+}
+
+/// What `key` signs to say that its service failed in this opening.
+pub fn sign_failure(key: &SigningKey, opening: &OpeningId) -> [u8; 64] {
+    key.sign(&failure_text::of(opening)).to_bytes()
+}
+
 fn verify_strict(
     result_key: &[u8; 32],
     message: &[u8],
@@ -179,6 +195,20 @@ mod tests {
         assert_eq!(hash.to_string(), text);
         assert_eq!(hash.signed_text().as_slice(), text.as_bytes());
         assert_eq!(text.parse(), Ok(hash));
+    }
+
+    #[test]
+    fn a_failure_signature_is_good_for_its_own_opening_and_key_alone() {
+        let (key, other) = (SigningKey::from_bytes(&[7; 32]), SigningKey::from_bytes(&[8; 32]));
+        let opening = OpeningId { record: [1; 32], opened_at_unix_s: 5 };
+        let signature = sign_failure(&key, &opening);
+        let verify =
+            |key: &SigningKey, opening| verify_failure_signature(key.verifying_key().as_bytes(), opening, &signature);
+        assert_eq!(verify(&key, &opening), Ok(()));
+        let later = OpeningId { opened_at_unix_s: 6, ..opening };
+        for refused in [verify(&other, &opening), verify(&key, &later)] {
+            assert_eq!(refused, Err(ResultProofError::FailureSignatureInvalid));
+        }
     }
 
     #[test]

@@ -341,7 +341,7 @@ async fn accept(
     let mut patience = Patience::new(limits.funds_patience);
     let mut bounds = admission::bounds(&terms, ReadAt::Local(terms.read_at), limits.calls);
     // Most calls are admitted at the first attempt, so the opening is prepared at the same time.
-    let mut opening = ToOpen::prepare(engine, call, caller, Agreed::with(&terms.listing));
+    let mut opening = ToOpen::prepare(engine, call, caller, Agreed::with(&terms));
     loop {
         let shortage = match attempt(gateway, call, bounds, permit, opening).await? {
             Attempt::Refused(Refusal::Short(shortage)) => shortage,
@@ -357,7 +357,7 @@ async fn accept(
             return Err(ApiError::new(ErrorCode::Unavailable, message).with_retry_after(Duration::from_secs(1)));
         }
         (call.amount, call.timeout_seconds) = (terms.price, terms.listing.timeout_seconds);
-        opening = ToOpen { caller: caller.clone(), agreed: Agreed::with(&terms.listing), prepared: None };
+        opening = ToOpen { caller: caller.clone(), agreed: Agreed::with(&terms), prepared: None };
         bounds = admission::bounds(&terms, ReadAt::Database(shortage.as_of), limits.calls);
     }
 }

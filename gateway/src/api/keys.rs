@@ -95,6 +95,16 @@ pub struct KeyAnswer {
     /// or `pending`.
     #[schema(required, value_type = Option<f64>)]
     left_usdc: Option<UsdcBase>,
+    /// Most that the calls of one UTC day may cost. null: no limit, or `pending`.
+    #[schema(required, value_type = Option<f64>)]
+    daily_cap_usdc: Option<UsdcBase>,
+    /// What counts against a cap of this UTC day. null: `pending`.
+    #[schema(required, value_type = Option<f64>)]
+    spent_today_usdc: Option<UsdcBase>,
+    /// How many calls at `per_call_cap_usdc` the wallet's token approval still lets all its keys make. A refund gives the
+    /// key's caps their room back, but not the approval. null: no cap per call, or the answer is not the list.
+    #[schema(required)]
+    calls_left_by_approval: Option<u64>,
     /// null: never, or `pending`.
     #[schema(required)]
     expires_at: Option<Timestamp>,
@@ -184,12 +194,22 @@ impl KeyAnswer {
                 KeyState::Revoked | KeyState::Expired => Some(UsdcBase(0)),
                 _ => limits.and_then(GrantLimits::left),
             },
+            daily_cap_usdc: limits.and_then(|limits| limits.daily_cap),
+            spent_today_usdc: limits.map(|limits| limits.spent_at(now_unix_s)),
+            calls_left_by_approval: None,
             // Times with five digits in the year are not ISO 8601's plain form.
             expires_at: expires_at.filter(|time| time.year() < 10_000).map(Timestamp),
             allowed_agents: limits.map_or_else(Vec::new, |l| l.allowed_agents.iter().map(Pubkey::to_string).collect()),
             name: key.name,
             last_four: key.last_four,
         }
+    }
+}
+
+impl KeyAnswer {
+    fn with(self, approval: &ApprovalAnswer) -> Self {
+        let calls = self.per_call_cap_usdc.and_then(|cap| approval.approved_usdc.0.checked_div(cap.0));
+        Self { calls_left_by_approval: calls, ..self }
     }
 }
 
@@ -302,7 +322,7 @@ pub async fn list(
     let approval = approval(&gateway, &owner.wallet, now).await?;
     let total = api_keys::count(pool, &owner.wallet).await?;
     let keys = api_keys::page(pool, &owner.wallet, limit, offset).await?;
-    let keys = keys.into_iter().map(|key| KeyAnswer::new(&gateway, key, now)).collect();
+    let keys = keys.into_iter().map(|key| KeyAnswer::new(&gateway, key, now).with(&approval)).collect();
     Ok(unstored(KeyListAnswer { keys, total, limit, offset, approval }))
 }
 

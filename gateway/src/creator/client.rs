@@ -155,7 +155,8 @@ mod tests {
     }
 
     fn signatory() -> Signatory {
-        Signatory { result_key: Pubkey::new_from_array(key().verifying_key().to_bytes()), bound_to: None }
+        let result_key = Pubkey::new_from_array(key().verifying_key().to_bytes());
+        Signatory { result_key, opening: OpeningId { record: [0; 32], opened_at_unix_s: 0 }, binding: false }
     }
 
     fn good(result: &str) -> Value {
@@ -262,7 +263,10 @@ mod tests {
         assert!(ask(http("503 Service Unavailable", "busy")).await.expect_err("503").to_string().contains("503"));
         let report = json!({"execution_id": ID, "status": "failed", "error": "no model"}).to_string();
         let error = ask(http("500 Internal Server Error", &report)).await.expect_err("failed");
-        assert!(matches!(&error, CreatorError::Reported(text) if text == "no model"), "{error}");
+        assert!(
+            matches!(&error, CreatorError::Reported { error: text, signature: None } if text == "no model"),
+            "{error}"
+        );
     }
 
     #[tokio::test]

@@ -21,8 +21,9 @@ const _: () = assert!(crtx_protocol::creator_answer::MAX_TOKENS_USED == agent_ma
 pub enum CreatorError {
     #[error("the agent did not answer within {0} seconds")]
     Timeout(u64),
-    #[error("the agent reported failure: {0}")]
-    Reported(String),
+    /// `signature`: of the agent over this failure, if it gave one that verifies.
+    #[error("the agent reported failure: {error}")]
+    Reported { error: String, signature: Option<[u8; 64]> },
     #[error("the agent's service could not be called: {0}")]
     NotCallable(#[from] OutboundError),
     #[error("the agent's service could not be reached")]
@@ -40,7 +41,7 @@ pub enum CreatorError {
 impl From<AnswerError> for CreatorError {
     fn from(error: AnswerError) -> Self {
         match error {
-            AnswerError::Reported(reason) => Self::Reported(reason),
+            AnswerError::Reported { error, signature } => Self::Reported { error, signature },
             AnswerError::Invalid(problem) => Self::Invalid(problem),
         }
     }
@@ -49,7 +50,7 @@ impl From<AnswerError> for CreatorError {
 impl CreatorError {
     /// Whether the agent's service answered.
     pub const fn is_answer(&self) -> bool {
-        matches!(self, Self::Reported(_) | Self::Invalid(_) | Self::AnswerTooLarge)
+        matches!(self, Self::Reported { .. } | Self::Invalid(_) | Self::AnswerTooLarge)
     }
 
     /// The reason that the program gets. Only what the agent did counts as its failure: a call that was not sent, and
@@ -57,7 +58,7 @@ impl CreatorError {
     pub const fn reason(&self) -> FailureReason {
         match self {
             Self::Timeout(_) => FailureReason::Timeout,
-            Self::Reported(_) => FailureReason::CreatorFailed,
+            Self::Reported { .. } => FailureReason::CreatorFailed,
             Self::NotCallable(_) | Self::NotKept => FailureReason::Interrupted,
             Self::Unreachable | Self::Dropped | Self::AnswerTooLarge | Self::Invalid(_) => {
                 FailureReason::InvalidResponse
@@ -71,7 +72,8 @@ impl CreatorError {
             Self::Timeout(_) => ErrorCode::ExecutionTimeout,
             _ => ErrorCode::ExecutionFailed,
         };
-        failure(code, Some(self.reason()), self.to_string())
+        let signature = if let Self::Reported { signature, .. } = self { *signature } else { None };
+        Failure { signature, ..failure(code, Some(self.reason()), self.to_string()) }
     }
 }
 
@@ -83,7 +85,7 @@ mod tests {
     fn a_broken_contract_and_a_reported_failure_end_a_call_with_the_reason_of_each() {
         for (error, reason) in [
             (AnswerError::Invalid("x".to_owned()), FailureReason::InvalidResponse),
-            (AnswerError::Reported("x".to_owned()), FailureReason::CreatorFailed),
+            (AnswerError::Reported { error: "x".to_owned(), signature: None }, FailureReason::CreatorFailed),
         ] {
             let error = CreatorError::from(error);
             assert_eq!(error.reason(), reason);

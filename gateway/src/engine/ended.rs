@@ -99,6 +99,7 @@ pub(crate) enum EngineError {
 pub(crate) fn failure(code: ErrorCode, reason: Option<FailureReason>, message: impl Into<String>) -> Failure {
     Failure {
         reason: reason.map(|reason| reason as u8),
+        signature: None,
         status: code.status().as_u16(),
         code: code.as_str().to_owned(),
         message: message.into(),

@@ -36,7 +36,6 @@ pub(crate) use self::{
     ended::{Ended, EngineError, Stage, failure, interrupted, refunded_elsewhere},
     opening::{Agreed, ToOpen},
     payees::PayeeAccounts,
-    refund::reported_reason,
     run::payer_of,
     transactions::backoff,
     view::time_of,

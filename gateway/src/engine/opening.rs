@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use agent_marketplace::{error::MarketplaceError, state::AgentListed};
+use agent_marketplace::error::MarketplaceError;
 use crtx_chain::{Execution, SignedTransaction, Simulation, instructions::Opening, simulate::Refused};
 use crtx_http::{ApiError, Caller, ErrorCode};
 use crtx_protocol::{transaction::Outcome, usdc::UsdcBase};
@@ -36,15 +36,15 @@ type Prepared = (Result<(SignedTransaction, Simulation), EngineError>, Duration)
 /// What an opening demands of the listing that the call was checked against.
 #[derive(Clone, Copy)]
 pub(crate) struct Agreed {
-    /// The program refuses the opening if the creator has changed one of the terms.
+    /// The program refuses the opening if one of the terms has changed, of the listing or of the market.
     terms_hash: [u8; 32],
     /// The program refuses the opening if the free collateral has fallen below what the creator promises.
     min_cover: u8,
 }
 
 impl Agreed {
-    pub fn with(listing: &AgentListed) -> Self {
-        Self { terms_hash: listing.hash_of_terms(), min_cover: listing.min_cover }
+    pub fn with(terms: &Terms) -> Self {
+        Self { terms_hash: terms.listing.terms_hash(terms.market), min_cover: terms.listing.min_cover }
     }
 }
 

@@ -8,8 +8,12 @@
 use std::time::Duration;
 
 use agent_marketplace::state::FailureReason;
-use crtx_chain::{Execution, SignedTransaction, instructions::Refund, token};
-use crtx_protocol::transaction::Outcome;
+use crtx_chain::{
+    Execution, SignedTransaction,
+    instructions::{Refund, SignedFailure},
+    token,
+};
+use crtx_protocol::{call_text::OpeningId, transaction::Outcome};
 use crtx_store::executions::{Failure, TransactionKind};
 use solana_instruction::Instruction;
 use solana_pubkey::Pubkey;
@@ -67,12 +71,30 @@ impl Engine {
     }
 
     async fn sign_refund(&self, work: &mut Work, rejections: u32) -> Result<SignedTransaction, EngineError> {
-        let reason = reported_reason(work.failure()?);
-        let (mut instructions, refund) = self.refund_of(&work.lease.record, work.record()?, rejections).await?;
+        let (record, failure) = (work.record()?, work.failure()?);
+        let (mut instructions, refund) = self.refund_of(&work.lease.record, record, rejections).await?;
         let gateway = &*self.config.keypair;
-        instructions.push(self.instructions.fail_execution(&gateway.pubkey(), &refund, reason));
+        instructions.extend(self.report(record, &refund, failure)?);
         let blockhash = work.spent.on_chain(self.chain.recent_blockhash()).await?;
         Ok(SignedTransaction::sign(&instructions, &[gateway], blockhash)?)
+    }
+
+    /// What refunds an open record for a reason: with the agent's signature, if there is one, the failure counts against the
+    /// agent. The instructions must stand next to each other.
+    pub(crate) fn report(
+        &self,
+        record: &Execution,
+        refund: &Refund,
+        failure: &Failure,
+    ) -> Result<Vec<Instruction>, EngineError> {
+        let gateway = self.config.keypair.pubkey();
+        let Some(signature) = failure.signature else {
+            return Ok(vec![self.instructions.fail_execution(&gateway, refund, reported_reason(failure))]);
+        };
+        let terms = record.terms.ok_or(EngineError::Missing("the terms of an open record"))?;
+        let opening = OpeningId { record: refund.record.to_bytes(), opened_at_unix_s: record.opened_at_unix_s };
+        let signed = SignedFailure { opening, result_key: terms.result_key, signature };
+        Ok(self.instructions.fail_signed_execution(&gateway, refund, &signed).to_vec())
     }
 
     async fn leave_refund(&self, work: &Work, pause: Duration) -> Step {
@@ -127,7 +149,7 @@ fn chosen(usable: Option<Pubkey>, usual: Pubkey, may_create: impl FnOnce() -> bo
 }
 
 /// The reason that the program gets for a stored failure. Without a reason that names the agent, the agent did not fail.
-pub(crate) fn reported_reason(failure: &Failure) -> FailureReason {
+fn reported_reason(failure: &Failure) -> FailureReason {
     use FailureReason::{CreatorFailed, Interrupted, InvalidResponse, Timeout};
     let agents = [CreatorFailed, Timeout, InvalidResponse];
     agents.into_iter().find(|reason| failure.reason == Some(*reason as u8)).unwrap_or(Interrupted)

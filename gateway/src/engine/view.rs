@@ -58,7 +58,7 @@ impl ChainView {
             None => self.listing.ok_or(EngineError::Missing("the listing"))?.result_key,
         };
         let opening = OpeningId { record: address.to_bytes(), opened_at_unix_s: record.opened_at_unix_s };
-        Ok(Signatory { result_key, bound_to: (record.binding == 1).then_some(opening) })
+        Ok(Signatory { result_key, opening, binding: record.binding == 1 })
     }
 }
 

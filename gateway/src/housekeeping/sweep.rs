@@ -12,7 +12,7 @@ use solana_signer::Signer;
 use tokio_util::sync::CancellationToken;
 
 use super::send::{Pauses, send};
-use crate::engine::{Engine, EngineError, interrupted, refunded_elsewhere, reported_reason};
+use crate::engine::{Engine, EngineError, interrupted, refunded_elsewhere};
 
 /// For this long after the deadline, the sweep leaves the refund to the worker of the execution.
 const AFTER_DEADLINE_S: i64 = 10;
@@ -77,11 +77,10 @@ async fn overdue(engine: &Engine) -> Result<Vec<(Pubkey, Execution)>, EngineErro
 async fn refund(engine: &Engine, address: &Pubkey, record: &Execution, refusals: u32) -> Result<Outcome, EngineError> {
     let known = if refusals < UNREPORTED_AFTER { known_failure(engine, address).await? } else { None };
     let (mut instructions, refund) = engine.refund_of(address, record, refusals).await?;
-    let gateway = engine.config.keypair.pubkey();
-    instructions.push(match &known {
-        Some(failure) => engine.instructions.fail_execution(&gateway, &refund, reported_reason(failure)),
-        None => engine.instructions.refund_expired_execution(None, &refund),
-    });
+    match &known {
+        Some(failure) => instructions.extend(engine.report(record, &refund, failure)?),
+        None => instructions.push(engine.instructions.refund_expired_execution(None, &refund)),
+    }
     let outcome = send(engine, &instructions, refusals > 0).await?;
     if matches!(outcome, Outcome::Confirmed { .. }) {
         engine.executions.follow_refund(address, &known.unwrap_or_else(refunded_elsewhere)).await?;

@@ -229,7 +229,7 @@ async fn a_gateway_that_cannot_settle_takes_nothing_over() {
     market.set_sol(1_000);
     refused(&market, &session, &task(), 503, "unavailable").await;
     market.set_sol(1_000_000_000_000);
-    market.set(address, &Config { paused: 1, ..good });
+    market.set(address, &Config { openings_paused: 1, ..good });
     assert_eq!(dispatch(&market, &session, &task()).await.status, 200, "a pause stops openings alone");
 }
 

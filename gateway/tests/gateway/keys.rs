@@ -98,6 +98,7 @@ async fn a_key_is_registered_listed_renamed_and_revoked() {
         "grant": market.instructions.addresses.grant(&market.wallet, &session_key(&new)).to_string(),
         "created_at": answer.body["created_at"], "last_used_at": null, "execution_count": 0, "total_spent_usdc": 0,
         "per_call_cap_usdc": 0.1, "total_cap_usdc": 3, "spent_of_cap_usdc": 0, "left_usdc": 3,
+        "daily_cap_usdc": null, "spent_today_usdc": 0, "calls_left_by_approval": null,
         "expires_at": "2096-10-02T07:06:40Z", "allowed_agents": [],
     });
     assert_eq!(answer.body, expected);

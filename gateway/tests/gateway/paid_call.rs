@@ -116,16 +116,25 @@ async fn an_asynchronous_call_is_answered_once_its_escrow_is_confirmed_and_conti
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_bad_behaviour_is_refunded_on_chain_before_the_answer() {
-    for (behaviour, status, code, reason, named) in [
-        ("fail", 500, "execution_failed", FailureReason::CreatorFailed, "out of ideas"),
-        ("slow", 408, "execution_timeout", FailureReason::Timeout, "1 seconds"),
-        ("bad_signature", 500, "execution_failed", FailureReason::InvalidResponse, "signature"),
-        ("wrong_hash", 500, "execution_failed", FailureReason::InvalidResponse, "SHA-256"),
-        ("wrong_execution_id", 500, "execution_failed", FailureReason::InvalidResponse, "execution_id"),
-        ("oversize", 500, "execution_failed", FailureReason::InvalidResponse, "larger"),
-        ("not_json", 500, "execution_failed", FailureReason::InvalidResponse, "JSON"),
-        ("too_many_tokens", 500, "execution_failed", FailureReason::InvalidResponse, "0 to 1000000000"),
-        ("panic", 500, "execution_failed", FailureReason::InvalidResponse, "connection"),
+    for (behaviour, status, code, reason, named, proved) in [
+        ("fail", 500, "execution_failed", FailureReason::CreatorFailed, "out of ideas", true),
+        ("fail unsigned", 500, "execution_failed", FailureReason::CreatorFailed, "out of ideas", false),
+        (
+            "fail signed for another opening",
+            500,
+            "execution_failed",
+            FailureReason::CreatorFailed,
+            "out of ideas",
+            false,
+        ),
+        ("slow", 408, "execution_timeout", FailureReason::Timeout, "1 seconds", true),
+        ("bad_signature", 500, "execution_failed", FailureReason::InvalidResponse, "signature", false),
+        ("wrong_hash", 500, "execution_failed", FailureReason::InvalidResponse, "SHA-256", false),
+        ("wrong_execution_id", 500, "execution_failed", FailureReason::InvalidResponse, "execution_id", false),
+        ("oversize", 500, "execution_failed", FailureReason::InvalidResponse, "larger", false),
+        ("not_json", 500, "execution_failed", FailureReason::InvalidResponse, "JSON", false),
+        ("too_many_tokens", 500, "execution_failed", FailureReason::InvalidResponse, "0 to 1000000000", false),
+        ("panic", 500, "execution_failed", FailureReason::InvalidResponse, "connection", false),
     ] {
         let market = Market::start().await;
         let answer = market.behave(behaviour).await;
@@ -137,7 +146,9 @@ async fn every_bad_behaviour_is_refunded_on_chain_before_the_answer() {
         let record = market.record(id).expect("on chain");
         assert_eq!((record.status(), record.failure_reason()), (Some(ExecutionStatus::Failed), Some(reason)));
         let listing = market.listing();
-        assert_eq!((listing.failed_executions, listing.expired_executions), (1, 0), "{behaviour}");
+        let counted = (listing.failed_executions, listing.unproved_failures, listing.expired_executions);
+        assert_eq!(counted, (u64::from(proved), u64::from(!proved), 0), "{behaviour}");
+        assert_eq!(record.record.agents_failure, u8::from(proved), "{behaviour}");
         assert_eq!(market.grant().spent, 0, "{behaviour}: the grant gets it back");
         assert_eq!(market.row(id).await.state, State::Failed);
         let shown = single::execution(market.database.pool(), &market.wallet, &id).await.unwrap().expect("known");

@@ -111,11 +111,11 @@ async fn refund_late(market: &Market, behaviour: &str) -> Uuid {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failure_of_the_agent_counts_although_its_refund_lands_after_the_deadline() {
-    for (behaviour, reason) in [
-        ("slow", FailureReason::Timeout),
-        ("not_json", FailureReason::InvalidResponse),
-        ("fail", FailureReason::CreatorFailed),
+async fn a_proved_failure_of_the_agent_counts_although_its_refund_lands_after_the_deadline() {
+    for (behaviour, reason, failed) in [
+        ("slow", FailureReason::Timeout, 1),
+        ("not_json", FailureReason::InvalidResponse, 0),
+        ("fail", FailureReason::CreatorFailed, 1),
     ] {
         for limits in [Market::limits(), sweeping()] {
             let market = Market::start_with(limits).await;
@@ -123,7 +123,8 @@ async fn a_failure_of_the_agent_counts_although_its_refund_lands_after_the_deadl
             assert_eq!(market.resume(id).await.state, State::Failed);
             let record = market.record(id).unwrap();
             assert_eq!((record.status(), record.failure_reason()), (Some(ExecutionStatus::Failed), Some(reason)));
-            assert_eq!(totals(&market), (0, 1, 0), "{behaviour}");
+            assert_eq!(totals(&market), (0, failed, 0), "{behaviour}");
+            assert_eq!(market.listing().unproved_failures, 1 - failed, "{behaviour}");
             assert_eq!((market.usdc().amount, market.grant().spent), (HOLDING, 0), "the grant gets it back, too");
         }
     }
@@ -506,7 +507,6 @@ async fn terms_that_change_while_the_opening_is_on_its_way_cost_nothing_and_a_re
         ("result-key", AgentListed { result_key: Pubkey::new_from_array([5; 32]), ..listing }),
         ("document", AgentListed { metadata_hash: [2; 32], ..listing }),
     ] {
-        let changed = AgentListed { terms_hash: changed.hash_of_terms(), ..changed };
         let (agent, account) = (market.agent, crtx_chain::testing::program::program_account(&changed));
         // The terms change between their read and the opening.
         market.node.script().refuses = Box::new(move |bytes, accounts| {
@@ -661,7 +661,8 @@ async fn a_read_that_fails_is_no_verdict_about_a_creator_whose_settlement_was_re
     let row = market.resume(id).await;
     assert_eq!((row.state, row.failure.unwrap().reason), (State::Failed, Some(FailureReason::CreatorFailed as u8)));
     assert_eq!(market.node.script().landed.values().filter(|failed| **failed).count(), 1, "one refused settlement");
-    assert_eq!((totals(&market), market.usdc().amount), ((0, 1, 0), HOLDING));
+    assert_eq!((totals(&market), market.usdc().amount), ((0, 0, 0), HOLDING));
+    assert_eq!(market.listing().unproved_failures, 1, "the gateway's word alone");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -19,7 +19,7 @@ use axum::{
 use crtx_chain::{ChainClient, Execution, Instructions, Outcome, SignedTransaction, instructions::Settlement};
 use crtx_protocol::{
     call_text::OpeningId,
-    result_hash::{CallProof, ResultHash, format_signature},
+    result_hash::{CallProof, ResultHash, format_signature, sign_failure},
 };
 use ed25519_dalek::SigningKey;
 use serde::Deserialize;
@@ -202,6 +202,11 @@ impl Drop for Creator {
     }
 }
 
+fn opening_of(request: &Request) -> OpeningId {
+    let record: Pubkey = request.execution_record.parse().unwrap_or_default();
+    OpeningId { record: record.to_bytes(), opened_at_unix_s: request.opened_at_unix_s }
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -236,6 +241,7 @@ async fn behave(
         }
         Behaviour::Fails => {
             answer = json!({"execution_id": request.execution_id, "status": "failed", "error": "as it was asked to"});
+            answer["failure_signature"] = json!(format_signature(&sign_failure(&shared.key, &opening_of(request))));
         }
         Behaviour::TooLate => {
             tokio::time::sleep(Duration::from_secs(request.timeout_seconds.saturating_add(1))).await;
@@ -276,9 +282,7 @@ impl Shared {
 
     fn signed(&self, request: &Request, result: &str) -> Value {
         let hash = ResultHash::of(result.as_bytes());
-        let record: Pubkey = request.execution_record.parse().unwrap_or_default();
-        let opening = OpeningId { record: record.to_bytes(), opened_at_unix_s: request.opened_at_unix_s };
-        let proof = CallProof::sign(&self.key, &opening, &hash);
+        let proof = CallProof::sign(&self.key, &opening_of(request), &hash);
         json!({
             "execution_id": request.execution_id, "status": "completed", "result": result, "tokens_used": 7,
             "result_hash": hash.to_string(), "signature": format_signature(&proof.signature),

@@ -168,6 +168,7 @@ impl LocalChain {
                 session_key: Pubkey::new_from_array(key.session_public_key()),
                 per_call_cap: caps.per_call,
                 total_cap: caps.total,
+                daily_cap: 0,
                 expires_at_unix_s: i64::MAX / 4,
                 allowed_agents: vec![],
             };

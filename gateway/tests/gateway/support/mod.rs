@@ -37,7 +37,7 @@ use crtx_protocol::{
     call_text::OpeningId,
     cluster::Cluster,
     metadata::Metadata,
-    result_hash::{CallProof, ResultHash, format_signature},
+    result_hash::{CallProof, ResultHash, format_signature, sign_failure},
 };
 use crtx_store::{
     api_keys::{self, NewApiKey},
@@ -235,9 +235,7 @@ impl Market {
         self.node.script().accounts.insert(address, program_account(account));
     }
 
-    /// Sets the listing, with the hash of its terms.
-    pub fn set_listing(&self, mut listing: AgentListed) {
-        listing.terms_hash = listing.hash_of_terms();
+    pub fn set_listing(&self, listing: AgentListed) {
         self.set(self.agent, &listing);
     }
 
@@ -518,6 +516,15 @@ async fn creator(State((calls, first)): State<CreatorState>, Json(request): Json
     match parameters["behaviour"].as_str().unwrap_or("ok") {
         "fail" => {
             answer = json!({"execution_id": request["execution_id"], "status": "failed", "error": "out of ideas"});
+            answer["failure_signature"] = json!(format_signature(&sign_failure(&result_signer(), &opening)));
+        }
+        "fail unsigned" => {
+            answer = json!({"execution_id": request["execution_id"], "status": "failed", "error": "out of ideas"});
+        }
+        "fail signed for another opening" => {
+            let earlier = OpeningId { opened_at_unix_s: opened_at_unix_s - 1, ..opening };
+            answer = json!({"execution_id": request["execution_id"], "status": "failed", "error": "out of ideas"});
+            answer["failure_signature"] = json!(format_signature(&sign_failure(&result_signer(), &earlier)));
         }
         "slow" => tokio::time::sleep(Duration::from_secs(5)).await,
         "slow once" if stalls => tokio::time::sleep(Duration::from_secs(600)).await,

@@ -222,6 +222,7 @@ fn listing(number: u32, revision: u32) -> AgentListed {
     listing.successful_executions = revision.into();
     listing.total_executions = revision.into();
     listing.execution_time_ms_total = u64::from(revision) * 900;
+    listing.timed_executions = u64::from(revision);
     listing.platform_fees_total = u64::from(revision) * 500;
     listing.timeout_seconds = 60;
     listing.status = AgentStatus::Active as u8;
@@ -230,7 +231,6 @@ fn listing(number: u32, revision: u32) -> AgentListed {
     listing.updated_at_unix_s = FIRST_OPENING + i64::from(number);
     listing.metadata_hash = hash.0;
     listing.set_metadata_uri(&ipfs_uri(&hash)).expect("a short URI");
-    listing.terms_hash = listing.hash_of_terms();
     listing
 }
 

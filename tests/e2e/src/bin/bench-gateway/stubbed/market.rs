@@ -247,7 +247,6 @@ fn fill(accounts: &mut Accounts, authority: &Pubkey, result_key: &SigningKey) {
         listing.timeout_seconds = 60;
         listing.status = AgentStatus::Active as u8;
         listing.binding = 1;
-        listing.terms_hash = listing.hash_of_terms();
         listing.revision = 1;
         accounts.insert(agent, program_account(&listing));
     }
