@@ -21,9 +21,13 @@ pub fn router(keys: &Keys, site: Site) -> Router {
         let (address, secret_key) = (keypair.pubkey().to_string(), keypair.to_base58_string());
         json!({"label": label, "address": address, "secret_key": secret_key})
     };
-    // One key is admin and resolver here.
-    let [caller, creator, admin] = [&keys.demo.wallet, &keys.creator, &keys.admin];
-    let wallets = [wallet("Caller", caller), wallet("Creator", creator), wallet("Admin and resolver", admin)];
+    let wallets = [
+        wallet("Caller", &keys.demo.wallet),
+        wallet("Creator", &keys.creator),
+        wallet("Resolver", &keys.resolver),
+        wallet("Admin", &keys.admin),
+        wallet("Guardian", &keys.guardian),
+    ];
     let wallets = json!({"wallets": wallets});
     let answer = move |headers: HeaderMap, _body: Body| {
         let checked = check(&headers, &site);

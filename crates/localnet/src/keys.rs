@@ -16,8 +16,12 @@ use solana_pubkey::Pubkey;
 
 /// Keys of all roles on the local network.
 pub struct Keys {
-    /// Upgrade authority, admin, resolver of disputes, and mint authority of the local USDC.
+    /// Upgrade authority, admin, and mint authority of the local USDC.
     pub admin: Keypair,
+    /// Decides disputes.
+    pub resolver: Keypair,
+    /// May stop the market, but not resume it.
+    pub guardian: Keypair,
     pub gateway_authority: Keypair,
     pub treasury_owner: Keypair,
     /// Receives penalties.
@@ -70,6 +74,8 @@ impl Keys {
     fn of(file: &mut KeyFile) -> anyhow::Result<Self> {
         Ok(Self {
             admin: file.keypair("admin")?,
+            resolver: file.keypair("resolver")?,
+            guardian: file.keypair("guardian")?,
             gateway_authority: file.keypair("gateway_authority")?,
             treasury_owner: file.keypair("treasury_owner")?,
             insurance_owner: file.keypair("insurance_owner")?,

@@ -64,8 +64,9 @@ pub struct Setup<'a> {
 
 /// Gives SOL to each wallet that pays fees or rent and holds less than one.
 pub async fn fund(network: &Chain, client: &ChainClient, keys: &Keys) -> anyhow::Result<()> {
-    let wallets = [&keys.admin, &keys.gateway_authority, &keys.creator, &keys.demo.wallet, &keys.unfunded.wallet]
-        .map(Signer::pubkey);
+    let roles = [&keys.admin, &keys.resolver, &keys.guardian, &keys.gateway_authority, &keys.creator];
+    let wallets = roles.into_iter().chain([&keys.demo.wallet, &keys.unfunded.wallet]);
+    let wallets: Vec<Pubkey> = wallets.map(Signer::pubkey).collect();
     let accounts = client.accounts(&wallets).await?.value;
     for (wallet, account) in wallets.iter().zip(accounts) {
         if account.is_none_or(|account| account.lamports < SOL) {
@@ -112,15 +113,16 @@ impl Setup<'_> {
         self.send(&instructions, &[&keys.admin, &keys.usdc_mint]).await
     }
 
-    /// As `crtx admin init` does it, with one key as admin and resolver.
+    /// As `crtx admin init` does it.
     async fn config(&self) -> anyhow::Result<()> {
         let keys = self.keys;
         let args = InitializeConfigArgs {
             admin: keys.admin.pubkey(),
-            resolver: keys.admin.pubkey(),
+            resolver: keys.resolver.pubkey(),
             gateway_authority: keys.gateway_authority.pubkey(),
             treasury_owner: keys.treasury_owner.pubkey(),
             insurance_owner: keys.insurance_owner.pubkey(),
+            guardian: keys.guardian.pubkey(),
             parameters: MarketParameters::DEFAULT,
         };
         let wanted = Initialization { instructions: self.instructions, args };
@@ -131,7 +133,7 @@ impl Setup<'_> {
             };
         }
         let authority = keys.admin.pubkey();
-        wanted.check_roles(&[["admin", "resolver"]])?;
+        wanted.check_roles()?;
         wanted.check_chain(self.chain, &authority, false).await?;
         self.send(&wanted.all(&authority), &[&keys.admin]).await
     }
@@ -206,6 +208,7 @@ impl Setup<'_> {
             session_key: caller.session_key(),
             per_call_cap: PER_CALL_CAP,
             total_cap: TOTAL_CAP,
+            daily_cap: 0,
             expires_at_unix_s: now.saturating_add(GRANT_LIFE_S),
             allowed_agents: vec![],
         };

@@ -16,6 +16,7 @@ pub struct WalletFiles {
     pub creator: PathBuf,
     pub admin: PathBuf,
     pub resolver: PathBuf,
+    pub guardian: PathBuf,
 }
 
 impl WalletFiles {
@@ -31,8 +32,8 @@ impl WalletFiles {
             demo: write("demo", &keys.demo.wallet)?,
             creator: write("creator", &keys.creator)?,
             admin: write("admin", &keys.admin)?,
-            // The admin resolves disputes here.
-            resolver: write("resolver", &keys.admin)?,
+            resolver: write("resolver", &keys.resolver)?,
+            guardian: write("guardian", &keys.guardian)?,
         })
     }
 }

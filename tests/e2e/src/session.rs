@@ -93,6 +93,7 @@ impl Session {
             session_key,
             per_call_cap: 100_000,
             total_cap: 500_000,
+            daily_cap: 0,
             expires_at_unix_s: 4_000_000_000,
             allowed_agents: vec![],
         };

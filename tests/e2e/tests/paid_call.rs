@@ -219,8 +219,8 @@ async fn a_well_behaved_conformance_call_completes(market: &Market) {
     assert_eq!(answer.text("status"), "completed");
 }
 
-/// The call ends in the error, every base unit is back before the answer, it counts as a failure of the agent, and the
-/// record says `failed`.
+/// The call ends in the error, every base unit is back before the answer, and the record says `failed`. It counts as a failure
+/// of the agent if the agent signed it or let its time pass; otherwise it is one that the gateway alone reports.
 async fn refunded(market: &Market, behaviour: &str, status: u16, code: &str) {
     let (before, listing) = (market.balances().await, market.listing("conformance-target").await);
     let spent = market.grant().await.spent;
@@ -228,9 +228,16 @@ async fn refunded(market: &Market, behaviour: &str, status: u16, code: &str) {
     assert_eq!(market.balances().await, before, "everything is back when the answer arrives");
     assert_eq!(market.grant().await.spent, spent, "the grant has it back, too");
     let now = market.listing("conformance-target").await;
+    let proved = u64::from(matches!(behaviour, "fail" | "slow"));
     assert_eq!(
-        (now.failed_executions, now.total_executions, now.expired_executions),
-        (listing.failed_executions + 1, listing.total_executions + 1, listing.expired_executions)
+        (now.failed_executions, now.total_executions, now.unproved_failures, now.expired_executions),
+        (
+            listing.failed_executions + proved,
+            listing.total_executions + proved,
+            listing.unproved_failures + 1 - proved,
+            listing.expired_executions
+        ),
+        "{behaviour}"
     );
     assert_eq!(answer.status.as_u16(), status, "{answer:?}");
     assert_eq!(answer.error_code(), code);

@@ -117,9 +117,9 @@ async fn a_refund_an_upheld_dispute_and_a_closed_record_are_proved_from_the_chai
     };
     let insurance = chain.insurance_owner.pubkey();
     let case = Disputed { agent, record, caller: wallet, creator: creator.pubkey() };
-    let resolve = chain.build.resolve_dispute(&chain.admin.pubkey(), &case, &insurance, decision);
+    let resolve = chain.build.resolve_dispute(&chain.resolver.pubkey(), &case, &insurance, decision);
     let before = market.balances().await;
-    chain.send(resolve, &[]).await;
+    chain.send(resolve, &[&chain.resolver]).await;
     let bond = MarketParameters::DEFAULT.dispute_bond;
     assert_eq!(market.balances().await.caller, before.caller + part + bond, "the caller is compensated");
     record_that(&market, &disputed, |record| record["dispute"]["status"] == "upheld").await;

@@ -55,8 +55,8 @@ async fn decide(market: &Market, chain: &Chain, execution_id: &str, upheld: bool
     };
     let insurance = chain.insurance_owner.pubkey();
     let disputed = Disputed { agent, record, caller: chain.wallet.pubkey(), creator: chain.creator.pubkey() };
-    let decide = chain.build.resolve_dispute(&chain.admin.pubkey(), &disputed, &insurance, decision);
-    chain.send(decide, &[]).await;
+    let decide = chain.build.resolve_dispute(&chain.resolver.pubkey(), &disputed, &insurance, decision);
+    chain.send(decide, &[&chain.resolver]).await;
     if upheld {
         // The slash paused the agent. Its creator tops up and goes on.
         let creator = chain.creator.pubkey();

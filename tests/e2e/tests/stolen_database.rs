@@ -135,6 +135,7 @@ impl Loot {
             session_key: gateway,
             per_call_cap: u64::MAX,
             total_cap: u64::MAX,
+            daily_cap: 0,
             expires_at_unix_s: 4_000_000_000,
             allowed_agents: vec![],
         };

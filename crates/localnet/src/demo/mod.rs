@@ -17,7 +17,7 @@ use axum::{
 use crtx_http::{ApiJson, ServeLimits, TrustedProxies};
 use crtx_protocol::{
     call_text::OpeningId,
-    result_hash::{CallProof, ResultHash, format_signature},
+    result_hash::{CallProof, ResultHash, format_signature, sign_failure},
 };
 use ed25519_dalek::SigningKey;
 use serde::{Deserialize, Deserializer};
@@ -80,7 +80,7 @@ async fn text_stats_agent(
         None => DEFAULT_TOP_WORDS,
         Some(value) => match value.as_u64().filter(|top| (1..=MAX_TOP_WORDS).contains(top)) {
             Some(top) => top,
-            None => return Json(failed(&request, "top_words must be a whole number from 1 to 50")),
+            None => return Json(failed(&key, &request, "top_words must be a whole number from 1 to 50")),
         },
     };
     let stats = text_stats::count(&request.task, usize::try_from(top).unwrap_or(usize::MAX));
@@ -107,7 +107,7 @@ async fn behave(behaviour: &str, key: &SigningKey, request: &CreatorRequest) -> 
             answer["tokens_used"] = json!(42);
             answer["steps"] = json!([{"step": 1, "description": "did as asked"}]);
         }
-        "fail" => answer = failed(request, "failed as requested"),
+        "fail" => answer = failed(key, request, "failed as requested"),
         "slow" => tokio::time::sleep(Duration::from_secs(request.timeout_seconds).saturating_add(SLOW_BY)).await,
         "bad_signature" => answer = completed(&SigningKey::from_bytes(&[1; 32]), request, &result),
         "wrong_hash" => {
@@ -123,7 +123,7 @@ async fn behave(behaviour: &str, key: &SigningKey, request: &CreatorRequest) -> 
         "oversize" => answer = completed(key, request, &"x".repeat(OVERSIZE_BYTES)),
         "not_json" => return "this is not JSON".into_response(),
         "drop" => return dropped(),
-        other => answer = failed(request, &format!("there is no behaviour `{other}`")),
+        other => answer = failed(key, request, &format!("there is no behaviour `{other}`")),
     }
     Json(answer).into_response()
 }
@@ -138,9 +138,7 @@ fn dropped() -> Response {
 /// What a creator answers.
 fn completed(key: &SigningKey, request: &CreatorRequest, result: &str) -> Value {
     let hash = ResultHash::of(result.as_bytes());
-    let CreatorRequest { execution_record, opened_at_unix_s, .. } = *request;
-    let opening = OpeningId { record: execution_record.to_bytes(), opened_at_unix_s };
-    let proof = CallProof::sign(key, &opening, &hash);
+    let proof = CallProof::sign(key, &opening_of(request), &hash);
     json!({
         "execution_id": request.execution_id,
         "status": "completed",
@@ -151,10 +149,15 @@ fn completed(key: &SigningKey, request: &CreatorRequest, result: &str) -> Value 
     })
 }
 
-fn failed(request: &CreatorRequest, error: &str) -> Value {
+fn opening_of(request: &CreatorRequest) -> OpeningId {
+    OpeningId { record: request.execution_record.to_bytes(), opened_at_unix_s: request.opened_at_unix_s }
+}
+
+fn failed(key: &SigningKey, request: &CreatorRequest, error: &str) -> Value {
     json!({
         "execution_id": request.execution_id, "status": "failed", "error": error,
         "result": null, "result_hash": null, "signature": null, "call_signature": null,
+        "failure_signature": format_signature(&sign_failure(key, &opening_of(request))),
     })
 }
 
