@@ -188,7 +188,7 @@ async fn clock(settings: &Settings, market: &Market) -> Finding {
 /// Whether the code on chain is the one that this version was built with.
 async fn program(market: &Market) -> anyhow::Result<Finding> {
     let program = DeployedProgram::read(&market.chain, &market.addresses().program_id()).await?;
-    let paused = if market.config.paused == 1 { "; paused by the admin" } else { "" };
+    let paused = if market.config.openings_paused == 1 { "; new calls are stopped" } else { "" };
     let Err(error) = program.check_code(false) else {
         return Ok(Finding::ok("program", format!("{}, code {}{paused}", program.address, program.sha256)));
     };

@@ -44,6 +44,9 @@ pub struct InitArgs {
     /// Who owns the penalties
     #[arg(long, value_name = "ADDRESS")]
     insurance_owner: Pubkey,
+    /// Who may stop new calls and listings, and suspend an agent, but not resume [default: nobody]
+    #[arg(long, value_name = "ADDRESS")]
+    guardian: Option<Pubkey>,
     #[command(flatten)]
     parameters: ParameterArgs,
     /// Go on although the code on chain is not the committed program of this version
@@ -115,10 +118,11 @@ impl InitArgs {
                 gateway_authority: self.gateway_authority,
                 treasury_owner: self.treasury_owner,
                 insurance_owner: self.insurance_owner,
+                guardian: self.guardian.unwrap_or_default(),
                 parameters: self.parameters.parameters()?,
             },
         };
-        wanted.check_roles(&[]).map_err(|error| UsageError::new(format!("Nothing was sent: {error}.")))?;
+        wanted.check_roles().map_err(|error| UsageError::new(format!("Nothing was sent: {error}.")))?;
         Ok(wanted)
     }
 }

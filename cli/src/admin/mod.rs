@@ -3,6 +3,7 @@
 mod announced;
 mod init;
 mod status;
+mod stops;
 mod test_mint;
 
 use agent_marketplace::state::{COLLATERAL_TIERS, CollateralTier, MarketParameters};
@@ -11,6 +12,7 @@ use serde_json::json;
 use solana_pubkey::Pubkey;
 
 pub use self::status::roles_of;
+use self::stops::{PauseArgs, SuspendArgs};
 use crate::{
     arguments::{ChainReadArgs, SendArgs},
     settings::{Role, Settings},
@@ -72,12 +74,21 @@ pub enum AdminCommand {
     /// Apply announced parameters that are due; anybody may
     #[command(after_help = "Example:\n  crtx admin apply-parameters")]
     ApplyParameters(SendArgs),
-    /// Stop new listings and new calls
-    #[command(after_help = "Example:\n  crtx admin pause")]
-    Pause(SendArgs),
-    /// Allow new listings and new calls again
+    /// Stop new listings and new calls, or one of them; the guardian may too
+    #[command(after_help = "Example:\n  crtx admin pause --only calls")]
+    Pause(PauseArgs),
+    /// Allow new listings and new calls again, or one of them
     #[command(after_help = "Example:\n  crtx admin unpause")]
-    Unpause(SendArgs),
+    Unpause(PauseArgs),
+    /// Stop new calls of one agent; the guardian may too
+    #[command(after_help = "Example:\n  crtx admin suspend 82vpEBc9TeDX6S1Dd3UJ77nQeqFkHSMEgANRBhc28GR8")]
+    Suspend(SuspendArgs),
+    /// Allow new calls of one agent again
+    #[command(after_help = "Example:\n  crtx admin resume 82vpEBc9TeDX6S1Dd3UJ77nQeqFkHSMEgANRBhc28GR8")]
+    Resume(SuspendArgs),
+    /// Set another gateway authority or guardian, at once
+    #[command(after_help = "Example:\n  crtx admin set-keys --guardian 82vpEBc9TeDX6S1Dd3UJ77nQeqFkHSMEgANRBhc28GR8")]
+    SetKeys(stops::SetKeysArgs),
     /// Announce who follows as resolver, treasury owner or insurance owner, 16 days later
     #[command(
         after_help = "Example:\n  crtx admin announce-roles --resolver 82vpEBc9TeDX6S1Dd3UJ77nQeqFkHSMEgANRBhc28GR8"
@@ -100,8 +111,11 @@ pub async fn run(command: AdminCommand, settings: &Settings) -> anyhow::Result<(
         AdminCommand::SetTiers { tiers, send } => announced::set_tiers(&tiers, &send, settings).await,
         AdminCommand::WithdrawParameters(arguments) => announced::withdraw_parameters(&arguments, settings).await,
         AdminCommand::ApplyParameters(arguments) => announced::apply_parameters(&arguments, settings).await,
-        AdminCommand::Pause(arguments) => set_paused(&arguments, settings, true).await,
-        AdminCommand::Unpause(arguments) => set_paused(&arguments, settings, false).await,
+        AdminCommand::Pause(arguments) => stops::set_paused(&arguments, settings, true).await,
+        AdminCommand::Unpause(arguments) => stops::set_paused(&arguments, settings, false).await,
+        AdminCommand::Suspend(arguments) => stops::suspend(&arguments, settings, true).await,
+        AdminCommand::Resume(arguments) => stops::suspend(&arguments, settings, false).await,
+        AdminCommand::SetKeys(arguments) => stops::set_keys(&arguments, settings).await,
         AdminCommand::AnnounceRoles(arguments) => announced::announce_roles(&arguments, settings).await,
         AdminCommand::ApplyRoles(arguments) => announced::apply_roles(&arguments, settings).await,
     }
@@ -148,21 +162,4 @@ async fn verify_creator(
     let verb = if name.is_some() { "is verified" } else { "is not verified any more" };
     let plan = Plan::new(title, vec![instruction]).effect(effect);
     sender.finish(plan, &format!("{creator} {verb}"), more).await
-}
-
-async fn set_paused(arguments: &SendArgs, settings: &Settings, paused: bool) -> anyhow::Result<()> {
-    let sender = open(settings, arguments).await?;
-    let name = if paused { "paused" } else { "running" };
-    let more = json!({"paused": paused});
-    if (sender.market.config.paused == 1) == paused {
-        return sender.nothing_to_do(&format!("the marketplace is {name} already"), more);
-    }
-    let instruction = sender.market.instructions.set_paused(&sender.wallet(), paused);
-    let plan = if paused {
-        Plan::new("Pause the marketplace", vec![instruction])
-            .effect("New listings and new calls are refused. Settlement, refund, dispute and withdrawal go on.")
-    } else {
-        Plan::new("End the pause of the marketplace", vec![instruction]).effect("New listings and calls are possible.")
-    };
-    sender.finish(plan, &format!("the marketplace is {name}"), more).await
 }

@@ -23,7 +23,8 @@ pub async fn status(arguments: &ChainReadArgs, settings: &Settings) -> anyhow::R
     let mut rows = vec![
         ("program", market.addresses().program_id().to_string()),
         ("network", format!("{} ({})", settings.network, market.rpc_url)),
-        ("state", if config.paused == 1 { "paused: no new listings and calls" } else { "running" }.to_owned()),
+        ("new calls", state_of(config.openings_paused).to_owned()),
+        ("new listings", state_of(config.listings_paused).to_owned()),
     ];
     rows.extend(roles_of(config).into_iter().map(|(name, address)| (name, holder(&address))));
     rows.push(("USDC mint", holder(&config.usdc_mint)));
@@ -43,7 +44,11 @@ pub async fn status(arguments: &ChainReadArgs, settings: &Settings) -> anyhow::R
     Ok(())
 }
 
-pub fn roles_of(config: &Config) -> [(&'static str, Pubkey); 6] {
+const fn state_of(paused: u8) -> &'static str {
+    if paused == 1 { "stopped" } else { "possible" }
+}
+
+pub fn roles_of(config: &Config) -> [(&'static str, Pubkey); 7] {
     [
         ("admin", config.admin),
         ("nominated admin", config.pending_admin),
@@ -51,6 +56,7 @@ pub fn roles_of(config: &Config) -> [(&'static str, Pubkey); 6] {
         ("gateway authority", config.gateway_authority),
         ("treasury owner", config.treasury_owner),
         ("insurance owner", config.insurance_owner),
+        ("guardian", config.guardian),
     ]
 }
 
@@ -105,13 +111,15 @@ pub fn as_json(market: &Market, config: &Config) -> Value {
     let announced = config.parameters_apply_from_unix_s != 0;
     json!({
         "program_id": market.addresses().program_id().to_string(),
-        "paused": config.paused == 1,
+        "openings_paused": config.openings_paused == 1,
+        "listings_paused": config.listings_paused == 1,
         "admin": address(config.admin),
         "pending_admin": address(config.pending_admin),
         "resolver": address(config.resolver),
         "gateway_authority": address(config.gateway_authority),
         "treasury_owner": address(config.treasury_owner),
         "insurance_owner": address(config.insurance_owner),
+        "guardian": address(config.guardian),
         "usdc_mint": address(config.usdc_mint),
         "parameters": parameters_json(&config.parameters),
         "announced_parameters": announced.then(|| parameters_json(&config.announced_parameters)),

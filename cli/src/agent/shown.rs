@@ -75,7 +75,14 @@ pub async fn show(agent: Which, read: &ReadArgs, settings: &Settings) -> anyhow:
         ("agent", address.to_string()),
         ("name", name.unwrap_or_else(|| "- (no service says it)".to_owned())),
         ("creator", format!("{} (index {})", agent.creator, agent.index)),
-        ("status", status_of(&agent).to_owned()),
+        (
+            "status",
+            format!(
+                "{}{}",
+                status_of(&agent),
+                if agent.suspended == 1 { ", suspended by the marketplace" } else { "" }
+            ),
+        ),
         ("price", format!("{} USDC a call", UsdcBase(agent.price))),
         ("time-out", format!("{} s", agent.timeout_seconds)),
         ("binding", if agent.binding == 1 { "results are signed for the call" } else { "no" }.to_owned()),
@@ -95,10 +102,11 @@ pub async fn show(agent: Which, read: &ReadArgs, settings: &Settings) -> anyhow:
 
 fn totals_of(agent: &AgentListed) -> String {
     format!(
-        "{} finished ({} successful, {} failed), {} expired, {} open",
+        "{} finished ({} successful, {} failed), {} failed by the gateway's word alone, {} expired, {} open",
         agent.total_executions,
         agent.successful_executions,
         agent.failed_executions,
+        agent.unproved_failures,
         agent.expired_executions,
         agent.open_executions
     )
@@ -120,6 +128,7 @@ fn as_json(address: &Pubkey, agent: &AgentListed, name: &Option<String>) -> Valu
         "creator": agent.creator.to_string(),
         "index": agent.index,
         "status": status_of(agent),
+        "suspended": agent.suspended == 1,
         "price_per_call_usdc": UsdcBase(agent.price),
         "timeout_seconds": agent.timeout_seconds,
         "binding": agent.binding == 1,
@@ -130,6 +139,7 @@ fn as_json(address: &Pubkey, agent: &AgentListed, name: &Option<String>) -> Valu
         "total_executions": agent.total_executions,
         "successful_executions": agent.successful_executions,
         "failed_executions": agent.failed_executions,
+        "unproved_failures": agent.unproved_failures,
         "expired_executions": agent.expired_executions,
         "open_executions": agent.open_executions,
         "dispute_count": agent.disputed_executions,

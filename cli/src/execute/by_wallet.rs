@@ -85,7 +85,7 @@ async fn open(api: &Api, sender: &Sender, call: &Call, id: &Uuid, hash: [u8; 32]
         execution_id: *id.as_bytes(),
         request_hash: hash,
         max_amount: listing.price,
-        terms_hash: Some(listing.terms_hash),
+        terms_hash: Some(listing.terms_hash(market.config.parameters.market_terms())),
         min_cover: listing.min_cover,
     };
     let seconds = i64::from(listing.timeout_seconds).saturating_add(market.config.parameters.settle_grace_s);

@@ -9,7 +9,7 @@ use solana_pubkey::Pubkey;
 
 use super::{funds::Funds, registry};
 use crate::{
-    arguments::{SendArgs, ServiceArgs, lifetime, some_usdc},
+    arguments::{SendArgs, ServiceArgs, lifetime, some_usdc, usdc},
     asker::Asker,
     output::{self, note, say},
     settings::{Role, Settings},
@@ -26,6 +26,9 @@ pub struct TopupArgs {
     /// Most that one call may cost from now on, in USDC
     #[arg(long, value_name = "USDC", value_parser = some_usdc, requires = "key")]
     per_call: Option<UsdcBase>,
+    /// Most that the calls of one UTC day may cost from now on, in USDC; 0: the day is not limited
+    #[arg(long, value_name = "USDC", value_parser = usdc, requires = "key")]
+    per_day: Option<UsdcBase>,
     /// How long the key lives from now on: a number and d, h or m
     #[arg(long, value_name = "TIME", value_parser = lifetime, requires = "key")]
     expires: Option<i64>,
@@ -116,6 +119,7 @@ fn raised_grant(arguments: &TopupArgs, grant: &SpendingGrant, now_unix_s: i64) -
         session_key: grant.session_key,
         per_call_cap: arguments.per_call.map_or(grant.per_call_cap, |amount| amount.0),
         total_cap: grant.total_cap.checked_add(added).context("the total cap would be above every amount")?,
+        daily_cap: arguments.per_day.map_or(grant.daily_cap, |amount| amount.0),
         expires_at_unix_s: expires,
         allowed_agents: grant.allowed_agents().to_vec(),
     })
@@ -168,6 +172,7 @@ mod tests {
             key: Some("k".to_owned()),
             add: None,
             per_call: None,
+            per_day: None,
             expires: None,
             send: SendArgs::default(),
             service: ServiceArgs::default(),
@@ -177,6 +182,7 @@ mod tests {
     fn grant() -> SpendingGrant {
         let mut grant = SpendingGrant::zeroed();
         (grant.per_call_cap, grant.total_cap, grant.spent, grant.expires_at_unix_s) = (10, 100, 90, 50);
+        grant.daily_cap = 20;
         grant.allowed_agents[0] = Pubkey::new_from_array([9; 32]);
         grant.allowed_agents_len = 1;
         grant
@@ -185,7 +191,9 @@ mod tests {
     #[test]
     fn what_is_not_named_stays_as_it_is() {
         let args = raised_grant(&TopupArgs { add: Some(UsdcBase(7)), ..arguments() }, &grant(), 40).expect("live");
-        assert_eq!((args.per_call_cap, args.total_cap, args.expires_at_unix_s), (10, 107, 50));
+        assert_eq!((args.per_call_cap, args.total_cap, args.daily_cap, args.expires_at_unix_s), (10, 107, 20, 50));
+        let unlimited = raised_grant(&TopupArgs { per_day: Some(UsdcBase(0)), ..arguments() }, &grant(), 40);
+        assert_eq!(unlimited.expect("live").daily_cap, 0);
         assert_eq!(args.allowed_agents, vec![Pubkey::new_from_array([9; 32])]);
     }
 

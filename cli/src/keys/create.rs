@@ -41,6 +41,9 @@ pub struct CreateArgs {
     /// Most that all calls may cost together, in USDC
     #[arg(long, value_name = "USDC", value_parser = some_usdc)]
     total: UsdcBase,
+    /// Most that the calls of one UTC day may cost, in USDC; without it the day is not limited
+    #[arg(long, value_name = "USDC", value_parser = some_usdc)]
+    per_day: Option<UsdcBase>,
     /// How long the key lives: a number and d, h or m
     #[arg(long, value_name = "TIME", default_value = "30d", value_parser = lifetime)]
     expires: i64,
@@ -96,6 +99,9 @@ fn check(arguments: &CreateArgs) -> Result<(), UsageError> {
     if arguments.agents.len() > MAX_ALLOWED_AGENTS {
         return Err(UsageError::new(format!("A key can be limited to at most {MAX_ALLOWED_AGENTS} agents.")));
     }
+    if arguments.per_day.is_some_and(|cap| arguments.per_call > cap) {
+        return Err(UsageError::new("--per-call is above --per-day, so no call could cost as much."));
+    }
     if arguments.per_call > arguments.total {
         return Err(UsageError::new("--per-call is above --total, so no call could cost as much."));
     }
@@ -125,6 +131,7 @@ async fn grant(arguments: &CreateArgs, sender: &Sender, session_key: &Pubkey) ->
         session_key: *session_key,
         per_call_cap: arguments.per_call.0,
         total_cap: arguments.total.0,
+        daily_cap: arguments.per_day.map_or(0, |cap| cap.0),
         expires_at_unix_s: funds.now_unix_s.saturating_add(arguments.expires),
         allowed_agents: arguments.agents.clone(),
     };
@@ -136,8 +143,10 @@ async fn grant(arguments: &CreateArgs, sender: &Sender, session_key: &Pubkey) ->
     let until = output::time(args.expires_at_unix_s);
     let plan = Plan::new(format!("Let the API key {} spend USDC of your wallet", arguments.name), vec![])
         .effect(format!(
-            "The key may pay calls of {allowed}: up to {} USDC each and {} USDC in all, until {until}.",
-            arguments.per_call, arguments.total
+            "The key may pay calls of {allowed}: up to {} USDC each, {}{} USDC in all, until {until}.",
+            arguments.per_call,
+            arguments.per_day.map(|cap| format!("{cap} USDC a day, ")).unwrap_or_default(),
+            arguments.total
         ))
         .creates("the spending grant", SpendingGrant::SPACE);
     let mut plan = funds.approve(plan, market, &sender.wallet(), approved);
@@ -148,7 +157,8 @@ async fn grant(arguments: &CreateArgs, sender: &Sender, session_key: &Pubkey) ->
 
 /// The grant of an earlier, interrupted run.
 fn is_as_wanted(arguments: &CreateArgs, grant: &SpendingGrant) -> bool {
-    (grant.per_call_cap, grant.total_cap) == (arguments.per_call.0, arguments.total.0)
+    let daily_cap = arguments.per_day.map_or(0, |cap| cap.0);
+    (grant.per_call_cap, grant.total_cap, grant.daily_cap) == (arguments.per_call.0, arguments.total.0, daily_cap)
         && grant.allowed_agents() == arguments.agents.as_slice()
 }
 

@@ -104,13 +104,16 @@ pub async fn list(arguments: &ListArgs, settings: &Settings) -> anyhow::Result<(
 }
 
 /// Heading and field of each column, and what is shown where the field is missing.
-const COLUMNS: [(&str, &str, &str); 11] = [
+const COLUMNS: [(&str, &str, &str); 14] = [
     ("name", "name", "(not registered)"),
     ("key", "last_four", "????"),
     ("state", "state", ""),
     ("left", "left_usdc", "-"),
     ("of", "total_cap_usdc", "-"),
     ("per call", "per_call_cap_usdc", "-"),
+    ("per day", "daily_cap_usdc", "-"),
+    ("today", "spent_today_usdc", "-"),
+    ("calls approved", "calls_left_by_approval", "-"),
     ("expires", "expires_at", "-"),
     ("calls", "execution_count", ""),
     ("spent", "total_spent_usdc", ""),

@@ -308,7 +308,7 @@ mod tests {
         }
 
         async fn send(&self) -> anyhow::Result<Sent> {
-            let instruction = self.sender.market.instructions.set_paused(&self.sender.wallet(), true);
+            let instruction = self.sender.market.instructions.apply_roles();
             self.sender.send(Plan::new("Pause", vec![instruction])).await
         }
 

@@ -168,7 +168,7 @@ fn remember(marketplace: &Marketplace, base_url: Option<String>, name: Option<&s
 }
 
 fn local_run(marketplace: &Marketplace, base_url: Option<String>) -> LocalRun {
-    let WalletFiles { demo, creator, admin, resolver } = marketplace.wallets.clone();
+    let WalletFiles { demo, creator, admin, resolver, .. } = marketplace.wallets.clone();
     LocalRun {
         name: None,
         started_at: chrono::Utc::now().timestamp(),

@@ -10,7 +10,7 @@ use crtx_protocol::{
     call_text::{self, OpeningId},
     fee::Split,
     result_hash::{ResultHash, verify_call_signature, verify_signature},
-    terms::Terms,
+    terms::{MarketTerms, Terms},
     usdc::UsdcBase,
 };
 use serde::Serialize;
@@ -279,6 +279,14 @@ fn proof_is_of_the_agreed_key(evidence: &Evidence) -> Finding {
     let by_program = format!("{key} signed; the program compared it with the key that it copied at the opening");
     let Some(agreed) = opening.terms_hash else { return Ok(by_program) };
     let listing = known(&evidence.listing)?;
+    let present = known(&evidence.config)?.parameters.market_terms();
+    // The record keeps all of the market's terms but the grace.
+    let market = MarketTerms {
+        fee_bps: record.fee_bps.into(),
+        max_penalty_multiple: record.max_penalty_multiple.into(),
+        dispute_window_s: record.dispute_window_s.into(),
+        ..present
+    };
     let terms = Terms {
         price: record.amount,
         timeout_seconds: listing.timeout_seconds,
@@ -286,11 +294,12 @@ fn proof_is_of_the_agreed_key(evidence: &Evidence) -> Finding {
         min_cover: listing.min_cover,
         result_key: key.to_bytes(),
         metadata_hash: listing.metadata_hash,
+        market,
     };
     if <[u8; 32]>::from(Sha256::digest(terms.bytes())) == agreed {
         return Ok(format!("{key} signed, the key in the terms that the caller agreed to"));
     }
-    if listing.terms_hash == agreed {
+    if listing.terms_hash(present) == agreed {
         return Err(format!("{key} signed, and it is not in the terms that the caller agreed to"));
     }
     Ok(by_program)

@@ -31,7 +31,7 @@ use tokio::process::{Child, Command};
 
 const DOCUMENT: &str = include_str!("../../../docs/deploy.md");
 const ELF: &str = "programs/agent-marketplace/artifacts/agent_marketplace.so";
-const ROLES: [&str; 4] = ["resolver", "gateway", "treasury", "insurance"];
+const ROLES: [&str; 5] = ["resolver", "gateway", "treasury", "insurance", "guardian"];
 /// Many times what it takes.
 const LIMIT: Duration = Duration::from_secs(300);
 
@@ -108,8 +108,8 @@ fn address(file: &Path) -> String {
 /// Arguments of `crtx admin init` with the key pairs of a folder.
 fn init(folder: &Path, mint: &str) -> Vec<String> {
     let mut line = vec!["admin".to_owned(), "init".to_owned(), "--usdc-mint".to_owned(), mint.to_owned()];
-    for (role, flag) in ROLES.iter().zip(["--resolver", "--gateway-authority", "--treasury-owner", "--insurance-owner"])
-    {
+    let flags = ["--resolver", "--gateway-authority", "--treasury-owner", "--insurance-owner", "--guardian"];
+    for (role, flag) in ROLES.iter().zip(flags) {
         line.extend([flag.to_owned(), address(&folder.join(format!("{role}.json")))]);
     }
     line

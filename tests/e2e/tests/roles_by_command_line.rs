@@ -175,7 +175,7 @@ async fn a_new_wallet_is_filled_and_shows_what_it_has() {
     assert_eq!(world.market.usdc_of(address).await, 13_000_001);
 
     let admin = world.done(&["wallet", "show", "--keypair", &world.key_of("admin")]);
-    assert_eq!(admin["roles"], json!(["admin", "resolver"]));
+    assert_eq!(admin["roles"], json!(["admin"]));
     assert_eq!(world.done(&["wallet", "show", "--keypair", &world.key_of("creator")])["roles"], json!(["creator"]));
     let demo = world.done(&["wallet", "show"]);
     assert_eq!((&demo["address"], &demo["usdc"]), (&json!(world.market.info.wallet), &json!(1000)));
@@ -520,8 +520,14 @@ async fn the_admin_pauses_verifies_and_changes_parameters_and_roles_by_announcem
     let mut world = World::start(&["--services", "none"]).await;
     assert!(world.fails(&["admin", "pause", "--yes", "--keypair", &world.key_of("demo")]).contains("only the admin"));
     world.done(&["admin", "pause", "--yes"]);
-    assert_eq!(world.done(&["admin", "status"])["paused"], true);
+    let stopped = |world: &World| {
+        let status = world.done(&["admin", "status"]);
+        (status["openings_paused"].clone(), status["listings_paused"].clone())
+    };
+    assert_eq!(stopped(&world), (json!(true), json!(true)));
     assert!(world.done(&["admin", "pause", "--yes"])["transaction"].is_null());
+    world.done(&["admin", "unpause", "--only", "calls", "--yes"]);
+    assert_eq!(stopped(&world), (json!(false), json!(true)));
     world.done(&["admin", "unpause", "--yes"]);
 
     let creator = world.chain.creator.pubkey().to_string();
@@ -550,6 +556,38 @@ async fn the_admin_pauses_verifies_and_changes_parameters_and_roles_by_announcem
     world.market.travel(Duration::from_secs(16 * 86_400 + 120)).await;
     world.done(&["admin", "apply-roles", "--yes"]);
     assert_eq!(world.done(&["admin", "status"])["resolver"], stranger);
+    world.up.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_guardian_stops_calls_listings_and_one_agent_and_only_the_admin_resumes() {
+    let mut world = World::start(&["--services", "none"]).await;
+    let guardian = world.key_of("guardian");
+    let agent = world.market.agent("text-stats").to_owned();
+    let by_guardian = |line: &[&str]| [line, &["--yes", "--keypair", &guardian]].concat().join(" ");
+    let run = |line: String| world.crtx(&[line.split(' ').collect::<Vec<_>>(), vec!["--json"]].concat()).0;
+    for stop in [&["admin", "pause", "--only", "calls"][..], &["admin", "suspend", &agent]] {
+        assert_eq!(run(by_guardian(stop)), Some(0), "{stop:?}");
+    }
+    for resume in [&["admin", "unpause"][..], &["admin", "resume", &agent], &["admin", "set-fee", "150"]] {
+        assert_eq!(run(by_guardian(resume)), Some(1), "{resume:?}");
+    }
+    let shown = world.done(&["agent", "show", &agent]);
+    assert_eq!((&shown["status"], &shown["suspended"]), (&json!("active"), &json!(true)));
+    let call = ["execute", &agent, "--task", "x", "--yes"];
+    assert_ne!(world.crtx(&call).0, Some(0));
+    world.done(&["admin", "unpause", "--yes"]);
+    world.done(&["admin", "resume", &agent, "--yes"]);
+    assert_eq!(world.done(&["agent", "show", &agent])["suspended"], false);
+
+    let (admin, stranger) = (world.chain.admin.pubkey().to_string(), Pubkey::new_from_array([9; 32]).to_string());
+    let refused = world.fails(&["admin", "set-keys", "--guardian", &admin, "--yes"]);
+    assert!(refused.contains("one key"), "{refused}");
+    world.done(&["admin", "set-keys", "--guardian", &stranger, "--yes"]);
+    assert_eq!(world.done(&["admin", "status"])["guardian"], stranger);
+    assert_eq!(run(by_guardian(&["admin", "pause"])), Some(1), "it is not the guardian any more");
+    world.done(&["admin", "set-keys", "--no-guardian", "--yes"]);
+    assert!(world.done(&["admin", "status"])["guardian"].is_null());
     world.up.stop().await.unwrap();
 }
 

@@ -63,6 +63,13 @@ function readKey() {
 const key = readKey();
 const signed = (message) => `ed25519:${base58(sign(null, message, key.privateKey))}`;
 
+/** Names this call in what is signed: the record on chain, and the second in which it was opened. */
+function opening(request) {
+  const second = Buffer.alloc(8);
+  second.writeBigInt64LE(BigInt(request.opened_at_unix_s));
+  return [addressBytes(request.execution_record), ':', second];
+}
+
 /** Signs the result: once for its content, once for this call. */
 function completed(request, result) {
   const resultHash = `sha256:${createHash('sha256').update(result, 'utf8').digest('hex')}`;
@@ -74,16 +81,15 @@ function completed(request, result) {
     signature: signed(Buffer.from(resultHash, 'utf8')),
   };
   if (request.execution_record !== undefined) {
-    const opening = Buffer.alloc(8);
-    opening.writeBigInt64LE(BigInt(request.opened_at_unix_s));
-    const parts = ['crtx-call-v2:', addressBytes(request.execution_record), ':', opening, `:${resultHash}`];
+    const parts = ['crtx-call-v2:', ...opening(request), `:${resultHash}`];
     answer.call_signature = signed(Buffer.concat(parts.map((part) => Buffer.from(part))));
   }
   return answer;
 }
 
+/** Signs the failure. Without the signature, it is the gateway's word alone, and does not count. */
 function failed(request, error) {
-  return {
+  const answer = {
     execution_id: request.execution_id,
     status: 'failed',
     result: null,
@@ -91,6 +97,11 @@ function failed(request, error) {
     signature: null,
     error: String(error?.message ?? error).slice(0, 500),
   };
+  if (request.execution_record !== undefined) {
+    const parts = ['crtx-failure-v1:', ...opening(request)];
+    answer.failure_signature = signed(Buffer.concat(parts.map((part) => Buffer.from(part))));
+  }
+  return answer;
 }
 
 /**

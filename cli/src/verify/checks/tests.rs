@@ -83,11 +83,10 @@ fn bound() -> Evidence {
 
 /// Changes the terms that the listing has and the caller agreed to.
 fn agree(evidence: &mut Evidence, change: impl FnOnce(&mut Terms)) {
-    let listing = evidence.listing.as_mut().expect("a listing");
-    let mut terms = listing.terms();
+    let market = evidence.config.as_ref().expect("a configuration").parameters.market_terms();
+    let mut terms = evidence.listing.as_ref().expect("a listing").terms(market);
     change(&mut terms);
     let hash = Sha256::digest(terms.bytes()).into();
-    listing.terms_hash = hash;
     evidence.opening.as_mut().expect("an opening").terms_hash = Some(hash);
 }
 
@@ -106,12 +105,14 @@ fn good() -> Evidence {
         execution_id: *id.as_bytes(),
         amount: AMOUNT,
         fee_bps: 100,
+        max_penalty_multiple: 20,
+        dispute_window_s: 259_200,
         execution_time_ms: 12,
         opened_at_unix_s: OPENED_AT_UNIX_S,
         status: ExecutionStatus::Completed as u8,
         ..bytemuck::Zeroable::zeroed()
     };
-    let mut listing = AgentListed {
+    let listing = AgentListed {
         creator,
         result_key,
         price: AMOUNT,
@@ -120,13 +121,13 @@ fn good() -> Evidence {
         updated_at_unix_s: 500,
         ..bytemuck::Zeroable::zeroed()
     };
-    listing.terms_hash = listing.hash_of_terms();
     let config = Config {
         treasury_owner: treasury,
         usdc_mint: mint,
         parameters: MarketParameters::DEFAULT,
         ..bytemuck::Zeroable::zeroed()
     };
+    let terms_hash = listing.terms_hash(config.parameters.market_terms());
     let change = |account, owner, change| TokenChange { account, owner, mint, change };
     let complete = called(program_id, vec![]);
     let content_url = format!("http://x/ipfs/{}", cid_of(&hash));
@@ -155,7 +156,7 @@ fn good() -> Evidence {
         config: Ok(config),
         closed_by: None,
         dispute: None,
-        opening: Ok(Opening { signature: "o".to_owned(), request_hash: [9; 32], terms_hash: Some(listing.terms_hash) }),
+        opening: Ok(Opening { signature: "o".to_owned(), request_hash: [9; 32], terms_hash: Some(terms_hash) }),
         ending: Ok(Ending {
             signature: "s".to_owned(),
             transaction: PastTransaction {
@@ -342,15 +343,15 @@ fn a_signature_of_another_call_or_of_the_other_shape_is_noticed() {
 #[test]
 fn a_key_in_other_terms_than_the_caller_agreed_to_is_noticed() {
     let stranger = public(&SigningKey::from_bytes(&[6; 32]));
-    assert_eq!(with(|e| agree(e, |terms| terms.result_key = stranger.to_bytes())), ["key"]);
+    let other_key = with(|e| {
+        e.listing.as_mut().expect("a listing").result_key = stranger;
+        agree(e, |terms| terms.result_key = stranger.to_bytes());
+    });
+    assert_eq!(other_key, ["key", "listing"]);
+    let other_market = with(|e| record_mut(e).dispute_window_s += 1);
+    assert_eq!(other_market, ["key"], "the record has another dispute window than the caller agreed to");
     assert_eq!(with(|e| e.opening = Err("not found".to_owned())), ["key"]);
     let changed_since = with(|e| e.listing.as_mut().expect("a listing").metadata_hash = [1; 32]);
-    assert_eq!(changed_since, ["key"], "the listing states the same terms hash, and it is not that of its terms");
-    let changed_since = with(|e| {
-        let listing = e.listing.as_mut().expect("a listing");
-        listing.metadata_hash = [1; 32];
-        listing.terms_hash = listing.hash_of_terms();
-    });
     assert!(changed_since.is_empty(), "terms that have changed since are fine: {changed_since:?}");
     let named_nothing = with(|e| e.opening.as_mut().expect("an opening").terms_hash = None);
     assert!(named_nothing.is_empty(), "a wallet need not name the terms: {named_nothing:?}");
@@ -370,8 +371,8 @@ fn a_key_that_the_listing_never_registered_is_noticed() {
 #[test]
 fn parts_that_do_not_make_the_whole_are_noticed() {
     assert_eq!(with(|e| record_mut(e).amount += 1), ["key", "payment", "amounts"]);
-    assert_eq!(with(|e| record_mut(e).fee_bps = 501), ["split", "payment", "amounts"]);
-    assert_eq!(with(|e| record_mut(e).fee_bps = 10_001), ["split", "payment", "amounts"]);
+    assert_eq!(with(|e| record_mut(e).fee_bps = 501), ["key", "split", "payment", "amounts"]);
+    assert_eq!(with(|e| record_mut(e).fee_bps = 10_001), ["key", "split", "payment", "amounts"]);
 }
 
 #[test]
@@ -413,6 +414,8 @@ fn a_treasury_that_has_changed_since_does_not_matter() {
 fn a_call_without_a_fee_pays_no_treasury() {
     let failed = with(|e| {
         record_mut(e).fee_bps = 0;
+        e.config.as_mut().expect("a configuration").parameters.fee_bps = 0;
+        agree(e, |_| {});
         let ending = ending_mut(e);
         ending.transaction.token_changes[1].change = 10_000;
         ending.transaction.token_changes.truncate(2);

@@ -110,7 +110,7 @@ async fn request(client: &mut tokio::net::TcpStream) -> Value {
 /// The target has two instructions.
 fn transaction(is_target: bool) -> String {
     let build = Instructions::new(Addresses::new(agent_marketplace::ID), Pubkey::new_from_array([6; 32]));
-    let one = build.set_paused(&Pubkey::new_from_array([1; 32]), true);
+    let one = build.remove_resolver(&Pubkey::new_from_array([1; 32]));
     BASE64.encode(unsigned(&vec![one; if is_target { 2 } else { 1 }]))
 }
 
