@@ -4,11 +4,11 @@ import { expect, test } from 'vitest';
 
 import { PAGES, pagesFor } from '../src/app/navigation';
 
-const roles = { admin: 'A', pending_admin: 'N', resolver: 'R' } as never;
+const roles = { admin: 'A', pending_admin: 'N', guardian: 'G', resolver: 'R' } as never;
 const labels = (wallet: string | null, exists = (_: string) => true): string[] =>
     pagesFor(exists, wallet, roles).map(({ label }) => label);
 
-test.each([['A'], ['N']])('the wallet %s has a use for the admin’s page', (wallet) => {
+test.each([['A'], ['N'], ['G']])('the wallet %s has a use for the admin’s page', (wallet) => {
     expect(labels(wallet)).toContain('Admin');
 });
 

@@ -1,10 +1,13 @@
 // The search of the list of agents in the URL: what is read can be written and read again, and the service accepts it.
 
 import * as fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 
 import { parseSearch, stringifySearch } from '../src/app/search';
-import { SORTS, readSearch } from '../src/features/browse/search';
+import { agentsQuery } from '../src/features/browse/query';
+import { SORTS, readSearch, sortOf } from '../src/features/browse/search';
+import { api } from '../src/shared/api/client';
+import { makeQueryClient } from '../src/shared/api/queries';
 
 const raw = fc.record(
     {
@@ -45,4 +48,22 @@ test('a search that was read is one that the service accepts', () => {
             expect(Number(min_success_rate ?? 0)).toBeLessThanOrEqual(1);
         }),
     );
+});
+
+test('without a choice the list has the most trusted first, and a search its best match', () => {
+    expect(sortOf({})).toBe('trust');
+    expect(sortOf({ q: 'words' })).toBe('relevance');
+    expect(sortOf({ q: 'words', sort: 'trust' })).toBe('trust');
+    expect(sortOf({ sort: 'price_asc' })).toBe('price_asc');
+});
+
+test('the list asks the service for the order that the page shows', async () => {
+    const get = vi.spyOn(api, 'GET').mockResolvedValue({ data: { agents: [] } } as never);
+    const asked = async (search: object): Promise<unknown> => {
+        await makeQueryClient().infiniteQuery(agentsQuery(search));
+        return (get.mock.lastCall?.[1] as unknown as { params: { query: object } }).params.query;
+    };
+    expect(await asked({})).toMatchObject({ sort: 'trust' });
+    expect(await asked({ q: 'words' })).toMatchObject({ q: 'words', sort: 'relevance' });
+    get.mockRestore();
 });

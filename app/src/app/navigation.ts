@@ -1,6 +1,7 @@
 // The pages that the header links to, in their order. A line whose page is not built yet is left out of the header.
 
 import type { Schemas } from '../shared/api/client';
+import { mayStop } from '../shared/roles';
 
 export type PageLink = {
     readonly to: string;
@@ -9,9 +10,9 @@ export type PageLink = {
     readonly isFor?: (wallet: string, roles: Schemas['NetworkRoles']) => boolean;
 };
 
-/** Who may use the admin's page: the admin, and who is nominated to follow. */
-export const isAdmin: NonNullable<PageLink['isFor']> = (wallet, roles) =>
-    wallet === roles.admin || wallet === roles.pending_admin;
+/** Who may use the admin's page: the admin, who is nominated to follow, and the guardian, who may stop things there. */
+const mayUseAdminPage: NonNullable<PageLink['isFor']> = (wallet, roles) =>
+    mayStop(wallet, roles) || wallet === roles.pending_admin;
 
 export const PAGES: readonly PageLink[] = [
     { to: '/', label: 'Agents' },
@@ -20,7 +21,7 @@ export const PAGES: readonly PageLink[] = [
     { to: '/creator', label: 'My agents' },
     { to: '/disputes', label: 'Disputes' },
     { to: '/network', label: 'Network' },
-    { to: '/admin', label: 'Admin', isFor: isAdmin },
+    { to: '/admin', label: 'Admin', isFor: mayUseAdminPage },
 ];
 
 /** The links for a wallet, of the pages that exist. */

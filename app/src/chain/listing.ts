@@ -61,6 +61,12 @@ export async function readOwnAgent(
     };
 }
 
+/** One listing; `null` if the chain has none at this address. */
+export async function readListing(rpc: Rpc<SolanaRpcApi>, agent: Address): Promise<AgentListed | null> {
+    const [account] = await readAccounts(rpc, [agent]);
+    return listingOf(account ?? null);
+}
+
 /** `null` for an account of another kind, such as a wallet. */
 function listingOf(account: RawAccount): AgentListed | null {
     const isListing =

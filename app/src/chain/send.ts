@@ -29,6 +29,7 @@ import {
 import { sameBytes } from './accounts';
 import { MAX_UNITS, highestPrice, networkFee } from './fee';
 import { type Message, MessageError, chargeOf, readMessage, unitLimit, unitPrice } from './message';
+import { meaningOf } from './refusals';
 import { checkReturned } from './walletChanges';
 
 /** Signs the wire form of a transaction; `src/shared/wallet/standard.ts` has the one of wallets. */
@@ -312,12 +313,15 @@ async function reach<T>(answer: Promise<T>): Promise<T> {
     }
 }
 
-/** The program's own words if it wrote them to the log, else the chain's name of the error. */
+/** The program's own words if it wrote them to the log, and what they mean; else the chain's name of the error. */
 function reasonOf(error: unknown, logs: readonly string[]): string {
+    const meaning = meaningOf(error);
     for (const line of logs) {
         const found = /Error Message: (.+?)\.?$/.exec(line);
-        if (found?.[1] !== undefined) return `The program refuses this: ${found[1]}.`;
+        if (found?.[1] !== undefined)
+            return `The program refuses this: ${found[1]}.${meaning === null ? '' : ` ${meaning}`}`;
     }
+    if (meaning !== null) return `The program refuses this. ${meaning}`;
     if (error === 'AccountNotFound' || error === 'InsufficientFundsForFee') {
         return 'The wallet has no SOL to pay the network fee.';
     }

@@ -26,6 +26,7 @@ const listed = (address: string, change: object = {}) => ({
         openExecutions: 1,
         openDisputes: 0,
         createdAtUnixS: 100n,
+        suspended: 0,
         ...change,
     },
 });
@@ -38,6 +39,7 @@ const known = (agentId: string, change: Partial<WalletAgent> = {}): WalletAgent 
     name: `name of ${agentId}`,
     reason: null,
     status: 'active',
+    suspended: false,
     price_per_call_usdc: 1n,
     total_executions: 1,
     success_rate: 1,
@@ -108,15 +110,35 @@ test.each([
     ['active', { code: 'document_pending', message: 'soon' }, 'Not shown yet'],
     ['delisted', { code: 'document_invalid', message: 'bad' }, 'Delisted'],
 ] as const)('an agent that is %s by the chain, with the reason %j, is shown as %s', (status, reason, badge) => {
-    expect(stateOf(status, reason).badge).toBe(badge);
+    expect(stateOf(status, reason, false).badge).toBe(badge);
 });
 
-test.each(['Ada Lovelace', 'Ä字か한ع', '★🚀 & co. (x)', 'a'.repeat(32), '字'.repeat(10)])(
-    'the name %s is taken',
-    (name) => {
-        expect(displayNameProblem(name)).toBeUndefined();
-    },
-);
+test('a suspended agent is said to be suspended and by whom it is resumed, whatever else holds', () => {
+    for (const status of ['active', 'paused'] as const) {
+        const state = stateOf(status, { code: 'document_invalid', message: 'bad' }, true);
+        expect(state).toMatchObject({ badge: 'Suspended', message: null });
+        expect(state.text).toContain('Only the admin can resume it.');
+    }
+    expect(stateOf('delisted', null, true).badge).toBe('Delisted');
+    expect(rowsOf(chain(listed('A', { suspended: 1 })), undefined)[0]?.isSuspended).toBe(true);
+    expect(rowsOf(null, wallet(known('A', { suspended: true })))[0]?.isSuspended).toBe(true);
+    expect(rowsOf(chain(listed('A')), wallet(known('A', { suspended: true })))[0]?.isSuspended).toBe(false);
+});
+
+test.each([
+    'Ada Lovelace',
+    'Ä字か한ع',
+    '★🚀 & co. (x)',
+    'a'.repeat(32),
+    '字'.repeat(10),
+    'Jose\u0301',
+    'Vie\u0323\u0302t',
+    'हिन्दी',
+    'ก็ได้',
+    'עִבְרִית',
+])('the name %s is taken', (name) => {
+    expect(displayNameProblem(name)).toBeUndefined();
+});
 
 test.each([
     '',
@@ -132,6 +154,9 @@ test.each([
     '\ud800',
     '❤\ufe0f',
     '\u{e0041}',
+    'e\u0301\u0302\u0303',
+    'ก็็็',
+    '\u0301e',
 ])('the name %j is refused with a reason', (name) => {
     expect(displayNameProblem(name)).toBeTruthy();
 });

@@ -18,15 +18,25 @@ test('amounts keep every digit', () => {
         fc.property(caps, caps, (one, other) => {
             const [perCallCap, totalCap] = one < other ? [one, other] : [other, one];
             const read = readLimits(draft({ perCall: usdcText(perCallCap), total: usdcText(totalCap) }), NOW);
-            expect(read).toMatchObject({ perCallCap, totalCap, agents: [] });
+            expect(read).toMatchObject({ perCallCap, totalCap, dailyCap: 0n, agents: [] });
         }),
     );
 });
 
-test('the limits of a grant, shown and read again, are the same', () => {
-    const grant = { perCallCap: 123_456n, totalCap: 9_000_000n };
-    const read = readLimits(draftOf(grant, ['a']), NOW, END);
-    expect(read).toEqual({ ...grant, expiry: { at: END }, agents: ['a'] });
+test.each([[0n], [123_456n], [1_000_000n]])(
+    'the limits of a grant with %d for a day, shown and read again, are the same',
+    (dailyCap) => {
+        const grant = { perCallCap: 123_456n, totalCap: 9_000_000n, dailyCap };
+        const read = readLimits(draftOf(grant, ['a']), NOW, END);
+        expect(read).toEqual({ ...grant, expiry: { at: END }, agents: ['a'] });
+    },
+);
+
+test('a day without a limit is an empty field, and one with a limit keeps every digit', () => {
+    expect(draftOf({ perCallCap: 1n, totalCap: 1n, dailyCap: 0n }, []).daily).toBe('');
+    expect(readLimits(draft({ daily: ' 0.1234567 ' }), NOW)).toHaveProperty('daily');
+    expect(readLimits(draft({ daily: '0.123456' }), NOW)).toMatchObject({ dailyCap: 123_456n });
+    expect(readLimits(draft({ daily: '  ' }), NOW)).toMatchObject({ dailyCap: 0n });
 });
 
 test.each<[Partial<LimitsDraft>, string]>([
@@ -35,6 +45,9 @@ test.each<[Partial<LimitsDraft>, string]>([
     [{ perCall: '6' }, 'perCall'],
     [{ total: '1,5' }, 'total'],
     [{ total: '0.000' }, 'total'],
+    [{ daily: '0' }, 'daily'],
+    [{ daily: '0.09' }, 'daily'],
+    [{ daily: 'much' }, 'daily'],
     [{ lifetime: 'date', until: '' }, 'until'],
     [{ lifetime: 'date', until: '2020-01-01T00:00' }, 'until'],
     [{ lifetime: 'date', until: '2099-01-01T00:00' }, 'until'],

@@ -54,15 +54,19 @@ async function good(binding = 1): Promise<Evidence> {
     const [resultHash, resultKey] = [await sha256(TEXT), await getAddressFromPublicKey(keys.publicKey)];
     const recordAddress = await findExecutionRecordAddress(caller, uuidBytes(ID));
     const change = (account: Address, owner: Address, units: bigint) => ({ account, owner, mint, change: units });
-    const terms = new Uint8Array(92);
+    const terms = new Uint8Array(116);
     const view = new DataView(terms.buffer);
-    terms.set(new TextEncoder().encode('crtx-terms-v2:'));
+    terms.set(new TextEncoder().encode('crtx-terms-v3:'));
     view.setBigUint64(14, 10_000n, true);
     view.setUint32(22, 60, true);
     terms[26] = binding;
     terms[27] = 3;
     terms.set(getAddressEncoder().encode(resultKey), 28);
     terms.set(new Uint8Array(32).fill(5), 60);
+    view.setUint32(92, 100, true);
+    view.setUint32(96, 20, true);
+    view.setBigInt64(100, 259_200n, true);
+    view.setBigInt64(108, 120n, true);
     const termsHash = new Uint8Array(await crypto.subtle.digest('SHA-256', terms));
     const transaction = {
         signature: 'settling',
@@ -103,6 +107,8 @@ async function good(binding = 1): Promise<Evidence> {
                 executionId: uuidBytes(ID),
                 amount: 10_000n,
                 feeBps: 100,
+                maxPenaltyMultiple: 20,
+                disputeWindowS: 259_200,
                 binding,
                 status: Status.Completed,
                 failureReason: 0,
@@ -119,14 +125,13 @@ async function good(binding = 1): Promise<Evidence> {
                 creator,
                 resultKey,
                 metadataHash: new Uint8Array(32).fill(5),
-                termsHash,
                 timeoutSeconds: 60,
                 minCover: 3,
                 updatedAtUnixS: 500n,
             },
         },
         dispute: null,
-        config: { value: { usdcMint: mint, treasuryOwner: treasury } },
+        config: { value: { usdcMint: mint, treasuryOwner: treasury, parameters: { settleGraceS: 120n } } },
         opening: { value: { transaction, requestHash: resultHash, termsHash } },
         ending: { value: { transaction, at: 1, payees: { kind: 'settled', creator: key(11), treasury: key(12) } } },
     } as unknown as Evidence;
@@ -203,11 +208,8 @@ describe('the checks of an execution with a result', () => {
             await after((e) => Object.assign(e.listing.value, { resultKey: key(77), updatedAtUnixS: 2_000n })),
         ).toEqual([]);
         expect(await after((e) => (e.listing.value.resultKey = key(77)))).toEqual(['listing']);
-        expect(
-            await after((e) =>
-                Object.assign(e.listing.value, { metadataHash: new Uint8Array(32), termsHash: new Uint8Array(32) }),
-            ),
-        ).toEqual([]);
+        expect(await after((e) => (e.listing.value.metadataHash = new Uint8Array(32)))).toEqual([]);
+        expect(await after((e) => (e.config.value.parameters.settleGraceS = 121n))).toEqual([]);
         expect(await after((e) => (e.opening.value.termsHash = null))).toEqual([]);
     });
 

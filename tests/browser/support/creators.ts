@@ -113,7 +113,7 @@ async function writeSettings(folder: string, network: Network): Promise<void> {
     mkdirSync(folder, { recursive: true });
     const file = path.join(folder, 'admin.json');
     writeFileSync(file, JSON.stringify([...fromBase58(admin, 64)]), { mode: 0o600 });
-    const keypairs = { demo: file, creator: file, admin: file, resolver: file };
+    const keypairs = { demo: file, creator: file, admin: file, resolver: file, guardian: file };
     const local = { ...network, ws_url: network.rpc_url, data_dir: folder, keypairs };
     writeFileSync(path.join(folder, 'local.json'), JSON.stringify(local), { mode: 0o600 });
 }

@@ -14,7 +14,7 @@ export const DISPUTE_PAGES: readonly PageCase[] = [
         name: 'disputes',
         path: () => '/',
         ready: async (page, network) => {
-            await showOpenDispute(page, network, 'Admin and resolver');
+            await showOpenDispute(page, network, 'Resolver');
             await page.goto('/disputes?role=resolver&status=open');
             await page.getByRole('row').nth(1).waitFor();
             await page.getByText('That is all').waitFor();

@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core';
 import type { Network } from './network';
 import { actAs, call, connect } from './runs';
 
-export type Party = 'Caller' | 'Creator' | 'Admin and resolver' | 'New wallet';
+export type Party = 'Caller' | 'Creator' | 'Resolver' | 'New wallet';
 
 /** Where a page asks for it. */
 export async function signIn(page: Page): Promise<void> {
@@ -38,7 +38,7 @@ export async function answer(page: Page, dispute: string, text: string): Promise
 
 /** The form of the resolver, filled in. `amount`: uphold with so much USDC. */
 export async function prepareDecision(page: Page, dispute: string, reasons: string, amount: string | null): Promise<void> {
-    await open(page, dispute, 'Admin and resolver');
+    await open(page, dispute, 'Resolver');
     await page.getByLabel(amount === null ? 'Reject: the creator' : 'Uphold: the caller').check();
     if (amount !== null) await page.getByLabel('Take from the collateral, in USDC').fill(amount);
     await page.getByLabel('Reasons').fill(reasons);

@@ -80,9 +80,9 @@ export async function termsOf(agentId: string): Promise<{ price: bigint; minCove
     return {
         resultKey: data.subarray(40, 72).toString('hex'),
         document: data.subarray(72, 104).toString('hex'),
-        price: data.readBigUInt64LE(144),
-        collateral: data.readBigUInt64LE(152),
-        timeout: data.readUInt32LE(300),
-        minCover: data[319] ?? 0,
+        price: data.readBigUInt64LE(112),
+        collateral: data.readBigUInt64LE(120),
+        timeout: data.readUInt32LE(284),
+        minCover: data[303] ?? 0,
     };
 }

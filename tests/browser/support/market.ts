@@ -8,8 +8,9 @@ import type { Network } from './network';
 
 type Facts = {
     addresses: { config: string };
-    paused: boolean;
-    roles: Record<'admin' | 'resolver' | 'treasury_owner', string>;
+    openings_paused: boolean;
+    listings_paused: boolean;
+    roles: Record<'admin' | 'resolver' | 'treasury_owner' | 'guardian', string>;
     parameters: { fee_bps: number };
     announced_parameters: { fee_bps: number; apply_from: string; collateral_tiers: { collateral_usdc: number }[] } | null;
     announced_roles: { resolver: string | null } | null;
@@ -35,19 +36,21 @@ export async function configOf(network: Network) {
     const { value } = await rpc<{ value: { data: [string, string] } }>('getAccountInfo', [addresses.config, config], network.rpc_url);
     const data = Buffer.from(value.data[0], 'base64').subarray(8);
     const key = (index: number): string => data.subarray(32 * index, 32 * index + 32).toString('hex');
-    const number = (index: number): bigint => data.readBigInt64LE(320 + 8 * index);
-    const parametersAt = 320 + 32;
+    const number = (index: number): bigint => data.readBigInt64LE(352 + 8 * index);
+    const parametersAt = 352 + 32;
     return {
         admin: key(0),
         resolver: key(2),
         gatewayAuthority: key(3),
-        announcedResolver: key(7),
+        guardian: key(7),
+        announcedResolver: key(8),
         rolesFrom: number(0),
         parametersFrom: number(2),
         revision: number(3),
         feeBps: data.readUInt32LE(parametersAt + 96),
         announcedFeeBps: data.readUInt32LE(parametersAt + 104 + 96),
-        isPaused: data[parametersAt + 208] === 1,
+        isOpeningsPaused: data[parametersAt + 208] === 1,
+        isListingsPaused: data[parametersAt + 209] === 1,
     };
 }
 

@@ -47,8 +47,25 @@ export const MARKET_PAGES: readonly PageCase[] = [
         path: () => '/admin',
         ready: async (page) => {
             await actAs(page, 'Admin');
-            await page.getByRole('button', { name: /^Pause the market/ }).click();
+            await page.getByRole('button', { name: /^Stop new calls/ }).click();
             await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).waitFor();
+        },
+    },
+    {
+        name: 'admin-for-guardian',
+        path: () => '/admin',
+        ready: async (page) => {
+            await actAs(page, 'Guardian');
+            await page.getByRole('button', { name: /^Stop new listings/ }).waitFor();
+            await page.getByLabel('Address of the agent').waitFor();
+        },
+    },
+    {
+        name: 'agent-for-guardian',
+        path: ({ agents }) => `/agents/${agents[0]?.agent_id}`,
+        ready: async (page) => {
+            await actAs(page, 'Guardian');
+            await page.getByRole('button', { name: /^Suspend this agent/ }).waitFor();
         },
     },
     {
@@ -56,7 +73,7 @@ export const MARKET_PAGES: readonly PageCase[] = [
         path: () => '/admin',
         ready: async (page) => {
             await actAs(page, 'Caller');
-            await page.getByText('This wallet is not the admin').waitFor();
+            await page.getByText('This wallet is neither the admin nor the guardian').waitFor();
         },
     },
 ];

@@ -1,4 +1,5 @@
-// What the admin does in the browser, on a network of its own: badges, rules, roles, and the pause.
+// What the admin and the guardian do in the browser, on a network of its own: badges, rules, roles, and the emergency
+// stops.
 
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -7,7 +8,7 @@ import { useBrowser } from '../support/browser';
 import { usdcOn } from '../support/chain';
 import { NOBODY, configOf, factsOf, hexOf, travel, until } from '../support/market';
 import { type Network, startNetwork } from '../support/network';
-import { actAs, openForm } from '../support/runs';
+import { actAs, openForm, payButton } from '../support/runs';
 
 let network: Network;
 let end: () => Promise<void>;
@@ -20,11 +21,14 @@ afterAll(() => end?.());
 const open = useBrowser(() => network);
 /** Some address that has no role. */
 const SOMEBODY = '82vpEBc9TeDX6S1Dd3UJ77nQeqFkHSMEgANRBhc28GR8';
+/** Another one: no key has two roles. */
+const ANOTHER = 'BUGuuhPsHpk8YZrL2GctsCtXGneL1gmT5zYb7eMHZDWf';
 
 async function openAdmin(page: Page, role = 'Admin'): Promise<void> {
     await page.goto('/admin');
     await actAs(page, role);
     if (role === 'Admin') await page.getByRole('heading', { name: 'Verify creators' }).waitFor();
+    if (role === 'Guardian') await page.getByRole('heading', { name: 'Emergency stop' }).waitFor();
 }
 
 /** Presses the button of an action, and says yes to its question. */
@@ -42,6 +46,18 @@ async function act(page: Page, label: string): Promise<void> {
     await until(() => configOf(network), ({ revision }) => revision > before);
     await page.getByText(/^(The chain is being read|The transaction is being tried|Your wallet asks|Sent\. Waiting)/).waitFor({ state: 'detached' });
 }
+
+/** Lets a page see another admin in the configuration. Both are hexadecimal digits. */
+const nameAdmin = async (page: Page, admin: string, liar: string): Promise<void> => {
+    await page.route(network.rpc_url, async (route) => {
+        const answer = await route.fetch();
+        const text = await answer.text();
+        const lie = text.replace(/[A-Za-z0-9+/=]{700,}/g, (data) =>
+            Buffer.from(Buffer.from(data, 'base64').toString('hex').replace(admin, liar), 'hex').toString('base64'),
+        );
+        await route.fulfill({ response: answer, body: lie });
+    });
+};
 
 type Agent = { creator: { pubkey: string; verified: boolean } };
 const agentOf = async (): Promise<Agent> => (await (await fetch(`${network.base_url}/v1/agents/${network.agents[0]?.agent_id}`)).json()) as Agent;
@@ -87,15 +103,15 @@ test('a wallet without a profile, and what is no address, cannot be verified', a
     await context.close();
 });
 
-test('a pause stops new calls in the browser and over HTTP, and its end allows them again', async () => {
+test('a stop of new calls holds in the browser and over HTTP, and its end allows them again', async () => {
     const { page, context, problems } = await open();
     await openAdmin(page);
-    await page.getByRole('button', { name: 'Pause the market …' }).click();
+    await page.getByRole('button', { name: 'Stop new calls …' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
-    expect((await configOf(network)).isPaused).toBe(false);
+    expect((await configOf(network)).isOpeningsPaused).toBe(false);
     try {
-        await act(page, 'Pause the market');
-        expect((await configOf(network)).isPaused).toBe(true);
+        await act(page, 'Stop new calls');
+        expect(await configOf(network)).toMatchObject({ isOpeningsPaused: true, isListingsPaused: false });
         await openForm(page, network, 0);
         await actAs(page, 'Caller');
         await page.getByText('The marketplace is paused').waitFor();
@@ -104,9 +120,105 @@ test('a pause stops new calls in the browser and over HTTP, and its end allows t
         await page.getByText('The market is paused').waitFor();
     } finally {
         await openAdmin(page);
-        await act(page, 'Open the market');
+        await act(page, 'Resume new calls');
     }
-    await until(() => factsOf(network), ({ paused }) => !paused);
+    await until(() => factsOf(network), ({ openings_paused: isPaused }) => !isPaused);
+    expect(await (await execute('one two')).json()).toMatchObject({ status: 'completed' });
+    expect(problems).toEqual([]);
+    await context.close();
+});
+
+test('the guardian stops new calls and cannot resume them, and the admin resumes', async () => {
+    const { page, context, problems } = await open();
+    const { admin, guardian } = await configOf(network);
+    await openAdmin(page, 'Guardian');
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Admin' }).waitFor();
+    expect(await page.getByRole('heading', { name: 'Verify creators' }).count()).toBe(0);
+    expect(await page.getByRole('heading', { name: 'Roles' }).count()).toBe(0);
+    try {
+        await act(page, 'Stop new calls');
+        await page.getByText('New calls are stopped.').waitFor();
+        await page.getByText('Only the admin can resume new calls.').waitFor();
+        expect(await page.getByRole('button', { name: /^Resume new calls/ }).count()).toBe(0);
+        await page.getByRole('button', { name: /^Stop new listings/ }).waitFor();
+        expect(await configOf(network)).toMatchObject({ isOpeningsPaused: true, isListingsPaused: false });
+        await until(() => factsOf(network), ({ openings_paused: isPaused }) => isPaused);
+        expect((await execute('one two')).status).toBe(503);
+
+        // The program refuses it, too, if a node makes the page believe that the guardian is the admin.
+        await nameAdmin(page, admin, guardian);
+        await page.reload();
+        await press(page, 'Resume new calls');
+        await page.getByText('The program refuses this: the signer is neither the admin nor the guardian').waitFor();
+        await page.unrouteAll({ behavior: 'ignoreErrors' });
+        expect(await configOf(network)).toMatchObject({ admin, isOpeningsPaused: true });
+    } finally {
+        await page.unrouteAll({ behavior: 'ignoreErrors' });
+        await openAdmin(page);
+        await act(page, 'Resume new calls');
+    }
+    await until(() => factsOf(network), ({ openings_paused: isPaused }) => !isPaused);
+    expect(await (await execute('one two')).json()).toMatchObject({ status: 'completed' });
+    expect(problems).toEqual([]);
+    await context.close();
+});
+
+test('new listings are stopped alone, and calls go on', async () => {
+    const { page, context, problems } = await open();
+    await openAdmin(page);
+    try {
+        await act(page, 'Stop new listings');
+        expect(await configOf(network)).toMatchObject({ isOpeningsPaused: false, isListingsPaused: true });
+        await until(() => factsOf(network), ({ listings_paused: isPaused }) => isPaused);
+        await page.reload();
+        await page.getByText('Paused: no new listings').waitFor();
+        expect(await (await execute('one two')).json()).toMatchObject({ status: 'completed' });
+    } finally {
+        await openAdmin(page);
+        await act(page, 'Resume new listings');
+    }
+    await until(() => factsOf(network), ({ listings_paused: isPaused }) => !isPaused);
+    expect(problems).toEqual([]);
+    await context.close();
+});
+
+test('the guardian suspends an agent, everybody reads why it takes no calls, and the admin resumes it', async () => {
+    const { page, context, problems } = await open();
+    const agentId = network.agents[0]?.agent_id ?? '';
+    await openAdmin(page, 'Guardian');
+    await page.getByLabel('Address of the agent').fill('an agent');
+    await page.getByRole('button', { name: 'Open its page' }).click();
+    await page.getByText('This is no address of an agent').waitFor();
+    await page.getByLabel('Address of the agent').fill(agentId);
+    await page.getByRole('button', { name: 'Open its page' }).click();
+    try {
+        await press(page, 'Suspend this agent');
+        await page.getByText('The agent is suspended.').waitFor();
+        await page.getByText('Suspended by the marketplace').waitFor();
+        await page.getByText('Only the admin can resume it.').first().waitFor();
+        expect(await page.getByText('Paused by its creator').count()).toBe(0);
+        expect(await page.getByRole('button', { name: /this agent/ }).count()).toBe(0);
+        expect((await execute('one two')).ok).toBe(false);
+        // The market itself goes on.
+        expect(await configOf(network)).toMatchObject({ isOpeningsPaused: false, isListingsPaused: false });
+
+        await openForm(page, network, 0);
+        await actAs(page, 'Caller');
+        await page.getByText('The agent is suspended').waitFor();
+        await payButton(page).waitFor();
+        expect(await payButton(page).isDisabled()).toBe(true);
+        await page.goto(`/creator/agents/${agentId}`);
+        await actAs(page, 'Creator');
+        await page.getByText('The marketplace has suspended this agent').waitFor();
+        await page.goto('/creator');
+        await page.getByRole('table', { name: 'My agents' }).getByText('Suspended', { exact: true }).waitFor();
+    } finally {
+        await page.goto(`/agents/${agentId}`);
+        await actAs(page, 'Admin');
+        await press(page, 'Resume this agent');
+        await page.getByText('The agent is resumed.').waitFor();
+    }
+    await page.getByText('Suspended by the marketplace').waitFor({ state: 'detached' });
     expect(await (await execute('one two')).json()).toMatchObject({ status: 'completed' });
     expect(problems).toEqual([]);
     await context.close();
@@ -168,25 +280,18 @@ test('parameters are announced, added to, withdrawn, and hold after a week', asy
 test('another wallet sees no action, and the chain refuses it even if its page is made to believe otherwise', async () => {
     const { page, context, problems } = await open();
     await openAdmin(page, 'Caller');
-    await page.getByText('This wallet is not the admin').waitFor();
-    expect(await page.getByRole('main').getByRole('button').allInnerTexts()).toEqual(['Copy']);
+    await page.getByText('This wallet is neither the admin nor the guardian').waitFor();
+    expect(await page.getByRole('main').getByRole('button').allInnerTexts()).toEqual(['Copy', 'Copy']);
     expect(await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Admin' }).count()).toBe(0);
 
     // A node that names the caller as the admin.
-    const { admin, isPaused } = await configOf(network);
-    await page.route(network.rpc_url, async (route) => {
-        const answer = await route.fetch();
-        const text = await answer.text();
-        const lie = text.replace(/[A-Za-z0-9+/=]{700,}/g, (data) =>
-            Buffer.from(Buffer.from(data, 'base64').toString('hex').replace(admin, hexOf(network.wallet)), 'hex').toString('base64'),
-        );
-        await route.fulfill({ response: answer, body: lie });
-    });
+    const { admin, isOpeningsPaused } = await configOf(network);
+    await nameAdmin(page, admin, hexOf(network.wallet));
     await page.reload();
-    await press(page, 'Pause the market');
-    await page.getByText('The program refuses this: the signer is not the admin').waitFor();
+    await press(page, 'Stop new calls');
+    await page.getByText('The program refuses this: the signer is neither the admin nor the guardian').waitFor();
     await page.unrouteAll({ behavior: 'ignoreErrors' });
-    expect(await configOf(network)).toMatchObject({ admin, isPaused });
+    expect(await configOf(network)).toMatchObject({ admin, isOpeningsPaused });
     expect(problems).toEqual([]);
     await context.close();
 });
@@ -244,12 +349,33 @@ test('a resolver is removed at once, and its successor takes office after sixtee
     await context.close();
 });
 
-test('another gateway authority is in office at once', async () => {
+test('the guardian is removed and named again at once', async () => {
     const { page, context, problems } = await open();
+    const { guardian, admin } = (await factsOf(network)).roles;
     await openAdmin(page);
-    await page.getByLabel('Next gateway authority').fill(SOMEBODY);
+    await act(page, 'Remove the guardian');
+    expect((await configOf(network)).guardian).toBe(NOBODY);
+    await page.getByRole('button', { name: /^Remove the guardian/ }).waitFor({ state: 'detached' });
+    await page.getByLabel('Next guardian').fill(admin);
+    await page.getByText('This key is the admin.').waitFor();
+    expect(await page.getByRole('button', { name: /^Name the guardian/ }).isDisabled()).toBe(true);
+    await page.getByLabel('Next guardian').fill(guardian);
+    await act(page, 'Name the guardian');
+    expect((await configOf(network)).guardian).toBe(hexOf(guardian));
+    expect(problems).toEqual([]);
+    await context.close();
+});
+
+test('another gateway authority is in office at once, and no key has two roles', async () => {
+    const { page, context, problems } = await open();
+    const first = (await factsOf(network)).roles.admin;
+    await openAdmin(page);
+    await page.getByLabel('Next gateway authority').fill(first);
+    await page.getByText('This key is the admin.').waitFor();
+    expect(await page.getByRole('button', { name: /^Replace the gateway authority/ }).isDisabled()).toBe(true);
+    await page.getByLabel('Next gateway authority').fill(ANOTHER);
     await act(page, 'Replace the gateway authority');
-    expect((await configOf(network)).gatewayAuthority).toBe(hexOf(SOMEBODY));
+    expect((await configOf(network)).gatewayAuthority).toBe(hexOf(ANOTHER));
     expect(problems).toEqual([]);
     await context.close();
 });

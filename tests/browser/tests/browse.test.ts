@@ -21,8 +21,12 @@ test('the list follows what is typed, and the URL too', async () => {
     const { page, context, problems } = await open();
     await page.goto('/');
     await page.getByRole('link', { name: second }).waitFor();
+    const order = page.getByLabel('Order', { exact: true });
+    expect(await order.inputValue()).toBe('trust');
+    await page.getByText('Trust is the sum of the fees').waitFor();
     await page.getByRole('searchbox', { name: 'Search agents' }).pressSequentially('text sta');
     await page.getByText('1 agent matches').waitFor();
+    expect(await order.inputValue()).toBe('relevance');
     await page.getByRole('link', { name: second }).waitFor({ state: 'detached' });
     await searchIs(page, { q: 'text sta' });
     await page.reload();

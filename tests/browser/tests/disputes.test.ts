@@ -110,7 +110,7 @@ test('a dispute is raised with evidence, answered, and upheld; caller and insura
     expect(readFileSync(await saved.path())).toEqual(files[0]?.buffer);
 
     // Before the answer the resolver can reject alone.
-    await show(page, dispute, 'Admin and resolver');
+    await show(page, dispute, 'Resolver');
     expect(await page.getByLabel('Uphold: the caller').isDisabled()).toBe(true);
     await page.getByText('The creator can still answer.').waitFor();
     expect(await page.getByLabel('Reject: the creator').isDisabled()).toBe(false);
@@ -195,7 +195,7 @@ test('a caller who gives a dispute up has the bond back, and a caller who is fou
     await page.getByText('It can have one dispute').waitFor();
 
     const abusive = await raise(page, ids[1] ?? '', 'I lie.');
-    await show(page, abusive, 'Admin and resolver');
+    await show(page, abusive, 'Resolver');
     await page.getByLabel('Abusive: the creator').check();
     await page.getByText('The creator also gets the caller’s bond of 0.10 USDC.').waitFor();
     await page.getByLabel('Reasons').fill('The caller has the right result.');
@@ -231,7 +231,7 @@ test('each party finds a dispute in its list, and a stranger sees nothing of it'
     await page.goto('/disputes');
     await signIn(page);
     await finds('/disputes?role=creator', 'Creator', 'Your answer');
-    await actAs(page, 'Admin and resolver');
+    await actAs(page, 'Resolver');
     await page.goto('/disputes');
     await signIn(page);
     await page.getByRole('link', { name: 'To decide' }).click();

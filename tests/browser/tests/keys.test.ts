@@ -202,6 +202,36 @@ test('limits and names change, the key stays, and the chain enforces what the pa
     await context.close();
 });
 
+test('a limit for a day stops the next call, and the list says what is left today and by the approval', async () => {
+    const { page, context, problems } = await open();
+    const wallet = await openKeys(page);
+    const before = await usdcOf(wallet);
+    const key = await makeKey(page, { name: 'daily', perCall: '0.01', total: '1', daily: '0.01' });
+    await page.getByRole('link', { name: 'All API keys' }).first().click();
+    const today = page.getByRole('meter', { name: 'Spent today with daily' });
+    const todayIs = (words: string): Promise<void> => expect.poll(() => today.getAttribute('aria-valuetext'), { timeout: 30_000 }).toBe(words);
+    await todayIs('0 of 0.01 USDC spent today (UTC)');
+    await cardOf(page, 'daily').getByText('Calls left by approval').waitFor();
+    await page.getByText('Approve again above to renew it.').waitFor();
+    expect((await execute(key)).status).toBe(200);
+    await todayIs('0.01 of 0.01 USDC spent today (UTC)');
+    expect((await execute(key)).ok).toBe(false);
+    expect(await usdcOf(wallet)).toBe(before - PRICE);
+
+    // Another limit holds at once.
+    const card = cardOf(page, 'daily');
+    await card.getByRole('button', { name: 'Change the limits' }).click();
+    expect(await card.getByLabel('Most for one day (USDC)').inputValue()).toBe('0.01');
+    await card.getByLabel('Most for one day (USDC)').fill('');
+    await card.getByRole('button', { name: 'Sign the new limits' }).click();
+    await card.getByText('The key has its new limits').waitFor();
+    await today.waitFor({ state: 'detached' });
+    expect((await execute(key)).status).toBe(200);
+    expect(await usdcOf(wallet)).toBe(before - 2n * PRICE);
+    expect(problems).toEqual([]);
+    await context.close();
+});
+
 test('the approval is changed, taken back, and raised by what is missing', async () => {
     const { page, context, problems } = await open();
     const wallet = await openKeys(page);

@@ -20,8 +20,8 @@ const USDC = 1_000_000n;
 const START = 1_000n * USDC;
 const FEE = 5_000n;
 /** Listing, escrow and collateral account. */
-const ACCOUNTS = [480, 165, 165];
-const PROFILE = 176;
+const ACCOUNTS = [472, 165, 165];
+const PROFILE = 184;
 
 let folder: string;
 beforeAll(() => void (folder = mkdtempSync(path.join(tmpdir(), 'crtx-keys-'))));

@@ -27,11 +27,11 @@ const part = (page: Page, name: string) => page.getByRole('region', { name });
 const leave = (page: Page) => part(page, 'Leave the market');
 
 /** A call with an API key, as a caller's program makes it. */
-async function execute(agentId: string): Promise<{ status: number; body: { status?: string; error?: { code: string } } }> {
+async function execute(agentId: string, parameters: object = {}): Promise<{ status: number; body: { status?: string; error?: { code: string } } }> {
     const answer = await fetch(`${network.base_url}/v1/agents/${agentId}/execute`, {
         method: 'POST',
         headers: { authorization: `Bearer ${network.api_key}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ task: 'one two three' }),
+        body: JSON.stringify({ task: 'one two three', parameters }),
     });
     return { status: answer.status, body: (await answer.json()) as { status?: string } };
 }
@@ -178,9 +178,12 @@ test('what an agent earned today is shown, and saved as CSV, to the base unit', 
     const before = await usdcOf(creator.address);
     expect((await execute(agentId)).status).toBe(200);
     expect((await execute(agentId)).status).toBe(200);
+    // The agent signs that it refuses, so this failure counts.
+    expect((await execute(agentId, { max_words: 1 })).status).toBe(500);
     const other = path.join(mkdtempSync(path.join(tmpdir(), 'crtx-key-')), 'key.json');
     await creator.crtx(['wallet', 'new', '--out', other]);
     await useKey(other);
+    // That a signature does not fit is the word of the gateway alone, so this one does not.
     expect((await execute(agentId)).status).toBe(500);
     const earned = (await usdcOf(creator.address)) - before;
     expect(earned).toBe(2n * (PRICE - PRICE / 100n));

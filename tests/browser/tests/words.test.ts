@@ -22,20 +22,20 @@ afterAll(() => end?.());
 
 const open = useBrowser(() => network);
 
-const BANNER = 'Paused: no new calls, no new listings';
+const BANNER = 'Paused: no new calls';
 
-async function setPaused(page: Page, label: 'Pause the market' | 'Open the market'): Promise<void> {
+async function setCalls(page: Page, label: 'Stop new calls' | 'Resume new calls'): Promise<void> {
     await page.goto('/admin');
     await actAs(page, 'Admin');
     await page.getByRole('button', { name: `${label} …` }).click();
     await page.getByRole('dialog').getByRole('button', { name: label, exact: true }).click();
-    await until(() => factsOf(network), ({ paused }) => paused === (label === 'Pause the market'));
+    await until(() => factsOf(network), ({ openings_paused: isPaused }) => isPaused === (label === 'Stop new calls'));
 }
 
 test('a paused market is said on every page, and what it stops is disabled with the reason', async () => {
     const { page, context, problems } = await open();
     const { agents } = network;
-    await setPaused(page, 'Pause the market');
+    await setCalls(page, 'Stop new calls');
     try {
         for (const path of ['/', `/agents/${agents[0]?.agent_id}`, '/executions', '/keys', '/creator', '/disputes', '/network', '/docs', '/admin', '/no/such/page']) {
             await page.goto(path);
@@ -50,7 +50,7 @@ test('a paused market is said on every page, and what it stops is disabled with 
         await payButton(page).waitFor();
         expect(await payButton(page).isDisabled()).toBe(true);
     } finally {
-        await setPaused(page, 'Open the market');
+        await setCalls(page, 'Resume new calls');
     }
     // Nobody has to load the page again.
     await page.getByText(BANNER).waitFor({ state: 'detached' });
@@ -127,7 +127,7 @@ test('what takes something away looks like it, and nothing else does', async () 
     };
     await page.goto('/admin');
     await actAs(page, 'Admin');
-    await danger(/^Pause the market/, 'Look up');
+    await danger(/^Stop new calls/, 'Look up');
     await danger(/^Remove the resolver/, 'Look up');
     await page.goto('/creator');
     await actAs(page, 'Creator');
@@ -296,9 +296,9 @@ test('the focus never falls to the body, on any page and after any action', asyn
     await look('after the agent was resumed');
     await page.goto('/admin');
     await actAs(page, 'Admin');
-    await press(/^Pause the market/);
+    await press(/^Stop new calls/);
     await press('Cancel', 'dialog');
-    await press(/^Pause the market/);
+    await press(/^Stop new calls/);
     await page.keyboard.press('Escape');
     await look('after Escape');
     expect(lost).toEqual([]);

@@ -1,4 +1,5 @@
-// The page of the admin. Other wallets see who the admin is and get no buttons; the chain refuses them anyway.
+// The page of the admin, and of the guardian, who sees only what it may do. Other wallets see who the two are and get no
+// buttons; the chain refuses them anyway.
 
 import { useQuery } from '@tanstack/react-query';
 
@@ -15,10 +16,11 @@ import { CreatorsPanel } from './creators/CreatorsPanel';
 import { ParametersPanel } from './parameters/ParametersPanel';
 import { PausePanel } from './PausePanel';
 import { RolesPanel } from './roles/RolesPanel';
+import { SuspendPanel } from './suspend/SuspendPanel';
 
 export const AdminPage = () => (
     <Page title="Admin">
-        <WalletGate why="This page is for the wallet of the marketplace’s admin.">
+        <WalletGate why="This page is for the wallets of the marketplace’s admin and guardian.">
             {(account) => <ForAccount account={account} />}
         </WalletGate>
     </Page>
@@ -41,25 +43,40 @@ function ForAccount({ account }: { account: string }) {
 }
 
 function ForRole({ account, market }: { account: string; market: Market }) {
-    const { admin, pendingAdmin } = market.config;
+    const { admin, pendingAdmin, guardian } = market.config;
     if (account === admin) {
         return (
             <>
                 <p className="muted">What you do here is public, and the program enforces its limits and delays.</p>
                 <CreatorsPanel />
-                <PausePanel market={market} />
+                <PausePanel market={market} mayResume />
+                <SuspendPanel mayResume />
                 <ParametersPanel market={market} />
                 <RolesPanel market={market} />
             </>
         );
     }
     if (account === pendingAdmin && pendingAdmin !== NOBODY) return <AcceptAdmin market={market} />;
+    if (account === guardian && guardian !== NOBODY) {
+        return (
+            <>
+                <p className="muted">
+                    You are the guardian: you stop something in an emergency, and the admin resumes it.
+                </p>
+                <PausePanel market={market} mayResume={false} />
+                <SuspendPanel mayResume={false} />
+            </>
+        );
+    }
     return (
-        <Notice title="This wallet is not the admin">
+        <Notice title="This wallet is neither the admin nor the guardian">
             <p className="row">
                 The admin is <RoleHolder address={admin} />
             </p>
-            <p>Connect that wallet to change something here. The program refuses every other one.</p>
+            <p className="row">
+                The guardian is <RoleHolder address={guardian === NOBODY ? null : guardian} />
+            </p>
+            <p>Connect one of these wallets to change something here. The program refuses every other one.</p>
         </Notice>
     );
 }

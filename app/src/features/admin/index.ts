@@ -1,1 +1,2 @@
 export { adminRoute } from './route';
+export { LazySuspendAgent } from './suspend/LazySuspendAgent';

@@ -1,19 +1,25 @@
 // `/agents/…`: everything that helps to decide whether to call an agent, and how.
 
-import { useSuspenseQuery } from '@tanstack/react-query';
+import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
+import { Suspense } from 'react';
 
+import { networkQuery } from '../../shared/api/queries';
+import { mayStop } from '../../shared/roles';
 import { UserBlock, UserText } from '../../shared/text/UserText';
 import { visible } from '../../shared/text/visible';
 import { Badge } from '../../shared/ui/Badge';
-import { Notice } from '../../shared/ui/Notice';
 import { Page } from '../../shared/ui/Page';
+import { Skeleton } from '../../shared/ui/Skeleton';
+import { useWallet } from '../../shared/wallet/useWallet';
+import { LazySuspendAgent } from '../admin';
 import styles from './Agent.module.css';
 import { CodeSamples } from './CodeSamples';
 import { Facts } from './Facts';
 import { History } from './History';
 import { type Agent, agentQuery } from './query';
 import { SchemaTable } from './SchemaTable';
+import { Standing } from './Standing';
 
 const route = getRouteApi('/agents/$agentId');
 
@@ -23,6 +29,7 @@ export function AgentPage() {
     return (
         <Page title={visible(agent.name)} heading={<UserText text={agent.name} />}>
             <Introduction agent={agent} />
+            <EmergencyStop agentId={agentId} />
             <div className={styles.columns}>
                 <Facts agent={agent} />
                 <div className={styles.main}>
@@ -63,10 +70,19 @@ const Introduction = ({ agent }: { agent: Agent }) => (
                 </Badge>
             ))}
         </p>
-        {agent.status === 'paused' && (
-            <Notice kind="warn" title="Paused by its creator">
-                <p>It takes no calls at present. Calls under way are finished or refunded.</p>
-            </Notice>
-        )}
+        <Standing agent={agent} />
     </>
 );
+
+/** Only for those who may use it. The chain refuses it to everybody else. */
+function EmergencyStop({ agentId }: { agentId: string }) {
+    const { data: network } = useQuery(networkQuery);
+    const { connection } = useWallet();
+    const wallet = connection?.account.address;
+    if (wallet === undefined || network === undefined || !mayStop(wallet, network.roles)) return null;
+    return (
+        <Suspense fallback={<Skeleton height="12rem" />}>
+            <LazySuspendAgent agentId={agentId} mayResume={wallet === network.roles.admin} />
+        </Suspense>
+    );
+}

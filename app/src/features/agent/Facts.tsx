@@ -8,6 +8,7 @@ import { contentPath } from '../../shared/content';
 import { promiseText } from '../../shared/cover';
 import { formatCount, formatMs, formatShare, plural } from '../../shared/figures';
 import { formatUsdc } from '../../shared/money';
+import { TRUST } from '../../shared/trust';
 import { UserText } from '../../shared/text/UserText';
 import { short } from '../../shared/text/short';
 import { Address } from '../../shared/ui/Address';
@@ -30,10 +31,14 @@ export const Facts = ({ agent }: { agent: Agent }) => (
             </Link>
         )}
         <dl className={styles.list}>
+            <Fact name="Trust">
+                <span className="number">{formatUsdc(agent.trust_usdc)} USDC</span>
+            </Fact>
             <Record agent={agent} />
             <Promises agent={agent} />
             <Origin agent={agent} />
         </dl>
+        <p className="small muted">{TRUST}</p>
     </aside>
 );
 
@@ -45,8 +50,10 @@ const Fact = ({ name, children }: { name: string; children: ReactNode }) => (
 );
 
 /** Shares and times of the last 30 days; `–` where nothing was counted yet. */
-function Record({ agent: { metrics, total_executions, unique_callers } }: { agent: Agent }) {
+function Record({ agent }: { agent: Agent }) {
+    const { metrics, total_executions, unique_callers, unproved_failures: unproved } = agent;
     const { window_days, success_rate, dispute_rate, p50_execution_time_ms: p50, p95_execution_time_ms: p95 } = metrics;
+    const upheld = metrics.wallets_with_upheld_disputes;
     const figure = (value: number | null, format: (value: number) => string): string =>
         value === null ? '–' : format(value);
     return (
@@ -61,6 +68,17 @@ function Record({ agent: { metrics, total_executions, unique_callers } }: { agen
             <Fact name={`Disputed, ${window_days} days`}>
                 <span className="number">{figure(dispute_rate, formatShare)}</span>
             </Fact>
+            {upheld > 0 && (
+                <Fact name="Disputes upheld">
+                    <span className="number">of {plural(upheld, 'wallet')}</span>
+                </Fact>
+            )}
+            {unproved > 0 && (
+                <Fact name="Reported by the gateway alone">
+                    <span className="number">{plural(unproved, 'failure')}</span>
+                    <span className="muted">, not proved, not counted</span>
+                </Fact>
+            )}
             <Fact name="Median time">
                 <span className="number">{figure(p50, formatMs)}</span>
             </Fact>

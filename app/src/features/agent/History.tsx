@@ -42,9 +42,25 @@ const KINDS: Record<Execution['status'], NonNullable<BadgeProps['kind']>> = {
     completed: 'good',
     failed: 'bad',
     disputed: 'warn',
+    // No failure of the agent.
+    expired: 'plain',
 };
 
-function Recent({ executions }: { executions: readonly Execution[] }) {
+/** Why the caller was refunded. */
+const REASONS: Readonly<Record<string, string>> = {
+    creator_failed: 'the creator reported a failure',
+    timeout: 'no answer in time',
+    invalid_response: 'the answer broke the rules',
+    expired: 'nobody settled it in time',
+    interrupted: 'the service was interrupted',
+};
+
+const Reason = ({ code }: { code: string | null }) => {
+    const text = REASONS[code ?? ''];
+    return text === undefined ? null : <span className="small muted"> {text}</span>;
+};
+
+export function Recent({ executions }: { executions: readonly Execution[] }) {
     if (executions.length === 0)
         return <p className="muted">None yet. The first one appears here a moment after it is opened.</p>;
     return (
@@ -64,6 +80,7 @@ function Recent({ executions }: { executions: readonly Execution[] }) {
                         <tr key={execution.record}>
                             <td>
                                 <Badge kind={KINDS[execution.status]}>{execution.status}</Badge>
+                                <Reason code={execution.failure_reason} />
                             </td>
                             <td>
                                 <Time iso={execution.initiated_at} />

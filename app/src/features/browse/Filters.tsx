@@ -9,10 +9,11 @@ import { networkQuery } from '../../shared/api/queries';
 import { MoneyError, parseUsdc } from '../../shared/money';
 import { useSoon } from '../../shared/soon';
 import { short } from '../../shared/text/short';
+import { TRUST } from '../../shared/trust';
 import { Button } from '../../shared/ui/Button';
 import { Checkbox, Select, TextField } from '../../shared/ui/Field';
 import styles from './Filters.module.css';
-import { type BrowseSearch, SORTS, type Sort, filterCount, readSearch, tagsOf } from './search';
+import { type BrowseSearch, SORTS, filterCount, readSearch, sortOf, tagsOf } from './search';
 
 const SUCCESS_RATES = ['0.8', '0.9', '0.95', '0.99'];
 const EXECUTIONS = ['1', '10', '100', '1000'];
@@ -53,6 +54,7 @@ export function Filters({ search }: { search: BrowseSearch }) {
                 </div>
                 <TagFilter search={search} change={change} />
             </div>
+            {sortOf(search) === 'trust' && <p className="small muted">{TRUST}</p>}
             {count > 0 && (
                 <p className="row">
                     {search.creator !== undefined && (
@@ -78,12 +80,12 @@ export function Filters({ search }: { search: BrowseSearch }) {
 type PartProps = { search: BrowseSearch; change: Change };
 
 const SortSelect = ({ search, change }: PartProps) => {
-    const usual: Sort = search.q === undefined ? 'total_executions' : 'relevance';
+    const usual = sortOf({ ...search, sort: undefined });
     const names = Object.entries(SORTS).filter(([sort]) => sort !== 'relevance' || search.q !== undefined);
     return (
         <Select
             label="Order"
-            value={search.sort ?? usual}
+            value={sortOf(search)}
             onChange={({ target: { value } }) => change({ sort: value === usual ? undefined : value })}
         >
             {names.map(([sort, name]) => (

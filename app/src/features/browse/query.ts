@@ -3,7 +3,7 @@
 import { infiniteQueryOptions, keepPreviousData } from '@tanstack/react-query';
 
 import { type Schemas, api, body } from '../../shared/api/client';
-import type { BrowseSearch } from './search';
+import { type BrowseSearch, sortOf } from './search';
 
 const PAGE = 24;
 
@@ -16,6 +16,8 @@ export const agentsQuery = (search: BrowseSearch) =>
             const { min_success_rate, min_executions, verified_only, ...rest } = search;
             const query = {
                 ...rest,
+                // The service has another order without a choice.
+                sort: sortOf(search),
                 limit: PAGE,
                 ...(min_success_rate !== undefined && { min_success_rate: Number(min_success_rate) }),
                 ...(min_executions !== undefined && { min_executions: Number(min_executions) }),

@@ -4,8 +4,8 @@ import { MoneyError, parseUsdc } from '../../shared/money';
 
 export const SORTS = {
     relevance: 'Best match',
-    total_executions: 'Most executions',
     trust: 'Most trusted',
+    total_executions: 'Most executions',
     success_rate: 'Highest success rate',
     price_asc: 'Lowest price',
     price_desc: 'Highest price',
@@ -24,6 +24,9 @@ export type BrowseSearch = {
     verified_only?: 'true';
     creator?: string;
 };
+
+/** The order of the list: without a choice the best match of a search, else the most trusted first. */
+export const sortOf = ({ q, sort }: BrowseSearch): Sort => sort ?? (q === undefined ? 'trust' : 'relevance');
 
 const MAX_Q = 200;
 const MAX_TAGS = 20;

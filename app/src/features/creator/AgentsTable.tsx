@@ -70,7 +70,7 @@ const Name = ({ row }: { row: AgentRow }) => (
 
 function State({ row }: { row: AgentRow }) {
     const described = useDescribed(row);
-    const { badge, kind, text, message } = stateOf(described.status, described.reason);
+    const { badge, kind, text, message } = stateOf(described.status, described.reason, row.isSuspended);
     return (
         <span className={styles.lines}>
             <span>

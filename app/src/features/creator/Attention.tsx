@@ -19,6 +19,7 @@ export function Attention({ rows, chain }: { rows: readonly AgentRow[]; chain: O
     const short = rows.filter(
         ({ status, collateral, required }) => status === 'paused' && required !== null && collateral < required,
     );
+    const suspended = rows.filter(({ status, isSuspended }) => isSuspended && status !== 'delisted');
     const free = withdrawables(chain);
     return (
         <>
@@ -36,6 +37,13 @@ export function Attention({ rows, chain }: { rows: readonly AgentRow[]; chain: O
             {hidden.length > 0 && (
                 <Notice kind="bad" title="Callers cannot find these agents">
                     <Agents rows={hidden}>{({ reason }) => reason && explanationOf(reason.code).text}</Agents>
+                </Notice>
+            )}
+            {suspended.length > 0 && (
+                <Notice kind="bad" title="Suspended by the marketplace">
+                    <Agents rows={suspended}>
+                        {() => 'takes no new calls until the admin of the marketplace resumes it.'}
+                    </Agents>
                 </Notice>
             )}
             {short.length > 0 && (

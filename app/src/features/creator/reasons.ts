@@ -55,13 +55,21 @@ export type State = {
     readonly message: string | null;
 };
 
+const SUSPENDED: Explanation = {
+    badge: 'Suspended',
+    kind: 'bad',
+    text: 'The admin or the guardian of the marketplace stopped its new calls. Only the admin can resume it.',
+};
+
 const OF_STATUS: Partial<Record<Schemas['OwnListingStatusName'], Code>> = { paused: 'paused', delisted: 'delisted' };
 
 /** The state of an agent by the chain, and what the service says about it. */
 export function stateOf(
     status: Schemas['OwnListingStatusName'],
     reason: Schemas['ListingReason'] | null | undefined,
+    isSuspended: boolean,
 ): State {
+    if (isSuspended && status !== 'delisted') return { ...SUSPENDED, message: null };
     const own = OF_STATUS[status];
     if (own !== undefined) return { ...EXPLANATIONS[own], message: null };
     // The service may not have seen yet that the agent was resumed.

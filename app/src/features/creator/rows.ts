@@ -16,6 +16,8 @@ export type AgentRow = {
     /** `undefined`: the service does not say it here. */
     readonly reason: Reason | null | undefined;
     readonly status: Status;
+    /** The admin or the guardian of the marketplace stopped its new calls. */
+    readonly isSuspended: boolean;
     readonly price: bigint;
     readonly executions: number;
     /** 0 to 1; `null` before the first execution. */
@@ -66,6 +68,7 @@ function rowOfChain(
         name: known?.name ?? null,
         reason: known?.reason,
         status: statusOf(listing.status),
+        isSuspended: listing.suspended !== 0,
         price: listing.price,
         executions,
         successRate: executions === 0 ? null : Number(listing.successfulExecutions) / executions,
@@ -85,6 +88,7 @@ const rowOfService = (agent: Wallet['agents'][number]): AgentRow => ({
     name: agent.name,
     reason: agent.reason ?? null,
     status: agent.status,
+    isSuspended: agent.suspended,
     price: agent.price_per_call_usdc,
     executions: agent.total_executions,
     successRate: agent.total_executions === 0 ? null : agent.success_rate,

@@ -114,7 +114,7 @@ export function ExecutionPage() {
                     isConnected={wallet !== undefined}
                     isOpen={onChain?.isOpen ?? false}
                     deadline={onChain?.deadline ?? null}
-                    isPaused={network?.paused ?? false}
+                    isPaused={network?.openings_paused ?? false}
                     onRun={(mayPay) => run(executionId, mayPay)}
                 />
             )}

@@ -3,13 +3,20 @@
 import { formatUsdc, percentOf } from '../../shared/money';
 import styles from './Keys.module.css';
 
-export type CapBarProps = { label: string; spent: bigint; /** `null`: there is no limit. */ cap: bigint | null };
+export type CapBarProps = {
+    label: string;
+    spent: bigint;
+    /** `null`: there is no limit. */
+    cap: bigint | null;
+    /** Of which time, such as ` today`; without it of all. */
+    when?: string;
+};
 
-export function CapBar({ label, spent, cap }: CapBarProps) {
+export function CapBar({ label, spent, cap, when = '' }: CapBarProps) {
     if (cap === null) return <p className="small">{formatUsdc(spent)} USDC spent; there is no limit.</p>;
     const used = spent > cap ? cap : spent;
     const percent = percentOf(used, cap);
-    const words = `${formatUsdc(spent)} of ${formatUsdc(cap)} USDC spent`;
+    const words = `${formatUsdc(spent)} of ${formatUsdc(cap)} USDC spent${when}`;
     return (
         <div className={styles.bar}>
             <p className="small number">

@@ -30,6 +30,7 @@ export function ChangeLimits({ apiKey, account, network, chain, onClose }: Panel
     const before: Limits = {
         perCallCap: grant.perCallCap,
         totalCap: grant.totalCap,
+        dailyCap: grant.dailyCap,
         expiry: { at: grant.expiresAtUnixS },
         agents: allowedAgents(grant),
     };
@@ -85,6 +86,7 @@ const textOf = (limits: Limits): string =>
     [
         limits.perCallCap,
         limits.totalCap,
+        limits.dailyCap,
         'at' in limits.expiry ? limits.expiry.at : `+${limits.expiry.after}`,
         ...limits.agents,
     ].join(' ');

@@ -22,7 +22,8 @@ export function Effects({ funds, costs, limits, sessionKey }: EffectsProps) {
     return (
         <ul className={styles.effects}>
             <li>
-                The key may pay calls of {agents}: up to {formatUsdc(limits.perCallCap)} USDC for one call and{' '}
+                The key may pay calls of {agents}: up to {formatUsdc(limits.perCallCap)} USDC for one call
+                {limits.dailyCap > 0n && `, ${formatUsdc(limits.dailyCap)} USDC in one day (UTC)`} and{' '}
                 {formatUsdc(limits.totalCap)} USDC for all of them, until{' '}
                 <ExactTime at={Number(expiresAt(limits, funds.now))} />.
             </li>

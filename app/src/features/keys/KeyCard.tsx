@@ -4,7 +4,7 @@ import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 
 import type { Schemas } from '../../shared/api/client';
-import { plural } from '../../shared/figures';
+import { formatCount, plural } from '../../shared/figures';
 import { formatUsdc } from '../../shared/money';
 import { UserText } from '../../shared/text/UserText';
 import { short } from '../../shared/text/short';
@@ -71,6 +71,14 @@ export function KeyCard({ apiKey, account, network, chain, onSaid }: KeyCardProp
                     cap={apiKey.total_cap_usdc ?? null}
                 />
             )}
+            {apiKey.daily_cap_usdc !== null && apiKey.spent_today_usdc !== null && (
+                <CapBar
+                    label={`Spent today with ${name === null ? short(sessionKey) : visible(name)}`}
+                    spent={apiKey.spent_today_usdc}
+                    cap={apiKey.daily_cap_usdc}
+                    when=" today (UTC)"
+                />
+            )}
             <Facts apiKey={apiKey} />
             {network && chain && (
                 <Actions
@@ -95,6 +103,12 @@ const Facts = ({ apiKey }: { apiKey: Key }) => (
         </Figure>
         <Figure name="Most for one call">
             {apiKey.per_call_cap_usdc === null ? 'No limit' : `${formatUsdc(apiKey.per_call_cap_usdc)} USDC`}
+        </Figure>
+        <Figure name="Most for one day">
+            {apiKey.daily_cap_usdc === null ? 'No limit' : `${formatUsdc(apiKey.daily_cap_usdc)} USDC`}
+        </Figure>
+        <Figure name="Calls left by approval">
+            {apiKey.calls_left_by_approval === null ? '–' : `At least ${formatCount(apiKey.calls_left_by_approval)}`}
         </Figure>
         <Figure name="Ends">
             {apiKey.expires_at === null ? 'Never' : <Countdown to={apiKey.expires_at} over="It has ended" />}

@@ -90,6 +90,13 @@ function Keys({ account }: { account: Address }) {
                     )}
                 </div>
                 {shown?.length === 0 && <NoKeys hasOld={over > 0} />}
+                {shown?.some((key) => key.calls_left_by_approval !== null) === true && (
+                    <p className="small muted">
+                        “Calls left by approval”: each call takes its price out of your approval, and a refund gives the
+                        key its room back, but the token program does not give the approval’s room back. Approve again
+                        above to renew it.
+                    </p>
+                )}
                 <ul className={styles.keys} aria-busy={list.isPending}>
                     {list.isPending && (
                         <li>

@@ -44,6 +44,16 @@ export const LimitsFields = ({ draft, problems, onChange, kept, totalHint }: Lim
             />
         </div>
         <div className={styles.pair}>
+            <TextField
+                label="Most for one day (USDC)"
+                inputMode="decimal"
+                placeholder="No limit"
+                autoComplete="off"
+                value={draft.daily}
+                error={problems.daily}
+                hint="Optional. For all calls of one day, which begins at 00:00 UTC. Empty: no limit for a day."
+                onChange={(event) => onChange({ daily: event.target.value })}
+            />
             <Select
                 label="Ends"
                 value={draft.lifetime}

@@ -22,6 +22,7 @@ export async function grantInstructions(
         sessionKey,
         perCallCap: limits.perCallCap,
         totalCap: limits.totalCap,
+        dailyCap: limits.dailyCap,
         expiresAtUnixS: expiresAt(limits, funds.now),
         allowedAgents: [...limits.agents] as Address[],
     });

@@ -5,6 +5,8 @@ import { MoneyError, parseUsdc, usdcText } from '../../shared/money';
 export type LimitsDraft = {
     readonly perCall: string;
     readonly total: string;
+    /** Empty: a day is not limited. */
+    readonly daily: string;
     /** Seconds from now; `keep`: as it is; `date`: `until`. */
     readonly lifetime: string;
     /** Of an input of the type `datetime-local`. */
@@ -16,12 +18,14 @@ export type LimitsDraft = {
 export type Limits = {
     readonly perCallCap: bigint;
     readonly totalCap: bigint;
+    /** Of the calls of one UTC day; 0: a day is not limited. */
+    readonly dailyCap: bigint;
     /** Seconds; from the moment at which the chain is read, or a moment. */
     readonly expiry: { readonly after: bigint } | { readonly at: bigint };
     readonly agents: readonly string[];
 };
 
-export type LimitsProblems = Partial<Record<'perCall' | 'total' | 'until' | 'agents', string>>;
+export type LimitsProblems = Partial<Record<'perCall' | 'total' | 'daily' | 'until' | 'agents', string>>;
 
 export const LIFETIMES: readonly (readonly [string, string])[] = [
     ['86400', '1 day'],
@@ -36,6 +40,7 @@ const LONGEST_S = 10 * 365 * 86_400;
 export const EMPTY: LimitsDraft = {
     perCall: '',
     total: '',
+    daily: '',
     lifetime: '2592000',
     until: '',
     isLimited: false,
@@ -46,11 +51,16 @@ export const EMPTY: LimitsDraft = {
 export function readLimits(draft: LimitsDraft, now: number, kept?: bigint): Limits | LimitsProblems {
     const perCall = amountOf(draft.perCall);
     const total = amountOf(draft.total);
+    const daily = draft.daily.trim() === '' ? 0n : amountOf(draft.daily);
     const problems: LimitsProblems = {};
     if (typeof perCall === 'string') problems.perCall = perCall;
     if (typeof total === 'string') problems.total = total;
     if (typeof perCall === 'bigint' && typeof total === 'bigint' && perCall > total) {
         problems.perCall = 'This is above what all calls may cost together, so no call could cost as much.';
+    }
+    if (typeof daily === 'string') problems.daily = daily;
+    else if (typeof perCall === 'bigint' && daily > 0n && daily < perCall) {
+        problems.daily = 'This is below the most for one call, so no call could cost as much.';
     }
     const expiry = expiryOf(draft, now, kept);
     if (typeof expiry === 'string') problems.until = expiry;
@@ -59,11 +69,13 @@ export function readLimits(draft: LimitsDraft, now: number, kept?: bigint): Limi
     if (
         typeof perCall === 'string' ||
         typeof total === 'string' ||
+        typeof daily === 'string' ||
         typeof expiry === 'string' ||
         Object.keys(problems).length > 0
     )
         return problems;
-    return { perCallCap: perCall, totalCap: total, expiry, agents: draft.isLimited ? draft.agents : [] };
+    const agents = draft.isLimited ? draft.agents : [];
+    return { perCallCap: perCall, totalCap: total, dailyCap: daily, expiry, agents };
 }
 
 export const isLimits = (read: Limits | LimitsProblems): read is Limits => 'perCallCap' in read;
@@ -95,11 +107,12 @@ export const expiresAt = ({ expiry }: Limits, now: bigint): bigint => ('at' in e
 
 /** A form that shows the limits of a grant. */
 export const draftOf = (
-    { perCallCap, totalCap }: { perCallCap: bigint; totalCap: bigint },
+    { perCallCap, totalCap, dailyCap }: Pick<Limits, 'perCallCap' | 'totalCap' | 'dailyCap'>,
     agents: readonly string[],
 ): LimitsDraft => ({
     perCall: usdcText(perCallCap),
     total: usdcText(totalCap),
+    daily: dailyCap === 0n ? '' : usdcText(dailyCap),
     lifetime: 'keep',
     until: '',
     isLimited: agents.length > 0,

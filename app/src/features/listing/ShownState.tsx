@@ -4,11 +4,12 @@ import type { Address } from '@solana/kit';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 
 import { hexOf } from '../../chain/accounts';
+import { termsHash } from '../../chain/terms';
 import { ApiError, type Schemas, api, body } from '../../shared/api/client';
 import { UserText } from '../../shared/text/UserText';
 import { Failure } from '../../shared/ui/Failure';
 import { agentQuery } from '../agent';
-import { readListing, rpcOf } from './market';
+import { readListing, readMarket, rpcOf } from './market';
 
 const ASK_MS = 1_000;
 const SHOWN = 'The service shows it as it is on chain. Callers can find it.';
@@ -49,14 +50,17 @@ type Look = { readonly agent: Schemas['AgentResponse'] | null; readonly reason: 
 /** The agent is there only if the service shows the terms that are on chain. */
 async function lookAt(agentId: Address, network: Schemas['NetworkResponse']): Promise<Look> {
     const path = { params: { path: { agent_id: agentId } } };
-    const [listing, state] = await Promise.all([
-        readListing(rpcOf(network), agentId),
+    const rpc = rpcOf(network);
+    const [listing, { config }, state] = await Promise.all([
+        readListing(rpc, agentId),
+        readMarket(rpc),
         orNull(body(api.GET('/v1/agents/{agent_id}/listing', path))),
     ]);
     const reason = state?.reason?.message ?? null;
     if (listing === null || state?.shown !== true) return { agent: null, reason };
     const agent = await orNull(body(api.GET('/v1/agents/{agent_id}', path)));
-    return { agent: agent?.terms_hash === `sha256:${hexOf(listing.termsHash)}` ? agent : null, reason };
+    const terms = hexOf(await termsHash(listing, config.parameters));
+    return { agent: agent?.terms_hash === `sha256:${terms}` ? agent : null, reason };
 }
 
 /** The index has not reached it yet. */

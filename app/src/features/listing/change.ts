@@ -3,7 +3,7 @@
 
 import { type Address, type Instruction, createNoopSigner } from '@solana/kit';
 
-import { hexOf } from '../../chain/accounts';
+import { sameBytes } from '../../chain/accounts';
 import { StoredAgentStatus } from '../../chain/stored';
 import { findTokenAccount } from '../../chain/token';
 import type { AgentListed } from '../../generated/accounts/agentListed';
@@ -223,7 +223,13 @@ export function readRelevant(
     return readFields({ ...fields, ...harmless, price, collateral: '' }, book);
 }
 
+/** Everything that an edit can change, and what its consequences depend on. */
 const isSameTerms = (one: AgentListed, other: AgentListed): boolean =>
-    hexOf(one.termsHash) === hexOf(other.termsHash) &&
+    one.price === other.price &&
+    one.timeoutSeconds === other.timeoutSeconds &&
+    one.binding === other.binding &&
+    one.minCover === other.minCover &&
+    one.resultKey === other.resultKey &&
+    sameBytes(one.metadataHash, other.metadataHash) &&
     one.status === other.status &&
     one.collateral === other.collateral;

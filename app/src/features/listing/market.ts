@@ -4,17 +4,13 @@
 import { type Address, type Rpc, type SolanaRpcApi, createSolanaRpc } from '@solana/kit';
 import { queryOptions } from '@tanstack/react-query';
 
-import { decodeOwned, hexOf, readAccounts, startsWith, tokenAmount } from '../../chain/accounts';
+import { decodeOwned, hexOf, readAccounts, tokenAmount } from '../../chain/accounts';
 import { findConfigAddress, findCreatorProfileAddress } from '../../chain/addresses';
+import { readListing as readOnChain } from '../../chain/listing';
 import { findTokenAccount } from '../../chain/token';
-import {
-    AGENT_LISTED_DISCRIMINATOR,
-    type AgentListed,
-    getAgentListedDecoder,
-} from '../../generated/accounts/agentListed';
+import { type AgentListed, getAgentListedDecoder } from '../../generated/accounts/agentListed';
 import { CONFIG_DISCRIMINATOR, type Config, getConfigDecoder } from '../../generated/accounts/config';
 import { CREATOR_PROFILE_DISCRIMINATOR, getCreatorProfileDecoder } from '../../generated/accounts/creatorProfile';
-import { AGENT_MARKETPLACE_PROGRAM_ADDRESS } from '../../generated/programs';
 import type { Schemas } from '../../shared/api/client';
 import { contentPath } from '../../shared/content';
 import { type ReadDocument, hashOf, readDocument } from './form/document';
@@ -107,12 +103,8 @@ export const ruleBookOf = (network: Network, { config }: Market): RuleBook => ({
 });
 
 /** The listing; `null` if the chain has none at this address. */
-export async function readListing(rpc: Rpc<SolanaRpcApi>, agent: Address): Promise<AgentListed | null> {
-    const [account] = await readAccounts(rpc, [agent]).catch(silent);
-    const isListing =
-        account?.owner === AGENT_MARKETPLACE_PROGRAM_ADDRESS && startsWith(account.data, AGENT_LISTED_DISCRIMINATOR);
-    return isListing ? getAgentListedDecoder().decode(account.data) : null;
-}
+export const readListing = (rpc: Rpc<SolanaRpcApi>, agent: Address): Promise<AgentListed | null> =>
+    readOnChain(rpc, agent).catch(silent);
 
 /** A listing with its document, or why the document cannot be edited. */
 export type OwnListing = {

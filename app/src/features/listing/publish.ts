@@ -56,10 +56,10 @@ export function obstacles(
             'The Solana node that this page reads is of another network than the service. Nothing can be listed here.';
         found.push({ title: 'Another network', text });
     }
-    if (market.config.paused !== 0) {
+    if (market.config.listingsPaused !== 0) {
         found.push({
-            title: 'The marketplace is paused',
-            text: 'It takes no new listings at the moment. Your draft stays in this browser.',
+            title: 'New listings are stopped',
+            text: 'The marketplace takes no new listings at the moment. Your draft stays in this browser.',
         });
     }
     if (wallet.usdc < listing.collateral) {

@@ -21,7 +21,7 @@ const rolesOf = (facts: MarketFacts): Role[] => [
     {
         name: 'Admin',
         holder: facts.admin,
-        power: 'Verifies creators, pauses the market, announces parameters and roles. Never touches money in escrow.',
+        power: 'Verifies creators, stops and resumes new calls, new listings and agents, announces parameters and roles. Never touches money in escrow.',
         changes: 'At once, when the nominated successor accepts',
         more: facts.pendingAdmin !== null && (
             <span className="row">
@@ -38,6 +38,12 @@ const rolesOf = (facts: MarketFacts): Role[] => [
             facts.resolver === null
                 ? 'Disputes wait until a successor takes office.'
                 : `In office since ${momentText(facts.resolverSince)}`,
+    },
+    {
+        name: 'Guardian',
+        holder: facts.guardian,
+        power: 'Stops new calls and new listings, and suspends an agent. Only the admin resumes them.',
+        changes: 'At once, by the admin',
     },
     {
         name: 'Gateway authority',

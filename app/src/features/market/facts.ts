@@ -8,7 +8,10 @@ import type { MarketParameters } from './parameters';
 export type AnnouncedRoleName = 'resolver' | 'treasuryOwner' | 'insuranceOwner';
 
 export type MarketFacts = {
-    readonly isPaused: boolean;
+    /** New calls are stopped. */
+    readonly isOpeningsPaused: boolean;
+    /** New listings are stopped. */
+    readonly isListingsPaused: boolean;
     readonly admin: string;
     /** `null`: nobody. */
     readonly pendingAdmin: string | null;
@@ -17,6 +20,7 @@ export type MarketFacts = {
     readonly gatewayAuthority: string;
     readonly treasuryOwner: string;
     readonly insuranceOwner: string;
+    readonly guardian: string | null;
     readonly parameters: MarketParameters;
     readonly announcedParameters: { readonly parameters: MarketParameters; readonly applyFrom: number } | null;
     readonly announcedRoles: {
@@ -35,7 +39,8 @@ export function factsOfChain({ config, now, ahead }: Market): MarketFacts {
     const [parametersFrom, rolesFrom] = [Number(config.parametersApplyFromUnixS), Number(config.rolesApplyFromUnixS)];
     const { admin, gatewayAuthority, treasuryOwner, insuranceOwner, parameters } = config;
     return {
-        isPaused: config.paused === 1,
+        isOpeningsPaused: config.openingsPaused !== 0,
+        isListingsPaused: config.listingsPaused !== 0,
         admin,
         pendingAdmin: orNobody(config.pendingAdmin),
         resolver: orNobody(config.resolver),
@@ -43,6 +48,7 @@ export function factsOfChain({ config, now, ahead }: Market): MarketFacts {
         gatewayAuthority,
         treasuryOwner,
         insuranceOwner,
+        guardian: orNobody(config.guardian),
         parameters,
         announcedParameters:
             parametersFrom === 0 ? null : { parameters: config.announcedParameters, applyFrom: parametersFrom },
@@ -67,7 +73,8 @@ const seconds = (iso: string): number => Math.floor(Date.parse(iso) / 1_000);
 export function factsOfService(network: Schemas['NetworkResponse'], now: number): MarketFacts {
     const { roles, announced_roles: announcedRoles, announced_parameters: announced } = network;
     return {
-        isPaused: network.paused,
+        isOpeningsPaused: network.openings_paused,
+        isListingsPaused: network.listings_paused,
         admin: roles.admin,
         pendingAdmin: roles.pending_admin,
         resolver: roles.resolver,
@@ -75,6 +82,7 @@ export function factsOfService(network: Schemas['NetworkResponse'], now: number)
         gatewayAuthority: roles.gateway_authority,
         treasuryOwner: roles.treasury_owner,
         insuranceOwner: roles.insurance_owner,
+        guardian: roles.guardian,
         parameters: parametersOf(network.parameters),
         announcedParameters: announced && {
             parameters: parametersOf(announced),

@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 
 import { marketQuery } from '../../chain/market';
 import type { Schemas } from '../../shared/api/client';
+import { stoppedText } from '../../shared/pause';
 import { Failure } from '../../shared/ui/Failure';
 import { Notice } from '../../shared/ui/Notice';
 import { Skeleton } from '../../shared/ui/Skeleton';
@@ -49,11 +50,12 @@ export function MarketSection({ network }: { network: Schemas['NetworkResponse']
     );
 }
 
-const State = ({ facts: { isPaused } }: { facts: MarketFacts }) =>
-    isPaused ? (
+function State({ facts: { isOpeningsPaused, isListingsPaused } }: { facts: MarketFacts }) {
+    const stopped = stoppedText(isOpeningsPaused, isListingsPaused);
+    if (stopped === null) return <p>The market is open for new agents and new calls.</p>;
+    return (
         <Notice kind="warn" title="The market is paused">
-            <p>It takes no new agents and no new calls. Settlement, refund, dispute and withdrawal go on.</p>
+            <p>It takes {stopped}. Settlement, refund, dispute and withdrawal go on.</p>
         </Notice>
-    ) : (
-        <p>The market is open for new agents and new calls.</p>
     );
+}

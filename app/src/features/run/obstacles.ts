@@ -31,14 +31,20 @@ export function obstaclesOf({ network, terms, shownTermsHash, connection, funds 
             'The Solana node that this page reads is of another network than the service. Nothing can be paid here.',
         );
     }
-    if (terms.isPaused) add('The marketplace is paused', 'It takes no new calls at the moment. Try again later.');
+    if (terms.isMarketPaused) add('The marketplace is paused', 'It takes no new calls at the moment. Try again later.');
+    if (terms.isSuspended) {
+        add(
+            'The agent is suspended',
+            'The admin or the guardian of the marketplace has stopped its new calls. Only the admin can resume it. Choose another agent.',
+        );
+    }
     if (!terms.isActive) add('The agent is paused', 'Its creator takes no calls at the moment.');
     if (terms.price < terms.minPrice)
         add('The price is too low', `The marketplace takes calls from ${formatUsdc(terms.minPrice)} USDC on.`);
     if (shownTermsHash !== `sha256:${terms.termsHash}`) {
         add(
             'The terms have just changed',
-            'The creator has changed the agent. In a moment this page shows the new terms.',
+            'The creator has changed the agent, or the marketplace its rules. In a moment this page shows the new terms.',
         );
     }
     const uncovered = coverProblem(terms);

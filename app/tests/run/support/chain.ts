@@ -178,7 +178,7 @@ function openRecord(caller: Address, executionId: Uint8Array, requestHash: Uint8
         disputeCount: 0,
         version: 1,
         bump: 1,
-        reserved: new Uint8Array(1),
+        agentsFailure: 0,
     });
     const terms = getOpenTermsEncoder().encode({
         requestHash,

@@ -1,7 +1,7 @@
-// One action of the admin: what it changes, the button, a question where it is dangerous, and how it goes.
+// One action of the admin or the guardian: what it changes, the button, a question where it is dangerous, and how it goes.
 
-import type { ReactNode } from 'react';
-import { useState } from 'react';
+import type { Signature } from '@solana/kit';
+import { type ReactNode, useState } from 'react';
 
 import { Button } from '../../../shared/ui/Button';
 import { useTransaction } from '../../../shared/wallet/useTransaction';
@@ -27,7 +27,7 @@ export type ActionProps = {
     isGone?: boolean;
     make: Make;
     /** After the confirmation, for example until the index shows it. */
-    after?: () => Promise<void> | void;
+    after?: (signature: Signature) => Promise<void> | void;
     /** Said once it is done. */
     done: string;
 };

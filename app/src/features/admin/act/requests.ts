@@ -13,6 +13,7 @@ import { useQueryClient } from '@tanstack/react-query';
 
 import { type Market, readMarket } from '../../../chain/market';
 import { networkQuery } from '../../../shared/api/queries';
+import { mayStop } from '../../../shared/roles';
 
 export type Chain = { readonly rpc: Rpc<SolanaRpcApi>; readonly market: Market };
 
@@ -37,6 +38,16 @@ export function useRequest(): (make: Make) => (account: Address) => Promise<Inst
 export function checkAdmin({ market }: Chain, signer: TransactionSigner): void {
     if (market.config.admin !== signer.address) throw new Error(`Only the admin may do this: ${market.config.admin}.`);
 }
+
+/** Wraps `make` so that it throws unless the account may stop something, or with `resumes` resume it. */
+export const asStopper =
+    (resumes: boolean, make: Make): Make =>
+    (signer, chain) => {
+        if (resumes) checkAdmin(chain, signer);
+        else if (!mayStop(signer.address, chain.market.config))
+            throw new Error('Only the admin or the guardian may do this.');
+        return make(signer, chain);
+    };
 
 /** Wraps `make` so that it throws unless the account is the admin. */
 export const asAdmin =

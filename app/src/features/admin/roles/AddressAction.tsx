@@ -7,21 +7,28 @@ import { TextField } from '../../../shared/ui/Field';
 import { Action, type ActionProps } from '../act/Action';
 import { asAdmin } from '../act/requests';
 import styles from '../Admin.module.css';
+import { type ApartHolders, type ApartRole, apartProblem } from './apart';
 import { readAddress } from './successors';
 
 export type AddressActionProps = Pick<ActionProps, 'label' | 'question' | 'isDangerous' | 'done'> & {
     field: string;
     hint: string;
     effects: readonly ReactNode[];
-    /** Who has the role now: naming the same changes nothing. */
-    holder: Address;
+    /** Naming its holder changes nothing, and naming the holder of another one of these roles is refused. */
+    role: ApartRole;
+    config: ApartHolders;
     make: (signer: TransactionSigner, address: Address) => Promise<Instruction>;
 };
 
-export function AddressAction({ field, hint, holder, make, ...action }: AddressActionProps) {
+export function AddressAction({ field, hint, role, config, make, ...action }: AddressActionProps) {
     const [text, setText] = useState('');
     const { address, problem } = readAddress(text);
-    const isSame = address === holder;
+    const refusal =
+        address === null
+            ? problem
+            : address === config[role]
+              ? 'This address has the role already.'
+              : apartProblem(role, address, config);
     return (
         <>
             <div className={styles.single}>
@@ -29,7 +36,7 @@ export function AddressAction({ field, hint, holder, make, ...action }: AddressA
                     label={field}
                     hint={hint}
                     value={text}
-                    error={isSame ? 'This address has the role already.' : problem}
+                    error={refusal}
                     autoComplete="off"
                     spellCheck={false}
                     onChange={({ target }) => setText(target.value)}
@@ -37,7 +44,7 @@ export function AddressAction({ field, hint, holder, make, ...action }: AddressA
             </div>
             <Action
                 {...action}
-                obstacle={address === null || isSame ? 'Write an address first.' : undefined}
+                obstacle={address === null || refusal !== undefined ? 'Write another address first.' : undefined}
                 make={asAdmin((admin) => {
                     if (address === null) throw new Error('Write an address first.');
                     return make(admin, address);

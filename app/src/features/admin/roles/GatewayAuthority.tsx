@@ -13,12 +13,15 @@ export const GatewayAuthority = ({ market: { config } }: { market: Market }) => 
             label="Replace the gateway authority"
             question="Replace the gateway authority at once?"
             isDangerous
-            holder={config.gatewayAuthority}
+            role="gatewayAuthority"
+            config={config}
             effects={[
                 'At once: the program takes results and failures from the new key alone. The old key can settle nothing any more.',
                 'A gateway that still has the old key cannot end calls: their callers are refunded after the deadline. Give it the new key first.',
             ]}
-            make={(admin, gatewayAuthority) => getUpdateConfigInstructionAsync({ admin, gatewayAuthority })}
+            make={(admin, gatewayAuthority) =>
+                getUpdateConfigInstructionAsync({ admin, gatewayAuthority, guardian: null })
+            }
             done="The gateway authority is replaced."
         />
     </>

@@ -22,7 +22,8 @@ export const NominateAdmin = ({ market: { config } }: { market: Market }) => {
                 hint="It must be able to sign."
                 label="Nominate the next admin"
                 question="Nominate this wallet as the next admin?"
-                holder={config.admin}
+                role="admin"
+                config={config}
                 effects={[
                     'At once: this wallet may accept, on this page. You stay the admin until it does.',
                     'When it accepts: it has every power on this page, and you have none.',

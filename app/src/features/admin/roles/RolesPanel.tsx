@@ -4,6 +4,7 @@ import type { Market } from '../../../chain/market';
 import { Roles, factsOfChain } from '../../market';
 import { Panel } from '../Panel';
 import { GatewayAuthority } from './GatewayAuthority';
+import { Guardian } from './Guardian';
 import { NominateAdmin } from './NominateAdmin';
 import { RemoveResolver } from './RemoveResolver';
 import { Succession } from './Succession';
@@ -14,6 +15,7 @@ export const RolesPanel = ({ market }: { market: Market }) => (
         <Succession market={market} />
         <RemoveResolver market={market} />
         <GatewayAuthority market={market} />
+        <Guardian market={market} />
         <NominateAdmin market={market} />
     </Panel>
 );

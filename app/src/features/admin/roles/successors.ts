@@ -5,14 +5,17 @@ import { type Address, isAddress } from '@solana/kit';
 import { NOBODY } from '../../../chain/market';
 import type { Config } from '../../../generated/accounts/config';
 import type { AnnouncedRoleName } from '../../market';
+import { type ApartHolders, apartProblem } from './apart';
 
 export type Successors = Readonly<Record<AnnouncedRoleName, string>>;
 export type SuccessorProblems = Partial<Record<AnnouncedRoleName, string>>;
 
 export const NO_SUCCESSORS: Successors = { resolver: '', treasuryOwner: '', insuranceOwner: '' };
 const ROLES = Object.keys(NO_SUCCESSORS) as AnnouncedRoleName[];
+/** Those of them that check each other. */
+const APART = ['resolver', 'treasuryOwner'] as const;
 
-type Holders = Pick<Config, AnnouncedRoleName>;
+type Holders = Pick<Config, AnnouncedRoleName> & ApartHolders;
 
 /** The address, `null` if none is written, or a problem. */
 export function readAddress(text: string): { readonly address: Address | null; readonly problem?: string } {
@@ -33,7 +36,13 @@ export function readSuccessors(successors: Successors, holders: Holders) {
         if (problem !== undefined) problems[role] = problem;
         else if (address === holders[role]) problems[role] = 'This address has the role already.';
     }
-    const { resolver, treasuryOwner, insuranceOwner } = { ...holders, ...onlyNamed(named) };
+    const after = { ...holders, ...onlyNamed(named) };
+    for (const role of APART) {
+        const { [role]: address } = named;
+        const problem = address === null ? undefined : apartProblem(role, address, after);
+        if (problem !== undefined) problems[role] ??= problem;
+    }
+    const { resolver, treasuryOwner, insuranceOwner } = after;
     const conflict = insuranceOwner === treasuryOwner || insuranceOwner === resolver;
     const place = ROLES.toReversed().find((role) => named[role] !== null);
     if (conflict && place !== undefined && problems[place] === undefined) {

@@ -123,7 +123,7 @@ function Managed({ agentId, wallet, chain, network, managing }: ManagedProps) {
                 {!isDelisted && (
                     <>
                         <Visibility agentId={agentId} />
-                        <StatusPanel chain={chain} managing={managing} isMarketPaused={network.paused} />
+                        <StatusPanel chain={chain} managing={managing} isMarketPaused={network.openings_paused} />
                         <CollateralPanel
                             chain={chain}
                             managing={managing}

@@ -35,7 +35,7 @@ const Fact = ({ name, children }: { name: string; children: ReactNode }) => (
 );
 
 export function OwnFacts({ agentId, chain: { listing, tiers }, metrics, earned, network }: OwnFactsProps) {
-    const { badge, kind } = stateOf(statusOf(listing.status), null);
+    const { badge, kind } = stateOf(statusOf(listing.status), null, listing.suspended !== 0);
     const explorer = network.explorer.account.replace('{address}', agentId);
     return (
         <aside aria-label="What the chain says" className={styles.facts}>
@@ -59,6 +59,11 @@ export function OwnFacts({ agentId, chain: { listing, tiers }, metrics, earned, 
                 <Fact name="Fees of the marketplace">{formatUsdc(listing.platformFeesTotal)} USDC</Fact>
                 <Fact name="Completed">{formatCount(Number(listing.completedExecutions))}</Fact>
                 <Fact name="Failed">{formatCount(Number(listing.failedExecutions))}</Fact>
+                {listing.unprovedFailures > 0n && (
+                    <Fact name="Reported as failed">
+                        {formatCount(Number(listing.unprovedFailures))}, not proved, not counted
+                    </Fact>
+                )}
                 <Fact name="Expired">{formatCount(Number(listing.expiredExecutions))}</Fact>
                 <Fact name="Open executions">{formatCount(listing.openExecutions)}</Fact>
                 <Fact name="Disputes">

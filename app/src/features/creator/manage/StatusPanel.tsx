@@ -13,17 +13,30 @@ export type StatusPanelProps = { chain: Owned; managing: Managing; isMarketPause
 
 export function StatusPanel({ chain, managing, isMarketPaused }: StatusPanelProps) {
     const isActive = chain.listing.status === StoredAgentStatus.Active;
+    const isSuspended = chain.listing.suspended !== 0;
+    const title = isSuspended ? 'It is suspended' : isActive ? 'It takes calls' : 'It is paused';
     return (
-        <Panel step="status" title={isActive ? 'It takes calls' : 'It is paused'} managing={managing}>
+        <Panel step="status" title={title} managing={managing}>
+            {isSuspended && <Suspended isActive={isActive} />}
             {isMarketPaused && (
                 <Notice kind="warn" title="The marketplace is paused">
-                    <p>No agent takes new calls until the admin resumes the marketplace. Calls under way go on.</p>
+                    <p>No agent takes new calls until the admin resumes them. Calls under way go on.</p>
                 </Notice>
             )}
             {isActive ? <Active managing={managing} /> : <Paused chain={chain} managing={managing} />}
         </Panel>
     );
 }
+
+const Suspended = ({ isActive }: { isActive: boolean }) => (
+    <Notice kind="bad" title="The marketplace has suspended this agent">
+        <p>
+            The admin or the guardian has stopped its new calls. Only the admin of the marketplace can resume it; ask
+            the admin why. Calls under way go on and are paid, and you can edit, delist and withdraw as before.
+        </p>
+        {!isActive && <p>It is also paused by you, or by a dispute that took collateral.</p>}
+    </Notice>
+);
 
 const Active = ({ managing }: { managing: Managing }) => (
     <>

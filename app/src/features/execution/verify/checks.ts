@@ -20,7 +20,8 @@ import {
 } from '../../../chain/proof';
 import { uuidText } from '../../../chain/record';
 import { StoredExecutionStatus as Status, StoredFailureReason as Reason } from '../../../chain/stored';
-import type { AgentListed } from '../../../generated/accounts/agentListed';
+import { type MarketTerms, termsHash } from '../../../chain/terms';
+import type { Config } from '../../../generated/accounts/config';
 import type { ExecutionRecord } from '../../../generated/accounts/executionRecord';
 import { AGENT_MARKETPLACE_PROGRAM_ADDRESS as PROGRAM } from '../../../generated/programs';
 import { MAX_FEE_BPS, type Split, splitOf } from '../../../shared/fee';
@@ -191,41 +192,30 @@ function readable(bytes: ReadonlyUint8Array, { recordAddress }: Evidence): strin
 /** The opening names the terms that the caller agreed to by their hash, and the key is one of them. */
 async function key(evidence: Evidence): Promise<Finding> {
     const [signer, record] = [signingKey(evidence), need(evidence.record)];
-    const { termsHash } = need(evidence.opening);
+    const { termsHash: agreed } = need(evidence.opening);
     const byProgram = {
         ok: true,
         expected: 'The key that the program copied at the opening',
         found: `${signer}, compared by the program`,
     };
-    if (termsHash === null) return byProgram;
-    const listing = need(evidence.listing);
-    const terms = termsBytes(record, listing, isBound(evidence), signer);
-    const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', terms));
-    if (sameBytes(hash, termsHash)) return equal(`Terms ${hashText(termsHash)}`, `Terms ${hashText(hash)}`);
-    // If the terms have changed since, the program's comparison at the completion stands for the check.
-    return sameBytes(listing.termsHash, termsHash)
-        ? equal(`Terms ${hashText(termsHash)}`, `Terms ${hashText(hash)}`)
-        : byProgram;
+    if (agreed === null) return byProgram;
+    const terms = { ...need(evidence.listing), price: record.amount, binding: isBound(evidence) ? 1 : 0 };
+    const market = marketOf(record, need(evidence.config));
+    const hash = await termsHash({ ...terms, resultKey: signer }, market);
+    const finding = equal(`Terms ${hashText(agreed)}`, `Terms ${hashText(hash)}`);
+    if (finding.ok) return finding;
+    // With the key that the listing registers they would be the agreed ones, so another key signed. If the terms have
+    // changed since, the program's comparison at the completion stands for the check.
+    return sameBytes(await termsHash(terms, market), agreed) ? finding : byProgram;
 }
 
-function termsBytes(
-    record: ExecutionRecord,
-    { timeoutSeconds, minCover, metadataHash }: AgentListed,
-    bound: boolean,
-    signer: Address,
-): Uint8Array<ArrayBuffer> {
-    const domain = new TextEncoder().encode('crtx-terms-v2:');
-    const bytes = new Uint8Array(domain.length + 78);
-    const view = new DataView(bytes.buffer);
-    bytes.set(domain);
-    view.setBigUint64(14, record.amount, true);
-    view.setUint32(22, timeoutSeconds, true);
-    bytes[26] = bound ? 1 : 0;
-    bytes[27] = minCover;
-    bytes.set(getAddressEncoder().encode(signer), 28);
-    bytes.set(metadataHash, 60);
-    return bytes;
-}
+/** The market's terms as the record has them. The grace alone is not in it any more, so it is the one of today. */
+const marketOf = ({ feeBps, maxPenaltyMultiple, disputeWindowS }: ExecutionRecord, config: Config): MarketTerms => ({
+    feeBps,
+    maxPenaltyMultiple,
+    disputeWindowS: BigInt(disputeWindowS),
+    settleGraceS: config.parameters.settleGraceS,
+});
 
 async function signatureVerifies(evidence: Evidence): Promise<Finding> {
     const [resultKey, bytes] = [signingKey(evidence), signature(evidence)];

@@ -2,6 +2,6 @@
 // `programs/agent-marketplace/artifacts/agent_marketplace.json`. A test compares the two.
 
 export const COMMITTED_PROGRAM = {
-    sha256: '649798e5336ca497522a01c0e2f1525269af9605fde5e022c0c1f2e032d90c1f',
-    bytes: 522_824,
+    sha256: 'ac8635e5cb4a7f58869a7a7483f09af34f7c64a44c12833d752a690707b15169',
+    bytes: 572_056,
 } as const;

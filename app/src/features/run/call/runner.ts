@@ -149,7 +149,7 @@ class Runner {
         if (terms.termsHash !== call.termsHash || terms.price.toString() !== call.price) {
             throw new CallProblem(
                 'The terms have changed',
-                'The creator has changed price or terms since you looked. Nothing was paid. Start again to see the new ones.',
+                'The creator has changed price or terms since you looked, or the marketplace its rules. Nothing was paid. Start again to see the new ones.',
                 'wallet',
             );
         }

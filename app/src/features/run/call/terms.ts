@@ -10,6 +10,7 @@ import { freeCollateral } from '../../../chain/collateral';
 import { networkFee } from '../../../chain/fee';
 import { OPEN_RECORD_BYTES } from '../../../chain/record';
 import { StoredAgentStatus } from '../../../chain/stored';
+import { termsHash } from '../../../chain/terms';
 import { findTokenAccount } from '../../../chain/token';
 import { AGENT_LISTED_DISCRIMINATOR, getAgentListedDecoder } from '../../../generated/accounts/agentListed';
 import { CONFIG_DISCRIMINATOR, getConfigDecoder } from '../../../generated/accounts/config';
@@ -28,7 +29,10 @@ export type CallTerms = {
     readonly termsHash: string;
     readonly creator: Address;
     readonly isActive: boolean;
-    readonly isPaused: boolean;
+    /** The admin or the guardian stopped new calls of the agent. */
+    readonly isSuspended: boolean;
+    /** They stopped new calls of every agent. */
+    readonly isMarketPaused: boolean;
     readonly minPrice: bigint;
     readonly mint: Address;
     readonly genesisHash: string;
@@ -84,10 +88,11 @@ export async function readTerms(rpc: Rpc<SolanaRpcApi>, agent: Address): Promise
         binding: listing.binding === 1,
         minCover: listing.minCover,
         freeCollateral: freeCollateral(listing),
-        termsHash: hexOf(listing.termsHash),
+        termsHash: hexOf(await termsHash(listing, config.parameters)),
         creator: listing.creator,
         isActive: listing.status === StoredAgentStatus.Active,
-        isPaused: config.paused !== 0,
+        isSuspended: listing.suspended !== 0,
+        isMarketPaused: config.openingsPaused !== 0,
         minPrice: config.parameters.minPrice,
         mint: config.usdcMint,
         genesisHash,

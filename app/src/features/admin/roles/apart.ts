@@ -1,0 +1,25 @@
+// No key may have two of the roles that check each other: the rule of the program (`check_roles_apart`).
+
+import { NOBODY } from '../../../chain/market';
+import type { Config } from '../../../generated/accounts/config';
+
+const NAMES = {
+    admin: 'admin',
+    resolver: 'resolver',
+    gatewayAuthority: 'gateway authority',
+    treasuryOwner: 'treasury owner',
+    guardian: 'guardian',
+} as const;
+
+export type ApartRole = keyof typeof NAMES;
+export type ApartHolders = Pick<Config, ApartRole>;
+
+const ROLES = Object.keys(NAMES) as ApartRole[];
+
+/** Why the address cannot have the role beside the others, or `undefined`. */
+export function apartProblem(role: ApartRole, address: string, holders: ApartHolders): string | undefined {
+    const taken = ROLES.find((other) => other !== role && address !== NOBODY && holders[other] === address);
+    return taken === undefined
+        ? undefined
+        : `This key is the ${NAMES[taken]}. Admin, resolver, gateway authority, treasury owner and guardian are five different keys.`;
+}
