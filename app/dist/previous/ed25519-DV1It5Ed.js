@@ -1,1 +1,0 @@
-import{Z as e}from"./index.browser-mx0DZ0Nc.js";import{i as t}from"./proof-CvuAbFN1.js";import{t as n}from"./smallOrder-DDXa4TLO.js";async function r(r){let i=e().encode(r.resultKey);return n(i)||n(r.signature.slice(0,32))?!1:t(r)}export{r as t};

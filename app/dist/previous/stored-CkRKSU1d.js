@@ -1,1 +1,0 @@
-var e={Active:1,Paused:2,Delisted:3},t={Open:1,Completed:2,Failed:3,Expired:4,Disputed:5,Overturned:6},n={CreatorFailed:1,Timeout:2,InvalidResponse:3,Expired:4,Interrupted:5},r={Caller:1,Creator:2,Gateway:3},i={Open:1,Upheld:2,Rejected:3,Expired:4};export{r as a,n as i,i as n,t as r,e as t};
