@@ -45,15 +45,20 @@ CREATE TRIGGER note_changed BEFORE UPDATE ON mirror_creators FOR EACH ROW
     WHEN ((OLD.wallet, OLD.verified, OLD.closed_at_slot) IS DISTINCT FROM (NEW.wallet, NEW.verified, NEW.closed_at_slot))
     EXECUTE FUNCTION note_change();
 
+-- Notes agents whose trust changed, each once.
+CREATE FUNCTION note_agents(p_agents text[]) RETURNS void LANGUAGE sql AS $$
+    INSERT INTO mirror_agent_changes (agent, changed_in)
+    SELECT agent, pg_current_xact_id() FROM unnest(p_agents) AS a (agent) ORDER BY agent
+    ON CONFLICT (agent) DO UPDATE SET changed_in = excluded.changed_in
+$$;
+
 -- The trust of an agent leaves out the wallets of some roles.
 CREATE FUNCTION note_changed_roles() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO mirror_agent_changes (agent, changed_in)
-    SELECT DISTINCT agent, pg_current_xact_id() FROM mirror_agent_callers
-    WHERE caller IN (OLD.admin, OLD.treasury_owner, OLD.insurance_owner,
-                     NEW.admin, NEW.treasury_owner, NEW.insurance_owner)
-    ORDER BY agent
-    ON CONFLICT (agent) DO UPDATE SET changed_in = excluded.changed_in;
+    PERFORM note_agents(ARRAY(
+        SELECT DISTINCT agent FROM mirror_agent_callers
+        WHERE caller IN (OLD.admin, OLD.treasury_owner, OLD.insurance_owner,
+                         NEW.admin, NEW.treasury_owner, NEW.insurance_owner)));
     RETURN NULL;
 END
 $$;

@@ -95,5 +95,7 @@ BEGIN
     DELETE FROM mirror_agent_totals;
     INSERT INTO mirror_agent_callers SELECT * FROM counted_callers;
     INSERT INTO mirror_agent_totals SELECT * FROM counted_agents;
+    -- Lists show the trust.
+    PERFORM note_agents(ARRAY(SELECT address FROM mirror_agents));
 END
 $$;

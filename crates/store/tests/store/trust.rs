@@ -3,6 +3,7 @@
 use agent_marketplace::state::ExecutionStatus;
 use crtx_protocol::usdc::UsdcBase;
 use crtx_store::{
+    audit,
     mirror::ExecutionAccount,
     reads::{self, AgentDetails, agent_list::Look},
     testing::{TestDatabase, fixtures::*},
@@ -122,6 +123,20 @@ async fn wallets_to_which_fees_and_penalties_go_and_the_admin_add_no_trust_also_
     assert_eq!(trust(pool, agent).await, 10_000, "the new owner's call goes, the former one's counts");
     let changed = Look::begin(pool).await.expect("looks").changed(Some(&seen)).await.expect("read");
     assert!(changed.contains(&agent), "lists notice it");
+}
+
+#[tokio::test]
+async fn lists_notice_a_trust_that_the_audit_counted_again() {
+    let database = TestDatabase::create().await;
+    let pool = database.pool();
+    let agent = agent(pool).await;
+    put_call(pool, agent, 2, 1, 1_000_000, ExecutionStatus::Completed).await;
+    sqlx::query("UPDATE mirror_agent_totals SET trust = 7").execute(pool).await.expect("altered");
+    let seen = Look::begin(pool).await.expect("looks").head.seen;
+    audit::recount(pool).await.expect("counted again");
+    assert_eq!(trust(pool, agent).await, 10_000);
+    let changed = Look::begin(pool).await.expect("looks").changed(Some(&seen)).await.expect("read");
+    assert!(changed.contains(&agent));
 }
 
 #[tokio::test]
