@@ -1,4 +1,4 @@
-// Queries that ask nobody, for pages whose data a test gives itself.
+// A query client that sends no request: the test sets the data of the page.
 
 import type { QueryClient } from '@tanstack/react-query';
 

@@ -13,7 +13,7 @@ fn counted(world: &World) -> [u64; 4] {
     [listing.failed_executions, listing.unproved_failures, listing.expired_executions, listing.total_executions]
 }
 
-/// Whoever has the gateway's key took every agent's success rate for network fees alone.
+/// A thief of the gateway's key could lower every agent's success rate, and paid network fees alone.
 #[test]
 fn fifty_failures_of_the_gateway_alone_do_not_move_the_success_rate() {
     let mut world = World::new();

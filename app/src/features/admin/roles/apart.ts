@@ -16,7 +16,7 @@ export type ApartHolders = Pick<Config, ApartRole>;
 
 const ROLES = Object.keys(NAMES) as ApartRole[];
 
-/** Why the address cannot have the role beside the others, or `undefined`. */
+/** Why this address cannot have the role, because it has another one; `undefined` if it can. */
 export function apartProblem(role: ApartRole, address: string, holders: ApartHolders): string | undefined {
     const taken = ROLES.find((other) => other !== role && address !== NOBODY && holders[other] === address);
     return taken === undefined
