@@ -123,13 +123,14 @@ CREATE INDEX executions_finished_by_caller ON executions (caller, finished_at) W
 
 CREATE TABLE execution_transactions (
     -- Base58 of the transaction's first signature.
-    signature               text        PRIMARY KEY,
+    signature               text        NOT NULL,
     -- Of a row of `executions`. No foreign key: each statement that writes a transaction changes that row as well, and the
     -- check of a key would be two more queries for each call.
     record                  text        NOT NULL,
     kind                    text        NOT NULL CHECK (kind IN ('open', 'complete', 'fail')),
-    -- The signed bytes, stored before they are sent for the first time.
-    signed_transaction      bytea       NOT NULL,
+    -- The signed bytes, stored before they are sent for the first time. One transaction can settle several executions:
+    -- then one of their rows has them.
+    signed_transaction      bytea,
     last_valid_block_height bigint      NOT NULL CHECK (last_valid_block_height >= 0),
     -- `confirmed`: landed. `rejected`: landed with an error. `expired`: can no longer land.
     outcome                 text        NOT NULL DEFAULT 'unknown'
@@ -139,6 +140,7 @@ CREATE TABLE execution_transactions (
     created_at              timestamptz NOT NULL DEFAULT now(),
     resolved_at             timestamptz,
 
+    PRIMARY KEY (signature, record),
     CHECK ((outcome = 'unknown') = (resolved_at IS NULL))
 );
 CREATE INDEX execution_transactions_by_record ON execution_transactions (record, created_at);

@@ -40,6 +40,9 @@ pub struct Limits {
     pub open_patience: Duration,
     /// How long a caller waits for settlement before 202.
     pub settle_patience: Duration,
+    /// How long an opening or a result waits for others, to share a transaction with them. While few calls are under way, only
+    /// one that follows another one within this time waits.
+    pub gather_window: Duration,
     /// How long a caller waits for the refund before the error is returned without it.
     pub refund_patience: Duration,
     /// How long a lease lasts without a sign of life of its worker.
@@ -82,6 +85,7 @@ impl Default for Limits {
         Self {
             open_patience: Duration::from_secs(20),
             settle_patience: Duration::from_secs(20),
+            gather_window: Duration::from_millis(5),
             refund_patience: Duration::from_secs(30),
             lease: Duration::from_secs(30),
             resume_every: Duration::from_secs(1),

@@ -40,6 +40,6 @@ pub use rpc::ChainClient;
 pub use simulate::Simulation;
 pub use solana_commitment_config::CommitmentConfig;
 pub use solana_system_interface::instruction as system;
-pub use transaction::{RecentBlockhash, SignError, SignedTransaction};
+pub use transaction::{Budget, RecentBlockhash, SignError, SignedTransaction, VERSION_1_FEATURE};
 pub use urls::RpcUrls;
 pub use wire::{AtSlot, FetchedAccount};

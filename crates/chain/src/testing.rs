@@ -71,6 +71,9 @@ pub type Effect = Box<dyn FnMut(&[u8], &mut HashMap<Pubkey, FetchedAccount>) + S
 /// Decides whether a transaction fails on chain, before its effect.
 pub type Refusal = Box<dyn Fn(&[u8], &HashMap<Pubkey, FetchedAccount>) -> bool + Send>;
 
+/// Decides whether the simulation of a transaction fails.
+pub type SimulationRefusal = Box<dyn Fn(&[u8]) -> bool + Send>;
+
 pub struct Script {
     pub on_send: OnSend,
     pub effect: Effect,
@@ -89,6 +92,8 @@ pub struct Script {
     pub requests: BTreeMap<String, u64>,
     /// The error of every simulation, in its JSON form. `None`: simulations succeed.
     pub simulation: Option<Value>,
+    /// Which other simulations fail, by the transaction.
+    pub refuses_simulation: SimulationRefusal,
     /// Every transaction that was simulated, in order.
     pub simulated: Vec<Vec<u8>>,
     /// Lamports that an account must hold, independent of its size.
@@ -144,6 +149,7 @@ impl FakeRpc {
             status_batches: Vec::new(),
             requests: BTreeMap::new(),
             simulation: None,
+            refuses_simulation: Box::new(|_| false),
             simulated: Vec::new(),
             rent: 4_000_000,
             out_of_order: false,
@@ -279,8 +285,11 @@ impl Script {
                 Ok(answer)
             }
             "simulateTransaction" => {
-                self.simulated.push(BASE64.decode(params[0].as_str().unwrap()).unwrap());
-                let error = self.simulation.clone().unwrap_or(Value::Null);
+                let bytes = BASE64.decode(params[0].as_str().unwrap()).unwrap();
+                let refused =
+                    (self.refuses_simulation)(&bytes).then(|| json!({"InstructionError": [0, {"Custom": 6_000}]}));
+                self.simulated.push(bytes);
+                let error = self.simulation.clone().or(refused).unwrap_or(Value::Null);
                 Ok(json!({"context": {"slot": self.slot}, "value": {"err": error, "logs": []}}))
             }
             "getSignaturesForAddress" => Ok(self.mentions(&params[0], &params[1])),
@@ -324,7 +333,8 @@ impl Script {
 
     fn send(&mut self, bytes: &[u8]) -> Result<Value, String> {
         self.sent.push(bytes.to_vec());
-        let signature = solana_signature::Signature::try_from(bytes.get(1..65).unwrap()).unwrap().to_string();
+        let transaction: VersionedTransaction = wincode::deserialize(bytes).unwrap();
+        let signature = transaction.signatures[0].to_string();
         match self.on_send {
             OnSend::Refuse => return Err("refused".to_owned()),
             OnSend::Drop => return Ok(json!(signature)),

@@ -59,6 +59,11 @@ impl Gate {
         self.permits.wait(self.patience, holders, most).await.map_err(full)
     }
 
+    /// The calls that it has under way.
+    pub fn calls(&self, holder: &Holder) -> u32 {
+        self.permits.count(holder)
+    }
+
     fn most(&self, holder: Holder, held: &HashMap<Holder, u32>) -> u32 {
         match holder {
             Holder::Process => self.calls,
@@ -116,7 +121,7 @@ mod tests {
             let gate = Arc::clone(&gate);
             async move { gate.enter(&who(2), &who(2)).await.map(drop) }
         });
-        while gate.permits.count(&Holder::Queue) == 0 {
+        while gate.calls(&Holder::Queue) == 0 {
             tokio::task::yield_now().await;
         }
         let refused = gate.enter(&who(3), &AGENT).await.map(drop).expect_err("full");
@@ -132,7 +137,7 @@ mod tests {
         assert!(gate.enter(&who(2), &AGENT).await.is_err());
         drop(permit);
         for holder in [Holder::Process, Holder::Queue, Holder::Wallet(who(1)), Holder::Agent(AGENT)] {
-            assert_eq!(gate.permits.count(&holder), 0, "{holder:?}");
+            assert_eq!(gate.calls(&holder), 0, "{holder:?}");
         }
     }
 }

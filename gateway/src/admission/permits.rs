@@ -42,7 +42,6 @@ impl<K> PermitCounts<K> {
 }
 
 impl<K: Clone + Eq + Hash> Permits<K> {
-    #[cfg(test)]
     pub fn count(&self, holder: &K) -> u32 {
         self.0.lock().get(holder).copied().unwrap_or_default()
     }

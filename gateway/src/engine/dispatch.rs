@@ -9,6 +9,7 @@ use tokio::task::JoinHandle;
 use super::{
     Engine,
     ended::{EngineError, Step, interrupted},
+    together::Joined,
     transactions::stored,
     view::ChainView,
     work::Work,
@@ -20,7 +21,7 @@ pub(crate) const SETTLE_MARGIN_S: i64 = 15;
 /// With less time than this, the creator is not called again.
 const SHORTEST_PATIENCE: Duration = Duration::from_secs(1);
 /// How long a result that is not stored yet waits for a recent blockhash, which is usually cached.
-const SIGNING_PATIENCE: Duration = Duration::from_millis(50);
+pub(super) const SIGNING_PATIENCE: Duration = Duration::from_millis(50);
 
 impl Engine {
     /// Sends the call to the creator, if there is time, and stores its result or why it has none.
@@ -91,13 +92,25 @@ impl Engine {
         }
         let result = delivered.result.clone();
         work.delivered = Some(delivered);
+        match self.settle_with_others(work).await? {
+            Joined::Alone => self.store_and_sign(work).await?,
+            Joined::Stored => work.state = State::ResultStored,
+            Joined::Together((settlement, outcome)) => {
+                (work.settlement, work.shared_outcome) = (Some(settlement), Some(outcome));
+                work.state = State::Settling;
+            }
+        }
+        // The content is written after the row: both use the same disk, and the caller waits for the row.
+        work.content = Some(self.write_content(result));
+        Ok(())
+    }
+
+    async fn store_and_sign(&self, work: &mut Work) -> Result<(), EngineError> {
         let signed = tokio::time::timeout(SIGNING_PATIENCE, self.sign_settlement(work)).await;
         work.settlement = signed.ok().and_then(Result::ok);
         let settlement = work.settlement.as_ref().map(stored);
         self.executions.result_stored(work.lease, work.delivered()?, settlement.as_ref()).await?;
         work.state = if settlement.is_some() { State::Settling } else { State::ResultStored };
-        // The content is written after the row: both use the same disk, and the caller waits for the row.
-        work.content = Some(self.write_content(result));
         Ok(())
     }
 

@@ -12,8 +12,10 @@ mod payees;
 mod refund;
 mod run;
 mod settlement;
+mod together;
 mod transactions;
 mod view;
+mod windows;
 mod work;
 
 use std::{sync::Arc, time::Duration};
@@ -37,6 +39,7 @@ pub(crate) use self::{
     opening::{Agreed, ToOpen},
     payees::PayeeAccounts,
     run::payer_of,
+    together::Together,
     transactions::backoff,
     view::time_of,
     work::TimeSpent,
@@ -89,6 +92,7 @@ pub(crate) struct Engine {
     pub key_requests: Allowances<Pubkey>,
     pub created_accounts: Allowances<()>,
     pub payees: PayeeAccounts,
+    pub together: Together,
     /// Handing content in: one at a time. All of them wait for one lock, each with a connection that calls need.
     pub holding: Semaphore,
     /// Limits the calls that this process works on.
@@ -113,6 +117,7 @@ impl Engine {
             key_requests: Allowances::new(KEY_REQUESTS),
             created_accounts: Allowances::new(CREATED_ACCOUNTS),
             payees: PayeeAccounts::new(),
+            together: Together::new(config.limits.gather_window),
             holding: Semaphore::new(1),
             chain,
             instructions: Instructions::new(config.addresses, config.usdc_mint),

@@ -28,7 +28,18 @@ use crate::{
 };
 
 /// Generous limit: unused units cost nothing unless a priority fee is set.
-const OPEN_UNITS: u32 = 80_000;
+pub(super) const OPEN_UNITS: u32 = 80_000;
+
+fn opening_of(call: &Call, agreed: Agreed) -> Opening {
+    Opening {
+        agent: call.agent,
+        execution_id: call.execution_id.into_bytes(),
+        request_hash: call.request_hash,
+        max_amount: call.amount.0,
+        terms_hash: Some(agreed.terms_hash),
+        min_cover: agreed.min_cover,
+    }
+}
 
 /// An opening that was signed and simulated, but not sent, and how long that took.
 type Prepared = (Result<(SignedTransaction, Simulation), EngineError>, Duration);
@@ -85,8 +96,18 @@ impl Engine {
         if let Simulation::Refused(refused) = simulation {
             return self.refused_by_simulation(work, &caller, &refused).await;
         }
-        self.executions.signed(work.lease, TransactionKind::Open, &stored(&transaction)).await?;
-        match self.send(work, &transaction, self.config.limits.open_patience).await? {
+        let (transaction, outcome) = match self.open_with_others(work, &caller, opening_of(&work.call, agreed)).await {
+            Some((shared, outcome)) => {
+                let outcome = self.outcome_of_shared(work, &shared, outcome).await?;
+                (shared, outcome)
+            }
+            None => {
+                self.executions.signed(work.lease, TransactionKind::Open, &stored(&transaction)).await?;
+                let outcome = self.send(work, &transaction, self.config.limits.open_patience).await?;
+                (transaction, outcome)
+            }
+        };
+        match outcome {
             Outcome::Confirmed { slot } => {
                 // At the same time: the request to the creator names what the record says, and neither waits for the other.
                 let landed = landing(&transaction, slot);
@@ -122,14 +143,7 @@ impl Engine {
     ) -> Result<SignedTransaction, EngineError> {
         let session = Keypair::new_from_array(caller.key.session_signing_key().to_bytes());
         let gateway = &*self.config.keypair;
-        let opening = Opening {
-            agent: call.agent,
-            execution_id: call.execution_id.into_bytes(),
-            request_hash: call.request_hash,
-            max_amount: call.amount.0,
-            terms_hash: Some(agreed.terms_hash),
-            min_cover: agreed.min_cover,
-        };
+        let opening = opening_of(call, agreed);
         let build = &self.instructions;
         let open = build.open_execution_with_grant(&caller.wallet, &caller.session_key, &gateway.pubkey(), &opening);
         let blockhash = self.chain.recent_blockhash().await?;

@@ -55,13 +55,13 @@ impl Engine {
         if rejections > 0
             && let Some(refusal) = work.hold.unless_lost(self.predict_refusal(&transaction)).await?
         {
-            self.note(&transaction.signature.to_string(), &refusal).await?;
+            self.note(work, &transaction.signature.to_string(), &refusal).await?;
             return self.leave_refund(work, pause_after(rejections)).await;
         }
         let outcome = self.send(work, &transaction, self.config.limits.refund_patience).await?;
         match outcome {
             Outcome::Confirmed { .. } => {
-                self.note(&transaction.signature.to_string(), &outcome).await?;
+                self.note(work, &transaction.signature.to_string(), &outcome).await?;
                 self.refunded(work).await.map(|()| None)
             }
             Outcome::Expired => Ok(None),

@@ -40,11 +40,16 @@ impl Engine {
                 (None, ended) => return Ok(ended),
             },
         };
-        match self.send(work, &transaction, self.config.limits.settle_patience).await? {
+        let outcome = match work.shared_outcome.take() {
+            Some(outcome) => self.outcome_of_shared(work, &transaction, outcome).await?,
+            None => self.send(work, &transaction, self.config.limits.settle_patience).await?,
+        };
+        match outcome {
             Outcome::Confirmed { slot } => self.settled(work, Some(&landing(&transaction, slot))).await?,
             Outcome::Expired => {}
             Outcome::Unknown => return self.leave(work, RESUME_AFTER, Ended::StillSettling).await.map(Some),
             Outcome::Rejected { .. } => {
+                self.together.settle_alone(work.call.agent);
                 let rejections = self.executions.rejections(&work.lease.record, TransactionKind::Complete).await?;
                 let pause = backoff(rejections.saturating_sub(1), FIRST_PAUSE, LONGEST_PAUSE);
                 if pause > LONGEST_WAIT_IN_HAND {
@@ -120,13 +125,24 @@ impl Engine {
     }
 
     pub(super) async fn sign_settlement(&self, work: &mut Work) -> Result<SignedTransaction, EngineError> {
+        let settlement = self.settlement_of(work)?;
+        let gateway = &*self.config.keypair;
+        let blockhash = work.spent.on_chain(self.chain.recent_blockhash()).await?;
+        // The settlement must directly follow its proof, so the compute budget comes first.
+        let mut instructions = self.budget(SETTLE_UNITS);
+        instructions.extend(self.instructions.complete_execution(&gateway.pubkey(), &settlement));
+        Ok(SignedTransaction::sign(&instructions, &[gateway], blockhash)?)
+    }
+
+    /// What settles the result.
+    pub(super) fn settlement_of(&self, work: &Work) -> Result<Settlement, EngineError> {
         let view = work.view()?;
         let (record, delivered) = (view.record()?, work.delivered()?);
         let binding = record.binding == 1;
         let signature = if binding { delivered.call_signature } else { Some(delivered.signature) };
         let [creator_token, treasury_token] = view.payees()?.map(|owner| self.payee(owner));
         let record_address = work.lease.record.to_bytes();
-        let settlement = Settlement {
+        Ok(Settlement {
             agent: work.call.agent,
             opening: OpeningId { record: record_address, opened_at_unix_s: record.opened_at_unix_s },
             rent_payer: record.rent_payer,
@@ -138,12 +154,6 @@ impl Engine {
             signature: signature.ok_or(EngineError::Incomplete("its call signature"))?,
             execution_time_ms: delivered.execution_time_ms,
             tokens_used: delivered.tokens_used,
-        };
-        let gateway = &*self.config.keypair;
-        let blockhash = work.spent.on_chain(self.chain.recent_blockhash()).await?;
-        // The settlement must directly follow its proof, so the compute budget comes first.
-        let mut instructions = self.budget(SETTLE_UNITS);
-        instructions.extend(self.instructions.complete_execution(&gateway.pubkey(), &settlement));
-        Ok(SignedTransaction::sign(&instructions, &[gateway], blockhash)?)
+        })
     }
 }

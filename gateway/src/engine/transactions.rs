@@ -37,7 +37,7 @@ impl Engine {
         let sent = work.hold.unless_lost(self.chain.send_and_confirm(transaction, patience));
         let outcome = work.spent.on_chain(sent).await?;
         if !matches!(outcome, Outcome::Confirmed { .. }) {
-            self.note(&transaction.signature.to_string(), &outcome).await?;
+            self.note(work, &transaction.signature.to_string(), &outcome).await?;
         }
         Ok(outcome)
     }
@@ -55,7 +55,7 @@ impl Engine {
             };
             let confirmed = self.chain.confirm(&signed, self.config.limits.settle_patience);
             let outcome = work.hold.unless_lost(confirmed).await?;
-            self.note(&transaction.signature, &outcome).await?;
+            self.note(work, &transaction.signature, &outcome).await?;
             if matches!(outcome, Outcome::Confirmed { .. } | Outcome::Unknown) {
                 return Ok(outcome);
             }
@@ -63,12 +63,12 @@ impl Engine {
         Ok(Outcome::Expired)
     }
 
-    /// Stores the outcome of a transaction.
-    pub(super) async fn note(&self, signature: &str, outcome: &Outcome) -> Result<(), EngineError> {
+    /// Stores the outcome of a transaction of the execution.
+    pub(super) async fn note(&self, work: &Work, signature: &str, outcome: &Outcome) -> Result<(), EngineError> {
         if let Outcome::Rejected { error, .. } = outcome {
             tracing::warn!(signature, %error, "the chain refused a transaction");
         }
-        Ok(self.executions.resolve(signature, outcome).await?)
+        Ok(self.executions.resolve(&work.lease.record, signature, outcome).await?)
     }
 
     /// Simulates a transaction after a refused one, so that another refusal, which counts as well, costs no fee.

@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use crtx_chain::{Execution, SignedTransaction};
+use crtx_protocol::transaction::Outcome;
 use crtx_store::executions::{Call, Charged, Delivered, ExecutionsError, Failure, Lease, SettledElsewhere, State};
-use tokio::task::JoinHandle;
+use tokio::{sync::oneshot, task::JoinHandle};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
@@ -28,6 +29,8 @@ pub(super) struct Work {
     pub delivered: Option<Delivered>,
     /// The settlement that was stored together with the result, and is not sent yet.
     pub settlement: Option<SignedTransaction>,
+    /// `settlement` settles other executions as well, and is sent once for all of them: its outcome.
+    pub shared_outcome: Option<oneshot::Receiver<Outcome>>,
     pub failure: Option<Failure>,
     pub charged: Option<Charged>,
     pub settled_elsewhere: Option<SettledElsewhere>,
@@ -48,6 +51,7 @@ impl Work {
             dispatched_at: None,
             delivered: None,
             settlement: None,
+            shared_outcome: None,
             failure: None,
             charged: None,
             settled_elsewhere: None,

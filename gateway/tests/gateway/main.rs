@@ -17,4 +17,5 @@ mod paid_call;
 mod recovery;
 mod sign_in;
 mod support;
+mod together;
 mod unknown_outcomes;

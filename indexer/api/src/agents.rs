@@ -1,5 +1,4 @@
-//! `GET /v1/agents/{agent_id}` and its history. The database is asked for the version of the rows before an answer is given
-//! again.
+//! `GET /v1/agents/{agent_id}` and its history. The version of the rows is read before an answer is given again.
 
 use std::{sync::Arc, time::Duration};
 

@@ -18,6 +18,7 @@ use std::{
 
 use anyhow::{Context, anyhow, bail};
 use crossbeam_channel::{Receiver, Sender};
+use crtx_chain::VERSION_1_FEATURE;
 use solana_account::Account;
 use solana_pubkey::Pubkey;
 use surfpool_core::{
@@ -30,7 +31,9 @@ use surfpool_core::{
     },
     types::SyntheticBlockhash,
 };
-use surfpool_types::{BlockProductionMode, RpcConfig, SimnetCommand, SimnetConfig, SimnetEvent, SurfpoolConfig};
+use surfpool_types::{
+    BlockProductionMode, RpcConfig, SimnetCommand, SimnetConfig, SimnetEvent, SurfpoolConfig, SvmFeatureConfig,
+};
 use tokio::sync::mpsc;
 
 use self::{
@@ -158,6 +161,7 @@ fn new_network(options: &ChainOptions, database: &Arc<ChainDatabase>) -> anyhow:
         slot_time: blocks::SLOT_TIME_MS,
         instruction_profiling_enabled: false,
         max_profiles: 16,
+        feature_config: SvmFeatureConfig { enable: vec![VERSION_1_FEATURE], ..SvmFeatureConfig::default() },
         ..SurfnetSvmConfig::default()
     };
     let (mut svm, events, geyser_events) =

@@ -33,9 +33,9 @@ pub struct Landing {
 }
 
 impl Executions {
-    /// Notes what the chain said about a transaction. This is a fact, so it needs no lease. An unknown outcome changes
-    /// nothing.
-    pub async fn resolve(&self, signature: &str, outcome: &Outcome) -> Result<()> {
+    /// Notes what the chain said about a transaction of this execution. This is a fact, so it needs no lease. An unknown
+    /// outcome changes nothing.
+    pub async fn resolve(&self, record: &Pubkey, signature: &str, outcome: &Outcome) -> Result<()> {
         let (outcome, slot, detail) = match outcome {
             Outcome::Confirmed { slot } => ("confirmed", Some(*slot), None),
             Outcome::Rejected { slot, error } => ("rejected", Some(*slot), Some(error.as_str())),
@@ -43,13 +43,15 @@ impl Executions {
             Outcome::Unknown => return Ok(()),
         };
         let statement = sqlx::query!(
-            "UPDATE execution_transactions SET outcome = $2, slot = $3, detail = $4, resolved_at = now()
+            "UPDATE execution_transactions
+             SET outcome = $2, slot = $3, detail = $4, resolved_at = now()
              FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
-             WHERE signature = $1 AND outcome = 'unknown'",
+             WHERE signature = $1 AND record = $5 AND outcome = 'unknown'",
             signature,
             outcome,
             optional_amount_to_db("slot", slot)?,
             detail,
+            record.to_string(),
         );
         run(self.pool(), statement).await
     }
@@ -58,8 +60,10 @@ impl Executions {
     pub async fn unresolved(&self, record: &Pubkey, kind: TransactionKind) -> Result<Vec<StoredTransaction>> {
         let stored = sqlx::query_as!(
             StoredTransaction,
-            r#"SELECT signature, signed_transaction AS bytes, last_valid_block_height AS "last_valid_block_height: Count"
-               FROM execution_transactions
+            r#"SELECT signature, last_valid_block_height AS "last_valid_block_height: Count",
+                      COALESCE(signed_transaction, (SELECT s.signed_transaction FROM execution_transactions s
+                          WHERE s.signature = t.signature AND s.signed_transaction IS NOT NULL)) AS "bytes!"
+               FROM execution_transactions t
                WHERE record = $1 AND kind = $2 AND outcome = 'unknown' ORDER BY created_at"#,
             record.to_string(),
             kind.into_str(),

@@ -1,9 +1,13 @@
 //! The steps of an execution. Each one names its lease and the state that it comes from; if one of them differs, it
 //! changes nothing.
 
+use std::collections::HashSet;
+
 use crtx_protocol::text::without_nul;
+use serde_json::Value;
 use solana_pubkey::Pubkey;
 use sqlx::{Postgres, postgres::PgArguments, query::Query};
+use uuid::Uuid;
 
 use super::{
     leases::Executions,
@@ -12,7 +16,7 @@ use super::{
 };
 use crate::{
     Result, StoreError,
-    convert::{amount_to_db, optional_amount_to_db},
+    convert::{amount_to_db, optional_amount_to_db, saturating_to_db},
 };
 
 #[derive(Debug, thiserror::Error)]
@@ -39,24 +43,40 @@ impl Executions {
         if changed == 1 { Ok(()) } else { Err(ExecutionsError::LeaseLost) }
     }
 
-    /// Stores a signed transaction, which may be sent then, together with the state that goes with it. reserved → opening;
-    /// result_stored or settling → settling, after the settlement before has expired; refunding → refunding.
+    /// [`Self::signed_together`] for one execution.
     pub async fn signed(&self, lease: Lease, kind: TransactionKind, transaction: &StoredTransaction) -> Step {
+        self.signed_together(&[lease], kind, transaction).await?.then_some(()).ok_or(ExecutionsError::LeaseLost)
+    }
+
+    /// Stores a signed transaction, which may be sent then, together with the state that goes with it, for all executions
+    /// that it is about or for none: false if one of the leases is lost. reserved → opening; result_stored or settling →
+    /// settling, after the settlement before has expired; refunding → refunding.
+    pub async fn signed_together(
+        &self,
+        leases: &[Lease],
+        kind: TransactionKind,
+        transaction: &StoredTransaction,
+    ) -> Result<bool, ExecutionsError> {
         let (from, to): (&[State], _) = match kind {
             TransactionKind::Open => (&[State::Reserved], State::Opening),
             TransactionKind::Complete => (&[State::ResultStored, State::Settling], State::Settling),
             TransactionKind::Fail => (&[State::Refunding], State::Refunding),
         };
         let from: Vec<String> = from.iter().map(|state| state.into_str().to_owned()).collect();
+        let (records, tokens) = columns_of(leases.iter().copied());
         let step = sqlx::query!(
-            "WITH moved AS (
-                 UPDATE executions SET state = $3, lease_process = $9
-                 WHERE record = $1 AND lease_owner = $2 AND state = ANY($4)
-                 RETURNING record)
+            "WITH ready AS (
+                 SELECT e.record FROM executions e JOIN unnest($1::text[], $2::uuid[]) AS d (record, token)
+                     ON e.record = d.record AND e.lease_owner = d.token
+                 WHERE e.state = ANY($4) FOR UPDATE OF e),
+             moved AS (
+                 UPDATE executions e SET state = $3, lease_process = $9 FROM ready
+                 WHERE e.record = ready.record AND (SELECT count(*) FROM ready) = cardinality($1)
+                 RETURNING e.record)
              INSERT INTO execution_transactions (signature, record, kind, signed_transaction, last_valid_block_height)
-             SELECT $5, record, $6, $7, $8 FROM moved",
-            lease.record.to_string(),
-            lease.token,
+             SELECT $5, record, $6, CASE WHEN record = min(record) OVER () THEN $7::bytea END, $8 FROM moved",
+            &records,
+            &tokens,
             to.into_str(),
             &from,
             transaction.signature,
@@ -65,7 +85,7 @@ impl Executions {
             amount_to_db("block height", transaction.last_valid_block_height)?,
             self.process(),
         );
-        self.take(step).await
+        Ok(step.execute(self.pool()).await?.rows_affected() > 0)
     }
 }
 
@@ -91,7 +111,7 @@ impl Executions {
         let step = sqlx::query!(
             "WITH noted AS (
                  UPDATE execution_transactions SET outcome = 'confirmed', slot = $4, resolved_at = now()
-                 WHERE signature = $3 AND outcome = 'unknown')
+                 WHERE signature = $3 AND record = $1 AND outcome = 'unknown')
              UPDATE executions SET state = 'running', opened_at = now(), dispatched_at = now()
              FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
              WHERE record = $1 AND lease_owner = $2 AND state = 'opening'",
@@ -186,43 +206,70 @@ impl Executions {
         self.take(step).await
     }
 
-    /// running → settling, in one step: a checked result, and its signed settlement. While nothing is signed: running →
-    /// result_stored.
+    /// [`Self::results_stored`] for one result.
     pub async fn result_stored(
         &self,
         lease: Lease,
         delivered: &Delivered,
         settlement: Option<&StoredTransaction>,
     ) -> Step {
-        let height = settlement.map(|settlement| settlement.last_valid_block_height);
-        let step = sqlx::query!(
+        let stored = self.results_stored(&[(lease, delivered)], settlement).await?;
+        if stored.is_empty() { Err(ExecutionsError::LeaseLost) } else { Ok(()) }
+    }
+
+    /// running → settling, in one step: checked results, and the signed transaction that settles them. While nothing is
+    /// signed: running → result_stored. Returns the records whose lease still holds; nothing is stored for others.
+    pub async fn results_stored(
+        &self,
+        results: &[(Lease, &Delivered)],
+        settlement: Option<&StoredTransaction>,
+    ) -> Result<HashSet<String>, ExecutionsError> {
+        let (records, tokens) = columns_of(results.iter().map(|(lease, _)| *lease));
+        let delivered: Vec<&Delivered> = results.iter().map(|(_, delivered)| *delivered).collect();
+        let texts: Vec<&[u8]> = delivered.iter().map(|one| one.result.as_bytes()).collect();
+        let hashes: Vec<&[u8]> = delivered.iter().map(|one| one.hash.as_slice()).collect();
+        let signatures: Vec<&[u8]> = delivered.iter().map(|one| one.signature.as_slice()).collect();
+        let of_calls: Vec<Option<Vec<u8>>> = delivered.iter().map(|one| one.call_signature.map(Vec::from)).collect();
+        let used: Vec<Option<i64>> = delivered.iter().map(|one| one.tokens_used.map(saturating_to_db)).collect();
+        let times: Vec<i64> = delivered.iter().map(|one| saturating_to_db(one.execution_time_ms)).collect();
+        let steps: Vec<Option<Value>> = delivered.iter().map(|one| one.steps.clone()).collect();
+        let stored = sqlx::query_scalar!(
             "WITH moved AS (
-                 UPDATE executions
+                 UPDATE executions e
                  SET state = CASE WHEN $11::text IS NULL THEN 'result_stored' ELSE 'settling' END,
-                     result = $3, result_hash = $4, result_signature = $5, tokens_used = $6, execution_time_ms = $7,
-                     steps = $8, result_call_signature = $9, lease_process = $10
-                 WHERE record = $1 AND lease_owner = $2 AND state = 'running'
-                 RETURNING record),
+                     result = d.result, result_hash = d.hash, result_signature = d.signature,
+                     tokens_used = d.tokens_used, execution_time_ms = d.execution_time_ms, steps = d.steps,
+                     result_call_signature = d.call_signature, lease_process = $10
+                 FROM unnest($1::text[], $2::uuid[], $3::bytea[], $4::bytea[], $5::bytea[], $6::bytea[], $7::int8[],
+                             $8::int8[], $9::jsonb[])
+                     AS d (record, token, result, hash, signature, call_signature, tokens_used, execution_time_ms, steps)
+                 WHERE e.record = d.record AND e.lease_owner = d.token AND e.state = 'running'
+                 RETURNING e.record),
              settlement AS (
                  INSERT INTO execution_transactions (signature, record, kind, signed_transaction, last_valid_block_height)
                  SELECT $11, record, 'complete', $12, $13 FROM moved WHERE $11 IS NOT NULL)
-             SELECT FROM moved",
-            lease.record.to_string(),
-            lease.token,
-            delivered.result.as_bytes(),
-            delivered.hash.as_slice(),
-            delivered.signature.as_slice(),
-            optional_amount_to_db("tokens used", delivered.tokens_used)?,
-            amount_to_db("execution time", delivered.execution_time_ms)?,
-            delivered.steps.as_ref(),
-            delivered.call_signature.as_ref().map(<[u8; 64]>::as_slice),
+             SELECT record FROM moved",
+            &records,
+            &tokens,
+            &texts as _,
+            &hashes as _,
+            &signatures as _,
+            &of_calls as _,
+            &used as _,
+            &times,
+            &steps as _,
             self.process(),
             settlement.map(|settlement| &*settlement.signature),
             settlement.map(|settlement| &*settlement.bytes),
-            optional_amount_to_db("block height", height)?,
+            optional_amount_to_db("block height", settlement.map(|settlement| settlement.last_valid_block_height))?,
         );
-        self.take(step).await
+        Ok(stored.fetch_all(self.pool()).await?.into_iter().collect())
     }
+}
+
+/// Records and tokens of leases, for `unnest`.
+fn columns_of(leases: impl Iterator<Item = Lease>) -> (Vec<String>, Vec<Uuid>) {
+    leases.map(|lease| (lease.record.to_string(), lease.token)).unzip()
 }
 
 /// Settlement: the creator is paid.
@@ -239,7 +286,7 @@ impl Executions {
         let step = sqlx::query!(
             r#"WITH noted AS (
                    UPDATE execution_transactions SET outcome = 'confirmed', slot = $9, resolved_at = now()
-                   WHERE signature = $8 AND outcome = 'unknown'),
+                   WHERE signature = $8 AND record = $1 AND outcome = 'unknown'),
                ended AS (
                    UPDATE executions
                    SET state = 'completed', finished_at = now(), charged_amount = $3,

@@ -215,7 +215,7 @@ async fn a_call_that_never_was_is_forgotten_and_its_rejection_is_counted() {
     let lease = reserved(&executions, &call(1)).await;
     executions.signed(lease, TransactionKind::Open, &transaction("open")).await.unwrap();
     assert!(!executions.forget(lease).await.unwrap(), "it may still land");
-    executions.resolve("open", &Outcome::Rejected { slot: 5, error: "no".to_owned() }).await.unwrap();
+    executions.resolve(&lease.record, "open", &Outcome::Rejected { slot: 5, error: "no".to_owned() }).await.unwrap();
     assert!(executions.forget(lease).await.unwrap());
     assert!(executions.get(&call(1).record).await.unwrap().is_none());
     assert!(matches!(executions.forget(lease).await, Err(ExecutionsError::LeaseLost)), "it is gone");

@@ -152,13 +152,63 @@ async fn a_transaction_is_stored_only_together_with_its_state() {
 }
 
 #[tokio::test]
+async fn a_transaction_of_several_executions_is_stored_for_all_of_them_or_for_none() {
+    let database = TestDatabase::create().await;
+    let executions = Executions::new(database.pool().clone(), LEASE);
+    let leases = [reserved(&executions, 1).await, reserved(&executions, 2).await];
+    let stale = reserved(&executions, 3).await;
+    executions.not_opened(stale, &failure(None)).await.unwrap();
+    let all = [leases[0], stale, leases[1]];
+    assert!(!executions.signed_together(&all, TransactionKind::Open, &transaction("three")).await.unwrap());
+    for lease in leases {
+        assert_eq!(executions.get(&lease.record).await.unwrap().unwrap().state, State::Reserved);
+        assert_eq!(executions.unresolved(&lease.record, TransactionKind::Open).await.unwrap(), []);
+    }
+    assert!(executions.signed_together(&leases, TransactionKind::Open, &transaction("two")).await.unwrap());
+    for lease in leases {
+        assert_eq!(executions.get(&lease.record).await.unwrap().unwrap().state, State::Opening);
+        let unresolved = executions.unresolved(&lease.record, TransactionKind::Open).await.unwrap();
+        assert_eq!(unresolved, [transaction("two")], "each can send it again");
+    }
+    executions.resolve(&leases[0].record, "two", &Outcome::Confirmed { slot: 9 }).await.unwrap();
+    assert_eq!(executions.unresolved(&leases[0].record, TransactionKind::Open).await.unwrap(), []);
+    let other = executions.unresolved(&leases[1].record, TransactionKind::Open).await.unwrap();
+    assert_eq!(other, [transaction("two")], "each follows its outcome by itself");
+}
+
+#[tokio::test]
+async fn results_that_are_stored_together_are_those_whose_leases_hold() {
+    let database = TestDatabase::create().await;
+    let executions = Executions::new(database.pool().clone(), LEASE);
+    let mut leases = Vec::new();
+    for number in 1..=3 {
+        let lease = reserved(&executions, number).await;
+        executions.signed(lease, TransactionKind::Open, &transaction(&format!("open {number}"))).await.unwrap();
+        executions.opened(lease, State::Opening).await.unwrap();
+        if number != 2 {
+            executions.dispatching(lease).await.unwrap();
+        }
+        leases.push(lease);
+    }
+    let (bound, plain) =
+        (delivered(), Delivered { call_signature: None, tokens_used: None, steps: None, ..delivered() });
+    let results = [(leases[0], &bound), (leases[1], &bound), (leases[2], &plain)];
+    let stored = executions.results_stored(&results, None).await.unwrap();
+    assert_eq!(stored, [0, 2].map(|at| leases[at].record.to_string()).into());
+    for (at, expected) in [(0, &bound), (2, &plain)] {
+        let row = executions.get(&leases[at].record).await.unwrap().unwrap();
+        assert_eq!((row.state, row.delivered.as_ref()), (State::ResultStored, Some(expected)));
+    }
+}
+
+#[tokio::test]
 async fn what_the_chain_said_about_a_transaction_is_final() {
     let database = TestDatabase::create().await;
     let executions = Executions::new(database.pool().clone(), LEASE);
     let lease = reserved(&executions, 1).await;
     executions.signed(lease, TransactionKind::Open, &transaction("open")).await.unwrap();
-    executions.resolve("open", &Outcome::Confirmed { slot: 9 }).await.unwrap();
-    executions.resolve("open", &Outcome::Expired).await.unwrap();
+    executions.resolve(&lease.record, "open", &Outcome::Confirmed { slot: 9 }).await.unwrap();
+    executions.resolve(&lease.record, "open", &Outcome::Expired).await.unwrap();
     assert_eq!(executions.unresolved(&lease.record, TransactionKind::Open).await.unwrap(), []);
 }
 

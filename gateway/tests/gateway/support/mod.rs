@@ -51,6 +51,7 @@ use serde_json::{Value, json};
 use solana_keypair::Keypair;
 use solana_pubkey::Pubkey;
 use solana_signer::Signer as _;
+use solana_transaction::versioned::VersionedTransaction;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
@@ -98,6 +99,12 @@ impl Answer {
         let id = self.body["execution_id"].as_str().or_else(|| self.body["error"]["execution_id"].as_str());
         id.unwrap_or_else(|| panic!("an execution id: {self:?}")).parse().expect("a UUID")
     }
+}
+
+/// How many instructions of this kind a transaction has.
+pub fn count_instructions(transaction: &[u8], discriminator: &[u8]) -> usize {
+    let transaction: VersionedTransaction = wincode::deserialize(transaction).expect("a transaction");
+    transaction.message.instructions().iter().filter(|one| one.data.starts_with(discriminator)).count()
 }
 
 pub fn result_signer() -> SigningKey {

@@ -70,8 +70,7 @@ pub struct Change {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     Change(Change),
-    /// Every change of the program up to and including this slot was delivered before. Only a source that can prove it
-    /// sends it.
+    /// Every change of the program up to this slot was delivered before. Only a source that can prove it sends it.
     Reached(u64),
     /// The stream itself is alive: the node's newest slot. It says nothing about changes.
     Alive(u64),

@@ -1,0 +1,399 @@
+//! Opens and settles executions together, in one transaction, so that they share the network's fee for it.
+//!
+//! While few calls are under way, what comes first goes alone and waits for nothing ([`super::windows`]). Only a transaction that passes a simulation is
+//! stored and sent, so that an instruction that the chain would refuse takes no other one along; if it does not pass, each
+//! goes alone. A transaction is stored for all of its executions or for none, and sent once; each execution follows its
+//! outcome by itself, as if the transaction were its own.
+
+use std::time::Duration;
+
+use crtx_chain::{
+    Budget, RecentBlockhash, SignError, SignedTransaction, Simulation, VERSION_1_FEATURE,
+    instructions::{Opening, Settlement},
+    simulate::Refused,
+};
+use crtx_http::Caller;
+use crtx_protocol::transaction::Outcome;
+use crtx_store::executions::{Delivered, ExecutionsError, Lease, TransactionKind};
+use futures::future::join_all;
+use moka::sync::Cache;
+use solana_instruction::Instruction;
+use solana_keypair::Keypair;
+use solana_pubkey::Pubkey;
+use solana_signer::Signer;
+use solana_transaction_error::TransactionError;
+use tokio::{
+    sync::oneshot,
+    time::{Instant, sleep_until, timeout},
+};
+
+use super::{
+    Engine,
+    dispatch::SIGNING_PATIENCE,
+    ended::EngineError,
+    opening::OPEN_UNITS,
+    transactions::{SETTLE_UNITS, stored},
+    windows::{Entered, Windows},
+    work::Work,
+};
+use crate::admission::gate::Holder;
+
+/// Compute units that a transaction may ask for, with room for the random part of a budget.
+const MOST_UNITS: u32 = 1_390_000;
+/// With so many calls under way, others are expected to come soon: then the first one waits for them as well.
+const MANY_CALLS: u32 = 4;
+/// How long a node may take to say that a transaction would succeed.
+const SIMULATION_PATIENCE: Duration = Duration::from_millis(500);
+/// How long an agent whose settlement the chain refused is settled alone.
+const ALONE_FOR: Duration = Duration::from_secs(600);
+const AGENTS: u64 = 10_000;
+/// How long the answer counts whether the network has transactions of version 1.
+const ASK_AGAIN_AFTER: Duration = Duration::from_secs(600);
+
+pub(crate) struct Together {
+    /// Openings of one wallet's key at one agent: nobody else's settings can make them fail.
+    openings: Windows<[Pubkey; 3], Waiting<Opening, Option<Shared>>>,
+    settlements: Windows<(), Waiting<(Settlement, Delivered), Joined>>,
+    alone: Cache<Pubkey, ()>,
+    has_version_1: Cache<(), bool>,
+}
+
+/// An execution that waits for others.
+struct Waiting<T, Answer> {
+    lease: Lease,
+    what: T,
+    answer: oneshot::Sender<Answer>,
+}
+
+/// A stored transaction that is sent once for several executions, and what will be its outcome.
+pub(super) type Shared = (SignedTransaction, oneshot::Receiver<Outcome>);
+
+/// What became of a result that was to be settled with others.
+pub(super) enum Joined {
+    /// Nothing is stored.
+    Alone,
+    /// The result is stored, and has to be settled alone.
+    Stored,
+    /// The result and its settlement are stored.
+    Together(Shared),
+}
+
+impl Together {
+    pub fn new(window: Duration) -> Self {
+        Self {
+            openings: Windows::new(window),
+            settlements: Windows::new(window),
+            alone: Cache::builder().max_capacity(AGENTS).time_to_live(ALONE_FOR).build(),
+            has_version_1: Cache::builder().time_to_live(ASK_AGAIN_AFTER).build(),
+        }
+    }
+
+    /// The chain refused a settlement of this agent.
+    pub fn settle_alone(&self, agent: Pubkey) {
+        self.alone.insert(agent, ());
+    }
+}
+
+/// Openings of one key.
+impl Engine {
+    /// `None`: the opening goes alone.
+    pub(super) async fn open_with_others(&self, work: &Work, caller: &Caller, opening: Opening) -> Option<Shared> {
+        let kind = [caller.wallet, caller.session_key, opening.agent];
+        let (answer, shared) = oneshot::channel();
+        let others = self.gate.calls(&Holder::Wallet(caller.wallet)) >= MANY_CALLS;
+        match self.together.openings.enter(Instant::now(), kind, others, || Waiting {
+            lease: work.lease,
+            what: opening,
+            answer,
+        }) {
+            Entered::First => return None,
+            Entered::Waits => {}
+            Entered::Collects(at) => {
+                sleep_until(at).await;
+                self.open_together(caller, self.together.openings.collect(Instant::now(), kind)).await;
+            }
+        }
+        shared.await.ok().flatten()
+    }
+
+    async fn open_together(&self, caller: &Caller, waiting: Vec<Waiting<Opening, Option<Shared>>>) {
+        let session = Keypair::new_from_array(caller.key.session_signing_key().to_bytes());
+        let gateway = &*self.config.keypair;
+        let sign = |group: &[Waiting<Opening, Option<Shared>>], basis: Basis| {
+            let open = |opening: &Opening| {
+                let (wallet, payer) = (&caller.wallet, gateway.pubkey());
+                self.instructions.open_execution_with_grant(wallet, &caller.session_key, &payer, opening)
+            };
+            let instructions: Vec<_> = group.iter().map(|one| open(&one.what)).collect();
+            self.sign_together(&instructions, OPEN_UNITS, &[gateway, &session], basis)
+        };
+        let Some(basis) = self.basis().await else { return };
+        join_all(groups(waiting, |group| sign(group, basis).is_ok()).into_iter().map(async |group| {
+            if let Ok(transaction) = sign(&group, basis)
+                && group.len() > 1
+                && self.passes(&transaction).await.is_ok()
+                && self.store_together(&group, TransactionKind::Open, &transaction).await
+            {
+                let (leases, patience) = (group.len(), self.config.limits.open_patience);
+                tracing::debug!(leases, "opening together");
+                self.send_together(group, transaction, patience, Some);
+            }
+        }))
+        .await;
+    }
+}
+
+/// Settlements.
+impl Engine {
+    /// Stores a result and settles it with others, if there are any.
+    pub(super) async fn settle_with_others(&self, work: &Work) -> Result<Joined, EngineError> {
+        if self.together.alone.contains_key(&work.call.agent) {
+            return Ok(Joined::Alone);
+        }
+        // Without the terms of an open record there is nothing to settle.
+        let Ok(settlement) = self.settlement_of(work) else { return Ok(Joined::Alone) };
+        let delivered = work.delivered()?;
+        let (answer, joined) = oneshot::channel();
+        let waiting = || Waiting { lease: work.lease, what: (settlement, delivered.clone()), answer };
+        let others = self.gate.calls(&Holder::Process) >= MANY_CALLS;
+        match self.together.settlements.enter(Instant::now(), (), others, waiting) {
+            Entered::First => return Ok(Joined::Alone),
+            Entered::Waits => {}
+            Entered::Collects(at) => {
+                sleep_until(at).await;
+                self.settle_together(self.together.settlements.collect(Instant::now(), ())).await;
+            }
+        }
+        // The sender is dropped if nothing was stored for this lease.
+        joined.await.map_err(|_| ExecutionsError::LeaseLost.into())
+    }
+
+    async fn settle_together(&self, mut waiting: Vec<Waiting<(Settlement, Delivered), Joined>>) {
+        let Some(basis) = self.basis().await else { return answer_all(waiting, || Joined::Alone) };
+        // Settlements of one agent share more accounts.
+        waiting.sort_by_key(|one| one.what.0.agent);
+        let groups = groups(waiting, |group| self.sign_settlements(group, basis).is_ok());
+        join_all(groups.into_iter().map(|group| self.settle_group(group, basis))).await;
+    }
+
+    async fn settle_group(&self, group: Vec<Waiting<(Settlement, Delivered), Joined>>, basis: Basis) {
+        if group.len() == 1 {
+            return answer_all(group, || Joined::Alone);
+        }
+        let results: Vec<_> = group.iter().map(|one| (one.lease, &one.what.1)).collect();
+        let stored = match self.executions.results_stored(&results, None).await {
+            Ok(stored) => stored,
+            Err(error) => {
+                tracing::warn!(%error, "results could not be stored together");
+                return answer_all(group, || Joined::Alone);
+            }
+        };
+        let is_stored = |one: &Waiting<_, _>| stored.contains(&one.lease.record.to_string());
+        let group: Vec<_> = group.into_iter().filter(is_stored).collect();
+        match self.sign_and_store(&group, basis).await {
+            Some(transaction) => {
+                let patience = self.config.limits.settle_patience;
+                self.send_together(group, transaction, patience, Joined::Together);
+            }
+            None => answer_all(group, || Joined::Stored),
+        }
+    }
+
+    /// `None`: they have to be settled alone.
+    async fn sign_and_store(
+        &self,
+        group: &[Waiting<(Settlement, Delivered), Joined>],
+        basis: Basis,
+    ) -> Option<SignedTransaction> {
+        if group.len() < 2 {
+            return None;
+        }
+        let transaction = self.sign_settlements(group, basis).ok()?;
+        if let Err(refused) = self.passes(&transaction).await {
+            let before = if basis.has_version_1 { 0 } else { self.budget(0).len() };
+            let refused = refused.and_then(|refused| refused_settlement(&refused, before));
+            if let Some(one) = refused.and_then(|at| group.get(at)) {
+                self.together.settle_alone(one.what.0.agent);
+            }
+            return None;
+        }
+        self.store_together(group, TransactionKind::Complete, &transaction).await.then_some(transaction)
+    }
+
+    fn sign_settlements(
+        &self,
+        group: &[Waiting<(Settlement, Delivered), Joined>],
+        basis: Basis,
+    ) -> Result<SignedTransaction, SignError> {
+        let gateway = &*self.config.keypair;
+        let settle = |settlement| self.instructions.complete_execution(&gateway.pubkey(), settlement);
+        let instructions: Vec<_> = group.iter().flat_map(|one| settle(&one.what.0)).collect();
+        // The budget is for each execution.
+        self.sign_together(&instructions, SETTLE_UNITS / 2, &[gateway], basis)
+    }
+}
+
+/// What a transaction for several executions is signed with.
+#[derive(Clone, Copy)]
+struct Basis {
+    blockhash: RecentBlockhash,
+    has_version_1: bool,
+}
+
+/// One transaction for several executions.
+impl Engine {
+    async fn basis(&self) -> Option<Basis> {
+        let blockhash = timeout(SIGNING_PATIENCE, self.chain.recent_blockhash()).await.ok()?.ok()?;
+        Some(Basis { blockhash, has_version_1: self.has_version_1().await })
+    }
+
+    /// Whether the network takes transactions of version 1. Without an answer: no.
+    async fn has_version_1(&self) -> bool {
+        if let Some(known) = self.together.has_version_1.get(&()) {
+            return known;
+        }
+        let Ok(Ok([feature])) = timeout(SIMULATION_PATIENCE, self.read([VERSION_1_FEATURE])).await else {
+            return false;
+        };
+        // The first byte says whether the slot of the activation follows.
+        let is_active = feature.is_some_and(|account| account.data.first() == Some(&1));
+        self.together.has_version_1.insert((), is_active);
+        is_active
+    }
+
+    /// `units`: of each instruction.
+    fn sign_together(
+        &self,
+        instructions: &[Instruction],
+        units: u32,
+        signers: &[&Keypair],
+        Basis { blockhash, has_version_1 }: Basis,
+    ) -> Result<SignedTransaction, SignError> {
+        let units = units.saturating_mul(u32::try_from(instructions.len()).unwrap_or(u32::MAX));
+        if units > MOST_UNITS {
+            return Err(SignError::Encoding("its compute units are too many".to_owned()));
+        }
+        if has_version_1 {
+            let budget = Budget { units, unit_price: self.config.limits.compute_unit_price };
+            SignedTransaction::sign_version_1(instructions, budget, signers, blockhash)
+        } else {
+            SignedTransaction::sign(&[&self.budget(units), instructions].concat(), signers, blockhash)
+        }
+    }
+
+    /// The error is the refusal, if the node gave a verdict.
+    async fn passes(&self, transaction: &SignedTransaction) -> Result<(), Option<Refused>> {
+        match timeout(SIMULATION_PATIENCE, self.chain.simulate(transaction)).await {
+            Ok(Simulation::Passes) => Ok(()),
+            Ok(Simulation::Refused(refused)) => {
+                tracing::info!(error = %refused.error(), "they are sent alone");
+                Err(Some(refused))
+            }
+            Ok(Simulation::Unknown) | Err(_) => Err(None),
+        }
+    }
+
+    /// For all of them or none.
+    async fn store_together<T, A>(
+        &self,
+        group: &[Waiting<T, A>],
+        kind: TransactionKind,
+        transaction: &SignedTransaction,
+    ) -> bool {
+        let leases: Vec<_> = group.iter().map(|one| one.lease).collect();
+        let is_stored = self.executions.signed_together(&leases, kind, &stored(transaction)).await;
+        is_stored.unwrap_or_else(|error| {
+            tracing::warn!(%error, "a transaction for several executions could not be stored");
+            false
+        })
+    }
+
+    /// Sends a stored transaction once, and tells each execution its outcome.
+    fn send_together<T, A>(
+        &self,
+        group: Vec<Waiting<T, A>>,
+        transaction: SignedTransaction,
+        patience: Duration,
+        answer: impl Fn(Shared) -> A,
+    ) {
+        let tell = |one: Waiting<T, A>| {
+            let (sender, outcome) = oneshot::channel();
+            one.answer.send(answer((transaction.clone(), outcome))).is_ok().then_some(sender)
+        };
+        let outcomes: Vec<_> = group.into_iter().filter_map(tell).collect();
+        let chain = self.chain.clone();
+        self.tasks.spawn(async move {
+            let outcome = chain.send_and_confirm(&transaction, patience).await;
+            outcomes.into_iter().for_each(|sender| drop(sender.send(outcome.clone())));
+        });
+    }
+
+    /// Waits for the outcome of a transaction that is sent once for several executions.
+    pub(super) async fn outcome_of_shared(
+        &self,
+        work: &mut Work,
+        transaction: &SignedTransaction,
+        outcome: oneshot::Receiver<Outcome>,
+    ) -> Result<Outcome, EngineError> {
+        let outcome = work.hold.unless_lost(outcome);
+        let outcome = work.spent.on_chain(outcome).await?.unwrap_or(Outcome::Unknown);
+        if !matches!(outcome, Outcome::Confirmed { .. }) {
+            self.note(work, &transaction.signature.to_string(), &outcome).await?;
+        }
+        Ok(outcome)
+    }
+}
+
+/// As few groups as fit into a transaction each, in order.
+fn groups<T>(all: Vec<T>, fits: impl Fn(&[T]) -> bool) -> Vec<Vec<T>> {
+    let mut groups: Vec<Vec<T>> = Vec::new();
+    for one in all {
+        let Some(group) = groups.last_mut() else {
+            groups.push(vec![one]);
+            continue;
+        };
+        group.push(one);
+        if !fits(group) {
+            let next = group.pop().into_iter().collect();
+            groups.push(next);
+        }
+    }
+    groups
+}
+
+fn answer_all<T, A>(group: Vec<Waiting<T, A>>, answer: impl Fn() -> A) {
+    // Who does not wait any more has lost its lease.
+    group.into_iter().for_each(|one| drop(one.answer.send(answer())));
+}
+
+/// Which settlement the chain would refuse. Each is its proof and its instruction, behind `before` other instructions.
+fn refused_settlement(refused: &Refused, before: usize) -> Option<usize> {
+    match refused.error() {
+        TransactionError::InstructionError(index, _) => usize::from(*index).checked_sub(before)?.checked_div(2),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_are_as_large_as_fits_and_keep_the_order() {
+        let made = |count: u32| groups((0..count).collect(), |group| group.len() <= 3);
+        assert_eq!(made(0), Vec::<Vec<u32>>::new());
+        assert_eq!(made(1), [vec![0]]);
+        assert_eq!(made(7), [vec![0, 1, 2], vec![3, 4, 5], vec![6]]);
+    }
+
+    #[test]
+    fn a_refusal_names_the_settlement_whose_proof_or_instruction_failed() {
+        let refused = |index| {
+            let error = solana_instruction::error::InstructionError::Custom(1);
+            Refused::Instruction(TransactionError::InstructionError(index, error))
+        };
+        assert_eq!([0, 1, 2, 5].map(|index| refused_settlement(&refused(index), 0)), [0, 0, 1, 2].map(Some));
+        assert_eq!([0, 1, 2, 5].map(|index| refused_settlement(&refused(index), 1)), [None, Some(0), Some(0), Some(2)]);
+        assert_eq!(refused_settlement(&Refused::Payer(TransactionError::InsufficientFundsForFee), 0), None);
+    }
+}
