@@ -27,6 +27,9 @@ export type PlainInstruction = {
     readonly data: ReadonlyUint8Array;
 };
 
+/** `by`: which instruction of the transaction called it. */
+export type InnerInstruction = PlainInstruction & { readonly by: number };
+
 /** What a transaction did to one token account; base units, negative where they left. */
 export type TokenChange = {
     readonly account: Address;
@@ -42,7 +45,7 @@ export type PlainTransaction = {
     readonly time: number | null;
     readonly instructions: readonly PlainInstruction[];
     /** What those called, in order. */
-    readonly inner: readonly PlainInstruction[];
+    readonly inner: readonly InnerInstruction[];
     readonly changes: readonly TokenChange[];
 };
 
@@ -128,7 +131,7 @@ const compare = (a: number, b: number): number => (a === b ? 0 : a < b ? -1 : 1)
 
 /** `null` if it failed. */
 async function readTransaction(rpc: Rpc<SolanaRpcApi>, signature: Signature): Promise<PlainTransaction | null> {
-    const config = { encoding: 'json', commitment: 'confirmed', maxSupportedTransactionVersion: 0 } as const;
+    const config = { encoding: 'json', commitment: 'confirmed', maxSupportedTransactionVersion: 1 } as const;
     const answer = await rpc.getTransaction(signature, config).send();
     if (answer === null) throw new Error(`the RPC node lists ${signature} but does not have it`);
     const { transaction, meta, blockTime } = answer as unknown as RpcTransaction;
@@ -145,7 +148,9 @@ async function readTransaction(rpc: Rpc<SolanaRpcApi>, signature: Signature): Pr
         signature,
         time: blockTime === null ? null : Number(blockTime),
         instructions: transaction.message.instructions.map(plain),
-        inner: (meta.innerInstructions ?? []).flatMap(({ instructions }) => instructions.map(plain)),
+        inner: (meta.innerInstructions ?? []).flatMap(({ index, instructions }) =>
+            instructions.map((instruction) => ({ ...plain(instruction), by: Number(index) })),
+        ),
         changes: changesOf(keys, meta.preTokenBalances ?? [], meta.postTokenBalances ?? []),
     };
 }
@@ -181,7 +186,7 @@ type RpcTransaction = {
     meta: null | {
         err: unknown;
         loadedAddresses?: { writable: readonly Address[]; readonly: readonly Address[] };
-        innerInstructions?: readonly { instructions: readonly RpcInstruction[] }[] | null;
+        innerInstructions?: readonly { index: number | bigint; instructions: readonly RpcInstruction[] }[] | null;
         preTokenBalances?: readonly RpcBalance[] | null;
         postTokenBalances?: readonly RpcBalance[] | null;
     };

@@ -1,6 +1,6 @@
 // How an execution was opened, ended and closed, read from the transactions about its record.
 
-import { type Address, type ReadonlyUint8Array, unwrapOption } from '@solana/kit';
+import { type Address, type ReadonlyUint8Array, getU64Decoder, unwrapOption } from '@solana/kit';
 
 import { COMPLETE_EXECUTION_DISCRIMINATOR } from '../generated/instructions/completeExecution';
 import { FAIL_EXECUTION_DISCRIMINATOR } from '../generated/instructions/failExecution';
@@ -19,6 +19,10 @@ import { getExecutionClosedDecoder } from '../generated/types/executionClosed';
 import { startsWith } from './accounts';
 import { findDisputeAddress } from './addresses';
 import type { History, PlainInstruction, PlainTransaction } from './history';
+import { TOKEN_PROGRAM } from './token';
+
+/** The token program's number of that instruction. */
+const TRANSFER_CHECKED = 12;
 
 export type Opening = {
     readonly transaction: PlainTransaction;
@@ -66,6 +70,33 @@ export async function findEnding(history: History, times: readonly number[] = []
     if (typeof found === 'number')
         throw new Error(`the RPC node has no successful transaction that ends this execution (of ${found})`);
     return found;
+}
+
+/**
+ * What the instruction that ended a record moved of a token, by account: a transaction can end several records. A node that
+ * keeps no inner instructions shows only what the whole transaction moved.
+ */
+export function movedBy({ transaction, at }: Ending, mint: Address): ReadonlyMap<Address, bigint> {
+    const called = transaction.inner.filter(({ by }) => by === at);
+    const changes =
+        called.length === 0
+            ? transaction.changes.filter((change) => change.mint === mint)
+            : called.flatMap((instruction) => transferred(instruction, mint));
+    const moved = new Map<Address, bigint>();
+    for (const { account, change } of changes) moved.set(account, (moved.get(account) ?? 0n) + change);
+    return moved;
+}
+
+/** The changes that a checked transfer of this token makes. */
+function transferred({ programId, accounts, data }: PlainInstruction, mint: Address) {
+    const [from, of, to] = accounts;
+    const isTransfer = programId === TOKEN_PROGRAM && data[0] === TRANSFER_CHECKED && data.length === 10;
+    if (!isTransfer || from === undefined || to === undefined || of !== mint) return [];
+    const amount = getU64Decoder().decode(data, 1);
+    return [
+        { account: from, change: -amount },
+        { account: to, change: amount },
+    ];
 }
 
 const isOurs = ({ programId }: PlainInstruction): boolean => programId === PROGRAM;

@@ -18,6 +18,7 @@ import { getResultProofInstruction, signedMessage } from '../../src/chain/proof'
 import { uuidBytes, uuidText } from '../../src/chain/record';
 import { hasSmallOrder } from '../../src/chain/smallOrder';
 import { StoredExecutionStatus as Status } from '../../src/chain/stored';
+import { TOKEN_PROGRAM } from '../../src/chain/token';
 import { cidOf } from '../../src/features/execution/verify/cid';
 import { isRefund, runChecks } from '../../src/features/execution/verify/checks';
 import { type Evidence, sha256Text } from '../../src/features/execution/verify/evidence';
@@ -224,6 +225,30 @@ describe('the checks of an execution with a result', () => {
         }
         expect(await after((e) => (e.claims.execution_time_ms = 8))).toEqual(['amounts']);
         expect(await after((e) => (e.claims.tokens_used = 8))).toEqual(['amounts']);
+    });
+
+    it('count the money of this execution alone, if its transaction ends several', async () => {
+        const shared = (toCreator: bigint, mint = key(6)) =>
+            after(async (e) => {
+                const transfer = (to: Address, amount: bigint, by: number) => {
+                    const data = new Uint8Array(10);
+                    data[0] = 12;
+                    new DataView(data.buffer).setBigUint64(1, amount, true);
+                    return { programId: TOKEN_PROGRAM, accounts: [escrow, mint, to, key(9)], data, by };
+                };
+                const escrow = await findEscrowAddress(key(2));
+                const { transaction } = e.ending.value;
+                for (const change of transaction.changes) change.change *= 2n;
+                transaction.inner = [
+                    transfer(key(11), toCreator, 1),
+                    transfer(key(12), 100n, 1),
+                    transfer(key(11), 9_900n, 3),
+                    transfer(key(12), 100n, 3),
+                ];
+            });
+        expect(await shared(9_900n)).toEqual([]);
+        expect(await shared(9_899n)).toEqual(['payment']);
+        expect(await shared(9_900n, key(66))).toEqual(['payment']);
     });
 
     it('lower the cost by the compensation of an upheld dispute', async () => {

@@ -347,10 +347,11 @@ fn parts_make_the_whole(evidence: &Evidence) -> Finding {
     Ok(format!("{amount} = {creator} + {platform} USDC, a fee of {bps} basis points{since}"))
 }
 
-/// Fails unless exactly these changes of USDC accounts are in the transaction that ended the execution.
+/// Fails unless the instruction that ended the execution changed USDC accounts by exactly this.
 fn check_changes(evidence: &Evidence, due: &[(Pubkey, i128)]) -> Result<(), String> {
+    let moved = known(&evidence.ending)?.moved(&known(&evidence.config)?.usdc_mint);
     for (account, expected) in due {
-        let got = usdc_change(evidence, account)?.map_or(0, |change| change.change);
+        let got = moved.get(account).copied().unwrap_or_default();
         if got != *expected {
             return Err(format!("{account} changed by {got} base units instead of {expected}"));
         }

@@ -1,15 +1,21 @@
 //! How an execution was opened and how it ended, read from the chain's transactions: a record that ended has neither its
 //! request nor its terms any more. A record that was closed is read from the event that closed it.
 
+use std::collections::BTreeMap;
+
 use agent_marketplace::{
     instruction::{CompleteExecution, FailExecution, OpenExecution, OpenExecutionWithGrant, RefundExpiredExecution},
     instructions::OpenExecutionArgs,
 };
 use anchor_lang::{AnchorDeserialize, Discriminator};
 use anyhow::anyhow;
-use crtx_chain::past::{CalledInstruction, PastTransaction};
+use crtx_chain::{
+    past::{CalledInstruction, PastTransaction},
+    token::TOKEN_PROGRAM_ID,
+};
 use crtx_mirror::closings::event::closed_accounts;
 use solana_pubkey::Pubkey;
+use spl_token_interface::instruction::TokenInstruction;
 
 use super::transactions::{History, Seen};
 
@@ -54,6 +60,36 @@ pub struct Ending {
     /// Which of its top-level instructions it was.
     pub at: usize,
     pub payees: Payees,
+}
+
+impl Ending {
+    /// What the instruction itself moved of a token, by account: a transaction can end several executions. A node that keeps
+    /// no inner instructions shows only what the whole transaction moved.
+    pub fn moved(&self, mint: &Pubkey) -> BTreeMap<Pubkey, i128> {
+        let called = self.transaction.instructions.get(self.at).map_or(&[][..], |ended| &ended.called);
+        let changes: Vec<(Pubkey, i128)> = if called.is_empty() {
+            let of_mint = self.transaction.token_changes.iter().filter(|change| change.mint == *mint);
+            of_mint.map(|change| (change.account, change.change)).collect()
+        } else {
+            called.iter().filter_map(|call| transfer(call, mint)).flatten().collect()
+        };
+        let mut moved = BTreeMap::new();
+        for (account, change) in changes {
+            let sum: &mut i128 = moved.entry(account).or_default();
+            *sum = sum.saturating_add(change);
+        }
+        moved
+    }
+}
+
+/// The changes that a transfer of this token makes.
+fn transfer(call: &CalledInstruction, mint: &Pubkey) -> Option<[(Pubkey, i128); 2]> {
+    let TokenInstruction::TransferChecked { amount, .. } = TokenInstruction::unpack(&call.data).ok()? else {
+        return None;
+    };
+    let [from, of, to, ..] = call.accounts[..] else { return None };
+    let amount = i128::from(amount);
+    (call.program_id == TOKEN_PROGRAM_ID && of == *mint).then_some([(from, amount.saturating_neg()), (to, amount)])
 }
 
 /// The token accounts that got it, as the instruction names them.

@@ -2,6 +2,7 @@
 
 import { Link } from '@tanstack/react-router';
 
+import { movedBy } from '../../chain/story';
 import { formatUsdc } from '../../shared/money';
 import { UserText } from '../../shared/text/UserText';
 import { buttonClass } from '../../shared/ui/Button';
@@ -93,10 +94,11 @@ export function Outcome({ execution, onChain }: OutcomeProps) {
 }
 
 function whereTheMoneyIs(execution: Execution, onChain: OnChain | undefined): string {
-    const refund = onChain?.ending?.payees.kind === 'refunded' ? onChain.ending : null;
-    if (refund !== null) {
-        const back = refund.payees.kind === 'refunded' ? refund.payees.caller : '';
-        const amount = refund.transaction.changes.find(({ account }) => account === back)?.change;
+    const ending = onChain?.ending;
+    if (ending?.payees.kind === 'refunded') {
+        const { caller } = ending.payees;
+        const mint = ending.transaction.changes.find(({ account }) => account === caller)?.mint;
+        const amount = mint && movedBy(ending, mint).get(caller);
         if (amount !== undefined)
             return `${formatUsdc(amount)} USDC went from the escrow back to your wallet. The timeline links the transaction.`;
     }

@@ -5,6 +5,7 @@ use crtx_chain::{
     Instructions,
     instructions::Settlement,
     past::{CalledInstruction, PastTransaction},
+    token::TOKEN_PROGRAM_ID,
 };
 use crtx_protocol::{call_text::OpeningId, content::cid_of, result_hash::CallProof};
 use ed25519_dalek::SigningKey;
@@ -382,6 +383,42 @@ fn money_that_went_elsewhere_is_noticed() {
     }
     assert_eq!(with(|e| ending_mut(e).transaction.token_changes[1].owner = address(66)), ["payment"]);
     assert_eq!(with(|e| ending_mut(e).transaction.token_changes[2].mint = address(66)), ["payment"]);
+}
+
+/// A transaction that settles two executions of the agent: what it moved in all is not what this one moved.
+#[test]
+fn money_of_another_execution_in_the_same_transaction_is_no_money_of_this_one() {
+    let transfer = |from, to, amount: u64| CalledInstruction {
+        program_id: TOKEN_PROGRAM_ID,
+        accounts: vec![from, address(6), to, address(9)],
+        data: [&[12][..], &amount.to_le_bytes(), &[6]].concat(),
+        called: vec![],
+    };
+    let shared = |creators: u64| {
+        move |e: &mut Evidence| {
+            let escrow = Addresses::new(e.program_id).escrow(&address(2));
+            let transaction = &mut ending_mut(e).transaction;
+            transaction.token_changes.iter_mut().for_each(|change| change.change *= 2);
+            transaction.instructions[1].called =
+                vec![transfer(escrow, address(11), creators), transfer(escrow, address(12), 100)];
+            let mut other = called(agent_marketplace::ID, vec![]);
+            other.called = vec![transfer(escrow, address(11), 9_900), transfer(escrow, address(12), 100)];
+            let proof = transaction.instructions[0].clone();
+            transaction.instructions.extend([proof, other]);
+        }
+    };
+    assert_eq!(with(shared(9_900)), Vec::<&str>::new());
+    assert_eq!(with(shared(9_899)), ["payment"]);
+    let of_another_token = with(|e| {
+        shared(9_900)(e);
+        ending_mut(e).transaction.instructions[1].called[0].accounts[1] = address(66);
+    });
+    assert_eq!(of_another_token, ["payment"]);
+    let no_token_program = with(|e| {
+        shared(9_900)(e);
+        ending_mut(e).transaction.instructions[1].called[0].program_id = address(66);
+    });
+    assert_eq!(no_token_program, ["payment"]);
 }
 
 #[test]

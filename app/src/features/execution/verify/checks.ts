@@ -20,6 +20,7 @@ import {
 } from '../../../chain/proof';
 import { uuidText } from '../../../chain/record';
 import { StoredExecutionStatus as Status, StoredFailureReason as Reason } from '../../../chain/stored';
+import { movedBy } from '../../../chain/story';
 import { type MarketTerms, termsHash } from '../../../chain/terms';
 import type { Config } from '../../../generated/accounts/config';
 import type { ExecutionRecord } from '../../../generated/accounts/executionRecord';
@@ -255,19 +256,21 @@ function split(evidence: Evidence): Finding {
 
 type Movement = readonly [who: string, account: Address, amount: bigint];
 
-/** Compares what should have moved in the ending transaction with what did. */
+/** Compares what should have moved by the ending instruction with what did. */
 function movements(
     evidence: Evidence,
     due: readonly Movement[],
     owner: readonly [account: Address, owner: Address],
 ): Finding {
     const { usdcMint } = need(evidence.config);
-    const { changes } = need(evidence.ending).transaction;
+    const ending = need(evidence.ending);
+    const { changes } = ending.transaction;
+    const moved = movedBy(ending, usdcMint);
     const changeOf = (account: Address) =>
         changes.find((change) => change.account === account && change.mint === usdcMint);
     const line = (who: string, amount: bigint): string => `${who} ${amount > 0n ? '+' : ''}${formatUsdc(amount)}`;
     const expected = due.map(([who, , amount]) => line(who, amount)).join(', ');
-    const found = due.map(([who, account]) => line(who, changeOf(account)?.change ?? 0n)).join(', ');
+    const found = due.map(([who, account]) => line(who, moved.get(account) ?? 0n)).join(', ');
     const change = changeOf(owner[0]);
     if (change !== undefined && change.owner !== owner[1]) {
         return { ok: false, expected: `An account of ${owner[1]}`, found: `An account of ${change.owner}` };
