@@ -197,6 +197,13 @@ impl Market {
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
 
+    /// What the gateway's key holds, which pays fees and rent.
+    pub async fn gateway_lamports(&self) -> u64 {
+        let config: Config = self.program_account(&self.addresses().config()).await;
+        let params = json!([config.gateway_authority.to_string(), {"commitment": "confirmed"}]);
+        self.rpc("getBalance", params).await["value"].as_u64().expect("a balance")
+    }
+
     pub async fn balances(&self) -> Balances {
         Balances {
             caller: self.usdc_of(&self.info.wallet).await,

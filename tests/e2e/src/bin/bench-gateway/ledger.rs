@@ -20,6 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(180);
 pub struct Ledger {
     statuses: HashMap<Uuid, ExecutionStatus>,
     balances: Balances,
+    /// Of the gateway, with the rent of the records, which it gets back.
+    lamports: u64,
 }
 
 /// What changed between two looks.
@@ -27,6 +29,8 @@ pub struct Ledger {
 pub struct Moved {
     pub completed: usize,
     pub refunded: usize,
+    /// Network fees that the gateway paid.
+    pub fees_lamports: u64,
 }
 
 impl Ledger {
@@ -34,10 +38,11 @@ impl Ledger {
     pub async fn settled(market: &Market) -> Result<Self> {
         let started = std::time::Instant::now();
         loop {
-            let statuses = statuses(market).await?;
+            let (statuses, rent) = statuses(market).await?;
             let open = statuses.values().filter(|status| **status == ExecutionStatus::Open).count();
             if open == 0 {
-                return Ok(Self { statuses, balances: market.balances().await });
+                let lamports = market.gateway_lamports().await + rent;
+                return Ok(Self { statuses, balances: market.balances().await, lamports });
             }
             if started.elapsed() > PATIENCE {
                 bail!("{open} executions are still open after {} s", PATIENCE.as_secs());
@@ -67,20 +72,22 @@ impl Ledger {
             treasury: before.balances.treasury + fee,
         };
         ensure!(self.balances == expected, "{completed} calls moved {:?}, not {expected:?}", self.balances);
-        Ok(Moved { completed, refunded })
+        Ok(Moved { completed, refunded, fees_lamports: before.lamports - self.lamports })
     }
 }
 
-async fn statuses(market: &Market) -> Result<HashMap<Uuid, ExecutionStatus>> {
+/// The status of every record, and the rent of all of them.
+async fn statuses(market: &Market) -> Result<(HashMap<Uuid, ExecutionStatus>, u64)> {
     // Records have two sizes, and the program has few other accounts, so all of them are read.
     let config = json!({"encoding": "base64", "commitment": "confirmed"});
     let accounts = market.rpc("getProgramAccounts", json!([market.info.program_id, config])).await;
-    let mut statuses = HashMap::new();
+    let (mut statuses, mut rent) = (HashMap::new(), 0);
     for account in accounts.as_array().context("a list of accounts")? {
         let data = account["account"]["data"][0].as_str().context("account data")?;
         let ProgramAccount::Execution(record) = ProgramAccount::decode(&BASE64.decode(data)?)? else { continue };
         let status = record.status().context("a record's status")?;
         statuses.insert(Uuid::from_bytes(record.execution_id), status);
+        rent += account["account"]["lamports"].as_u64().context("lamports")?;
     }
-    Ok(statuses)
+    Ok((statuses, rent))
 }

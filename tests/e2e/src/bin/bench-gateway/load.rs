@@ -10,6 +10,7 @@ use std::{
 };
 
 use crtx_e2e::bench::Timing;
+use futures::future::join_all;
 use reqwest::{StatusCode, header};
 use serde_json::{Value, json};
 use tokio::{runtime::Handle, sync::mpsc, task::JoinSet};
@@ -139,6 +140,18 @@ impl Load {
             tasks.spawn(async move { load.call_until(caller, until).await });
         }
         let shots = tasks.join_all().await.into_iter().flatten().collect();
+        Run { shots, from, until }
+    }
+
+    /// A client with a lot of work: `size` calls at once, and again when all have their answers.
+    pub async fn bursts(&self, size: usize, length: Duration) -> Run {
+        let from = Instant::now();
+        let until = from + length;
+        let mut shots = Vec::new();
+        while Instant::now() < until {
+            let since = Instant::now();
+            shots.extend(join_all((0..size).map(|_| self.call(0, since))).await);
+        }
         Run { shots, from, until }
     }
 

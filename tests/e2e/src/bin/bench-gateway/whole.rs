@@ -19,6 +19,8 @@ use super::{
 };
 
 const CALLERS: [usize; 6] = [1, 8, 32, 64, 128, 256];
+/// Calls that come at once, and the most that one may cost then.
+const BURSTS: [(usize, Option<f64>); 4] = [(1, None), (4, Some(10_000.0)), (8, Some(10_000.0)), (20, Some(10_000.0))];
 const WARM_UP: Duration = Duration::from_secs(1);
 /// The number of callers whose processor time is looked at more closely.
 const LOOKED_INTO: usize = 64;
@@ -37,8 +39,26 @@ pub async fn measure(length: Duration) -> Result<Vec<Row>> {
     for callers in CALLERS {
         steps.push(Step::measure(&up, &market, &load, callers, length).await?);
     }
+    let mut rows = rows(&steps);
+    for (size, gate) in BURSTS {
+        rows.push(fees_of_bursts(&market, &load, size, gate, length).await?);
+    }
     up.stop().await?;
-    Ok(rows(&steps))
+    Ok(rows)
+}
+
+/// The network fees of a call of one wallet that makes so many at once, as the chain took them from the gateway.
+async fn fees_of_bursts(market: &Market, load: &Load, size: usize, gate: Option<f64>, length: Duration) -> Result<Row> {
+    let before = Ledger::settled(market).await?;
+    let run = load.bursts(size, length).await;
+    let moved = Ledger::settled(market).await?.since(&before, &run, market.price("text-stats"))?;
+    let fee = moved.fees_lamports as f64 / moved.completed.max(1) as f64;
+    eprintln!("bursts of {size}: {} calls, {fee:.0} lamports each", moved.completed);
+    let row = Row::new(format!("fee_lamports_per_call_burst{size}"), fee, "lamports");
+    Ok(match gate {
+        Some(gate) => row.at_most(gate),
+        None => row,
+    })
 }
 
 /// One number of callers.
@@ -87,6 +107,11 @@ impl Step {
             if self.callers == 64 { p99.at_most(600.0) } else { p99 },
             Row::new(name("errors"), self.run.failures().len() as f64, "").at_most(0.0),
             Row::new(name("refused"), self.run.refusals().len() as f64, ""),
+            Row::new(
+                name("fee_lamports_per_call"),
+                self.moved.fees_lamports as f64 / self.moved.completed.max(1) as f64,
+                "lamports",
+            ),
         ]
     }
 }
