@@ -12,6 +12,8 @@ export default defineConfig({
         // On a machine that is busy with other work a page can be late for no fault of ours. The summary of the suite names
         // what passed only at a second attempt.
         retry: 1,
+        // What a page shows in the end is waited for as long as the other waits of these tests; one second is the default.
+        expect: { poll: { timeout: 30_000 } },
         // A test that hangs is cut off; no test measures time.
         testTimeout: 120_000,
         hookTimeout: 120_000,

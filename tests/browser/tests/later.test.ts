@@ -46,7 +46,7 @@ const exists = async (address: string): Promise<boolean> =>
 /** The wallet that signed a transaction and paid its network fee. */
 async function payerOf(signature: string): Promise<string | undefined> {
     type Sent = { transaction: { message: { accountKeys: string[] } } };
-    const config = { encoding: 'json', commitment: 'confirmed', maxSupportedTransactionVersion: 0 };
+    const config = { encoding: 'json', commitment: 'confirmed', maxSupportedTransactionVersion: 1 };
     return (await rpc<Sent>('getTransaction', [signature, config], network.rpc_url)).transaction.message.accountKeys[0];
 }
 

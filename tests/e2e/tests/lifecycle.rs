@@ -460,7 +460,7 @@ async fn a_torn_journal_shows_nothing_that_the_chain_lost() {
     let after = signatures(market.rpc("getSignaturesForAddress", json!([program])).await);
     for signature in &before {
         let status = market.rpc("getSignatureStatuses", json!([[signature], {"searchTransactionHistory": true}])).await;
-        let params = json!([signature, {"maxSupportedTransactionVersion": 0}]);
+        let params = json!([signature, {"maxSupportedTransactionVersion": 1}]);
         let transaction = market.rpc("getTransaction", params).await;
         assert_eq!(status["value"][0].is_null(), !after.contains(signature), "{signature}: {status}");
         assert_eq!(transaction.is_null(), !after.contains(signature), "{signature}");

@@ -84,6 +84,39 @@ async fn results_that_are_signed_for_their_call_and_others_are_proved_from_the_c
     up.stop().await.unwrap();
 }
 
+/// The version of the transaction that settled an execution, and its fee.
+async fn settled_in(market: &Market, execution_id: &str) -> (Value, u64) {
+    let report = assert_verified(market, execution_id, "paid");
+    let config = json!({"encoding": "json", "commitment": "confirmed", "maxSupportedTransactionVersion": 1});
+    let transaction = market.rpc("getTransaction", json!([report["settling_transaction"], config])).await;
+    (transaction["version"].clone(), transaction["meta"]["fee"].as_u64().unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_that_come_together_share_transactions_and_each_is_proved_by_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let mut up = Up::start(folder.path(), &[]).await.unwrap();
+    let market = Market::new(up.info().clone());
+    let before = market.balances().await;
+    let ids = futures::future::join_all((0..24).map(|_| market.paid())).await;
+    let cost = 24 * market.price("text-stats");
+    assert_eq!(market.balances().await.caller, before.caller - cost);
+    let mut shared = 0;
+    for id in &ids {
+        let (version, fee) = settled_in(&market, id).await;
+        // One signature for the transaction, and one for each result.
+        if version == json!(1) {
+            assert!(fee >= 15_000, "{id}: {fee}");
+            shared += 1;
+        } else {
+            assert_eq!((version, fee), (json!("legacy"), 10_000), "{id}");
+        }
+    }
+    assert!(shared > 0, "no settlement was shared");
+    up.stop().await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refund_an_upheld_dispute_and_a_closed_record_are_proved_from_the_chain() {
     let folder = tempfile::tempdir().unwrap();

@@ -78,7 +78,7 @@ async fn read(chain: &ChainClient, address: &Pubkey) -> Result<Opening> {
     let about: Vec<Signature> = chain.request("getSignaturesForAddress", &about).await?;
     // Newest first: the opening is the last one.
     for found in about.iter().rev().filter(|found| found.err.is_none()) {
-        let config = json!({"encoding": "json", "commitment": "confirmed", "maxSupportedTransactionVersion": 0});
+        let config = json!({"encoding": "json", "commitment": "confirmed", "maxSupportedTransactionVersion": 1});
         let landed: Landed = chain.request("getTransaction", &json!([found.signature, config])).await?;
         let message = landed.transaction.message;
         if let Some(opening) = message.instructions.iter().find_map(|one| opening(one, &message.account_keys, address))
