@@ -1,9 +1,9 @@
 //! Opens and settles executions together, in one transaction, so that they share the network's fee for it.
 //!
-//! While few calls are under way, what comes first goes alone and waits for nothing ([`super::windows`]). Only a transaction that passes a simulation is
-//! stored and sent, so that an instruction that the chain would refuse takes no other one along; if it does not pass, each
-//! goes alone. A transaction is stored for all of its executions or for none, and sent once; each execution follows its
-//! outcome by itself, as if the transaction were its own.
+//! While few calls are under way, what comes first goes alone and waits for nothing ([`super::windows`]). Only a transaction
+//! that passes a simulation is stored and sent, so that an instruction that the chain would refuse takes no other one along;
+//! if it does not pass, each goes alone. A transaction is stored for all of its executions or for none, and sent once; each
+//! execution follows its outcome by itself, as if the transaction were its own.
 
 use std::time::Duration;
 
