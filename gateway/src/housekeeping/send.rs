@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crtx_chain::SignedTransaction;
+use crtx_chain::{Budget, SignedTransaction};
 use crtx_protocol::transaction::Outcome;
 use crtx_store::housekeeping::{self, Chore, Done};
 use solana_instruction::Instruction;
@@ -45,9 +45,8 @@ impl Job {
         let refused_before = self.addresses.iter().any(|address| pauses.refusals(address) > 0);
         let outcome = send(engine, &self.instructions, refused_before).await?;
         pauses.note(&self.addresses, &outcome, self.chore.into_str());
-        let price = engine.config.limits.compute_unit_price;
-        let priority = u64::from(self.units).saturating_mul(price).div_ceil(1_000_000);
-        let fees_lamports = LAMPORTS_PER_SIGNATURE.saturating_add(priority);
+        let budget = Budget { units: self.units, unit_price: engine.config.limits.compute_unit_price };
+        let fees_lamports = LAMPORTS_PER_SIGNATURE.saturating_add(budget.priority_fee_lamports());
         let done = match outcome {
             Outcome::Confirmed { .. } => {
                 let actions = u64::try_from(self.addresses.len()).unwrap_or(u64::MAX);

@@ -33,6 +33,12 @@ pub struct Moved {
     pub fees_lamports: u64,
 }
 
+impl Moved {
+    pub fn fee_per_call_lamports(&self) -> f64 {
+        self.fees_lamports as f64 / self.completed.max(1) as f64
+    }
+}
+
 impl Ledger {
     /// Looks until no execution is open.
     pub async fn settled(market: &Market) -> Result<Self> {

@@ -52,7 +52,7 @@ async fn fees_of_bursts(market: &Market, load: &Load, size: usize, gate: Option<
     let before = Ledger::settled(market).await?;
     let run = load.bursts(size, length).await;
     let moved = Ledger::settled(market).await?.since(&before, &run, market.price("text-stats"))?;
-    let fee = moved.fees_lamports as f64 / moved.completed.max(1) as f64;
+    let fee = moved.fee_per_call_lamports();
     eprintln!("bursts of {size}: {} calls, {fee:.0} lamports each", moved.completed);
     let row = Row::new(format!("fee_lamports_per_call_burst{size}"), fee, "lamports");
     Ok(match gate {
@@ -107,11 +107,7 @@ impl Step {
             if self.callers == 64 { p99.at_most(600.0) } else { p99 },
             Row::new(name("errors"), self.run.failures().len() as f64, "").at_most(0.0),
             Row::new(name("refused"), self.run.refusals().len() as f64, ""),
-            Row::new(
-                name("fee_lamports_per_call"),
-                self.moved.fees_lamports as f64 / self.moved.completed.max(1) as f64,
-                "lamports",
-            ),
+            Row::new(name("fee_lamports_per_call"), self.moved.fee_per_call_lamports(), "lamports"),
         ]
     }
 }
