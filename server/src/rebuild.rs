@@ -1,7 +1,7 @@
 //! `crtx-server rebuild`: rebuilds the mirror from the chain, and shows how far it is.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -14,6 +14,7 @@ use crtx_mirror::{
     source::{EndpointUrls, Endpoints},
 };
 use crtx_store::PgPool;
+use parking_lot::Mutex;
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 /// Between two lines of progress.
@@ -26,7 +27,7 @@ pub async fn run(config: &IndexerConfig, pool: &PgPool) -> Result<()> {
     let history = Past(ChainClient::of_urls(&config.rpc_urls, TIMEOUT), CommitmentConfig::finalized());
     let shown: Mutex<Option<(&'static str, Instant)>> = Mutex::default();
     let show = |step: Step| {
-        let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shown = shown.lock();
         if shown.is_none_or(|(doing, at)| doing != step.doing || at.elapsed() >= SHOW_EVERY) {
             *shown = Some((step.doing, Instant::now()));
             eprintln!("{}", line(step));

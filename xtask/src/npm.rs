@@ -4,11 +4,11 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
-    sync::{Mutex, PoisonError},
     time::Duration,
 };
 
 use anyhow::{Context, Result, ensure};
+use parking_lot::Mutex;
 use serde::Deserialize;
 
 use crate::{source_hash, tally::Tally, workspace};
@@ -37,7 +37,7 @@ impl Package {
     /// same packages.
     pub fn install(&self) -> Result<()> {
         static INSTALLING: Mutex<()> = Mutex::new(());
-        let _one_at_a_time = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = INSTALLING.lock();
         let wanted = source_hash::of_file(&self.0.join("package-lock.json"))?;
         let stamp = self.0.join("node_modules/.installed-from");
         if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {

@@ -7,13 +7,13 @@ use std::{
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    sync::{Mutex, PoisonError},
     thread,
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::ValueEnum;
+use parking_lot::Mutex;
 use serde::Deserialize;
 
 use crate::{api, browser, generated, tally::Tally, test_database::TestDatabase, web, workspace};
@@ -225,7 +225,7 @@ fn run_binaries(suite: Suite, binaries: &[TestBinary]) -> Result<Tally> {
     let mut queue: Vec<_> = binaries.iter().filter(|binary| binary.suite == suite).collect();
     queue.sort_by_cached_key(|binary| Reverse(binary.executable.metadata().map_or(0, |file| file.len())));
     let queue = Mutex::new(queue.into_iter());
-    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let next = || queue.lock().next();
     let work = || -> Result<Vec<(&TestBinary, Tally)>> {
         let mut ran = Vec::new();
         while let Some(binary) = next() {

@@ -7,12 +7,13 @@
 
 use std::{
     path::Path,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use bytes::Bytes;
 use crtx_protocol::{content::cid_of, result_hash::ResultHash};
+use parking_lot::Mutex;
 
 use crate::folder::{ContentError, Folder};
 
@@ -46,7 +47,7 @@ impl ContentStore {
     /// Stores bytes that are safe elsewhere, if the store takes them within a short time. False: they have to be
     /// stored later.
     pub async fn try_put(&self, content: impl Into<Bytes>) -> bool {
-        if self.paused().is_some_and(|until| Instant::now() < until) {
+        if self.paused_until.lock().is_some_and(|until| Instant::now() < until) {
             return false;
         }
         match tokio::time::timeout(PUT_PATIENCE, self.put(content)).await {
@@ -57,15 +58,10 @@ impl ContentStore {
             }
             Err(_) => {
                 tracing::error!("the content store does not answer; content is kept in the database");
-                let until = Instant::now().checked_add(PAUSE_AFTER_TIME_OUT);
-                *self.paused_until.lock().unwrap_or_else(PoisonError::into_inner) = until;
+                *self.paused_until.lock() = Instant::now().checked_add(PAUSE_AFTER_TIME_OUT);
                 false
             }
         }
-    }
-
-    fn paused(&self) -> Option<Instant> {
-        *self.paused_until.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Stores bytes and returns the hash that names them. Readers see all of them or none; storing the

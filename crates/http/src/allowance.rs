@@ -5,9 +5,10 @@ use std::{
     collections::HashMap,
     hash::Hash,
     net::{IpAddr, Ipv6Addr},
-    sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
+
+use parking_lot::Mutex;
 
 use crate::{
     error::{ApiError, QuotaUnit, RateLimit},
@@ -61,7 +62,7 @@ impl<K: Eq + Hash> Allowances<K> {
     /// Takes so many actions of the client, which have happened already. Later ones wait for them.
     pub fn charge(&self, client: K, actions: u32) {
         let now = Instant::now();
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clients = self.clients.lock();
         clients.pace(client, now).charge(now, self.cost().saturating_mul(actions));
     }
 
@@ -71,7 +72,7 @@ impl<K: Eq + Hash> Allowances<K> {
         let now = Instant::now();
         let cost = self.cost();
         let burst = cost.saturating_mul(self.rate.burst);
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clients = self.clients.lock();
         let pace = clients.pace(client, now);
         if pace.wait(now, burst) < longest {
             pace.charge(now, cost);
@@ -83,7 +84,7 @@ impl<K: Eq + Hash> Allowances<K> {
         let now = Instant::now();
         let Rate { policy, burst, quota, window } = self.rate;
         let cost = self.cost();
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clients = self.clients.lock();
         let pace = clients.pace(client, now);
         let mut charged = *pace;
         charged.charge(now, cost);
@@ -195,7 +196,7 @@ mod tests {
         let more: Vec<_> = (0..3).map(|client| allowances.take(MAX_CLIENTS + client, "tests").is_ok()).collect();
         assert_eq!(more, [true, true, false]);
         assert_eq!(allowances.take(0, "tests"), Ok(()), "a known client keeps its own");
-        assert_eq!(allowances.clients.lock().expect("unpoisoned").paces.len(), MAX_CLIENTS + 1);
+        assert_eq!(allowances.clients.lock().paces.len(), MAX_CLIENTS + 1);
     }
 
     #[test]

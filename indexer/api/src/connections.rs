@@ -4,13 +4,14 @@
 
 use std::{
     net::IpAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use crtx_http::{ApiError, ErrorCode, pace::Pace};
 use crtx_store::{ReadPools, pools::ReadConnection};
 use moka::sync::Cache;
+use parking_lot::Mutex;
 use tokio::{
     sync::{AcquireError, Semaphore},
     time::{sleep, timeout},
@@ -60,13 +61,9 @@ impl Client {
         }
     }
 
-    fn pace(&self) -> MutexGuard<'_, Pace> {
-        self.pace.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// How long the next list waits because of the earlier ones.
     fn rest(&self) -> Duration {
-        self.pace().wait(Instant::now(), BURST.saturating_mul(TIME_PER_COST))
+        self.pace.lock().wait(Instant::now(), BURST.saturating_mul(TIME_PER_COST))
     }
 }
 
@@ -81,7 +78,7 @@ impl Drop for Cost {
     fn drop(&mut self) {
         let now = Instant::now();
         let took = now.saturating_duration_since(self.since).saturating_sub(CHEAP);
-        self.client.pace().charge(now, took.saturating_mul(TIME_PER_COST));
+        self.client.pace.lock().charge(now, took.saturating_mul(TIME_PER_COST));
     }
 }
 

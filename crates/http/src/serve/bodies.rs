@@ -6,11 +6,12 @@
 use std::{
     collections::HashMap,
     net::IpAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
     time::{Duration, Instant},
 };
 
 use axum::http::Extensions;
+use parking_lot::Mutex;
 use solana_pubkey::Pubkey;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
@@ -89,22 +90,18 @@ impl Bodies {
         let is_large = length.is_some_and(|length| usize::try_from(length).map_or(true, |n| n > SMALL_BODY_BYTES));
         let speed = Speed::new(Instant::now());
         let body = Arriving { address, owner: None, is_large, bytes: 0, speed, ended: ended.clone() };
-        let mut all = self.lock();
+        let mut all = self.0.lock();
         let number = all.next;
         all.next = number.wrapping_add(1);
         all.by_number.insert(number, body);
         Room { bodies: Arc::clone(self), number, ended }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, All> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Room {
     /// Counts bytes that have come. False if they have no room.
     pub fn take(&self, bytes: usize) -> bool {
-        self.bodies.lock().take(self.number, bytes, Instant::now())
+        self.bodies.0.lock().take(self.number, bytes, Instant::now())
     }
 
     /// Ends when the body must make room for others.
@@ -113,7 +110,7 @@ impl Room {
     }
 
     fn is_of(&self, wallet: &Pubkey) {
-        if let Some(body) = self.bodies.lock().by_number.get_mut(&self.number) {
+        if let Some(body) = self.bodies.0.lock().by_number.get_mut(&self.number) {
             body.owner = Some(*wallet);
         }
     }
@@ -121,7 +118,7 @@ impl Room {
 
 impl Drop for Room {
     fn drop(&mut self) {
-        self.bodies.lock().by_number.remove(&self.number);
+        self.bodies.0.lock().by_number.remove(&self.number);
     }
 }
 
@@ -257,16 +254,16 @@ mod tests {
     }
 
     fn take_at(room: &Room, bytes: usize, now: Instant) -> bool {
-        room.bodies.lock().take(room.number, bytes, now)
+        room.bodies.0.lock().take(room.number, bytes, now)
     }
 
     /// Whether nothing is left of bodies that have been dropped.
     fn is_empty(bodies: &Bodies) -> bool {
-        bodies.lock().by_number.is_empty()
+        bodies.0.lock().by_number.is_empty()
     }
 
     fn held(bodies: &Bodies, is_large: bool) -> usize {
-        sum(bodies.lock().of_pot(is_large, false).map(|(_, body)| body.bytes))
+        sum(bodies.0.lock().of_pot(is_large, false).map(|(_, body)| body.bytes))
     }
 
     #[test]
@@ -334,7 +331,7 @@ mod tests {
         assert!(take_at(&usual, 700 * KIB, start));
         let later = start + Duration::from_secs(3);
         let new = bodies.room(address(1), LARGE);
-        bodies.lock().by_number.get_mut(&new.number).expect("it arrives").speed = Speed::new(later);
+        bodies.0.lock().by_number.get_mut(&new.number).expect("it arrives").speed = Speed::new(later);
         assert!(take_at(&new, 1, later) && take_at(&new, 200 * KIB, later + Duration::from_millis(900)));
         assert!(usual.ended.is_cancelled() && !new.ended.is_cancelled());
     }
@@ -375,7 +372,7 @@ mod tests {
         for room in &rooms {
             room.take(400 * KIB);
             let held = held(&bodies, true);
-            let leaving = sum(bodies.lock().of_pot(true, true).map(|(_, body)| body.bytes));
+            let leaving = sum(bodies.0.lock().of_pot(true, true).map(|(_, body)| body.bytes));
             assert!(held <= most && leaving <= (800 + 400) * KIB, "{held} {leaving}");
         }
         let ended = rooms.iter().filter(|room| room.ended.is_cancelled()).count();

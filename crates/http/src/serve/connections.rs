@@ -4,12 +4,13 @@ use std::{
     collections::HashMap,
     net::{IpAddr, Ipv6Addr},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::limits::ServeLimits;
@@ -52,13 +53,9 @@ impl ConnectionState {
         }
     }
 
-    fn waits(&self) -> MutexGuard<'_, Option<(Waits, Instant)>> {
-        self.waits.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Notes what the connection waits for from now on; saying the same again changes nothing.
     pub fn waits_for(&self, what: Waits) {
-        let mut waits = self.waits();
+        let mut waits = self.waits.lock();
         if waits.is_none_or(|(noted, _)| noted != what) {
             *waits = Some((what, Instant::now()));
         }
@@ -66,7 +63,7 @@ impl ConnectionState {
 
     /// The client waits for us.
     pub fn is_at_work(&self) {
-        *self.waits() = None;
+        *self.waits.lock() = None;
     }
 
     /// A request has been passed on.
@@ -121,16 +118,12 @@ impl Connections {
         Arc::new(Self { limits, all: Mutex::default(), kill: CancellationToken::new() })
     }
 
-    fn lock(&self) -> MutexGuard<'_, All> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Admits a connection. Where the limits are reached, the one that waits longest for its client makes
     /// room; if there is none, the new one is restricted to health checks; if there are too many of those,
     /// `None`. A connection of a proxy counts for no client until one is named.
     pub fn admit(self: &Arc<Self>, address: IpAddr, is_of_proxy: bool) -> Option<ConnectionPermit> {
         let client = (!is_of_proxy).then(|| network_of(address));
-        let mut all = self.lock();
+        let mut all = self.all.lock();
         let count = all.by_number.len();
         let most = self.limits.max_connections.saturating_add(self.limits.reserve);
         if count >= most {
@@ -158,7 +151,7 @@ impl Connections {
 
     /// Closes the connection that waits longest for its client. False if there is none.
     pub fn make_room(&self) -> bool {
-        self.lock().evict(None)
+        self.all.lock().evict(None)
     }
 }
 
@@ -170,7 +163,7 @@ impl All {
             .filter(|connection| of.is_none() || connection.client == of)
             .map(|connection| &connection.state)
             .filter(|state| !state.evicted.is_cancelled())
-            .filter_map(|state| (*state.waits()).map(|(what, since)| (what, since, state)))
+            .filter_map(|state| (*state.waits.lock()).map(|(what, since)| (what, since, state)))
             .filter(|(what, since, _)| *what == Waits::Request || since.elapsed() >= GRACE)
             .min_by_key(|(what, since, _)| (*what, *since));
         let Some((_, _, victim)) = victim else { return false };
@@ -183,7 +176,7 @@ impl ConnectionPermit {
     /// Counts the connection for the client of its present request. False if that client has as many connections as it
     /// may have, and none of them can make room.
     pub fn serves(&self, client: IpAddr) -> bool {
-        let mut all = self.connections.lock();
+        let mut all = self.connections.all.lock();
         let counts_for = |all: &All| all.by_number.get(&self.number).and_then(|connection| connection.client);
         if counts_for(&all) == Some(client) {
             return true;
@@ -200,7 +193,7 @@ impl ConnectionPermit {
 
 impl Drop for ConnectionPermit {
     fn drop(&mut self) {
-        self.connections.lock().by_number.remove(&self.number);
+        self.connections.all.lock().by_number.remove(&self.number);
     }
 }
 
@@ -291,12 +284,12 @@ mod tests {
         places[1].state.waits_for(Waits::Request);
         assert!(at_work(&places[2], ONE) && places[1].state.evicted.is_cancelled());
         // The connection is another client's with the next request.
-        let clients = |client| connections.lock().by_number.values().filter(|c| c.client == Some(client)).count();
+        let clients = |client| connections.all.lock().by_number.values().filter(|c| c.client == Some(client)).count();
         assert_eq!((clients(ONE), clients(OTHER)), (3, 1));
         assert!(places[0].serves(OTHER));
         assert_eq!((clients(ONE), clients(OTHER)), (2, 2));
         drop(places);
-        assert!(connections.lock().by_number.is_empty());
+        assert!(connections.all.lock().by_number.is_empty());
     }
 
     #[test]

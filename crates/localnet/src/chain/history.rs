@@ -1,11 +1,9 @@
 //! The chain's transactions and block headers as Surfpool sees them: in the database, and in memory until their block
 //! is written.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
-};
+use std::{collections::HashMap, sync::Arc};
 
+use parking_lot::RwLock;
 use surfpool_core::{
     storage::{Storage, StorageError, StorageResult},
     surfnet::BlockHeader,
@@ -34,30 +32,21 @@ impl Transactions {
     pub fn new(database: Arc<ChainDatabase>) -> Self {
         Self { database, waiting: Arc::default() }
     }
-
-    // A panic elsewhere leaves the table whole: each change is one call.
-    fn read(&self) -> RwLockReadGuard<'_, HashMap<String, SurfnetTransactionStatus>> {
-        self.waiting.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, HashMap<String, SurfnetTransactionStatus>> {
-        self.waiting.write().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Storage<String, SurfnetTransactionStatus> for Transactions {
     fn store(&mut self, signature: String, status: SurfnetTransactionStatus) -> StorageResult<()> {
-        self.write().insert(signature, status);
+        self.waiting.write().insert(signature, status);
         Ok(())
     }
 
     fn clear(&mut self) -> StorageResult<()> {
-        self.write().clear();
+        self.waiting.write().clear();
         self.database.clear_history().map_err(stored("transactions"))
     }
 
     fn get(&self, signature: &String) -> StorageResult<Option<SurfnetTransactionStatus>> {
-        if let Some(status) = self.read().get(signature) {
+        if let Some(status) = self.waiting.read().get(signature) {
             return Ok(Some(status.clone()));
         }
         match signature.parse() {
@@ -68,22 +57,22 @@ impl Storage<String, SurfnetTransactionStatus> for Transactions {
 
     /// Takes out of memory; what is in the database stays.
     fn take(&mut self, signature: &String) -> StorageResult<Option<SurfnetTransactionStatus>> {
-        Ok(self.write().remove(signature))
+        Ok(self.waiting.write().remove(signature))
     }
 
     fn keys(&self) -> StorageResult<Vec<String>> {
-        Ok(self.read().keys().cloned().collect())
+        Ok(self.waiting.read().keys().cloned().collect())
     }
 
     /// Only what is in no block yet. Lists by address, which are the reason to walk through all, are answered by
     /// [`ChainDatabase::about`].
     fn into_iter(&self) -> StorageResult<Box<dyn Iterator<Item = (String, SurfnetTransactionStatus)> + '_>> {
-        Ok(Box::new(self.read().clone().into_iter()))
+        Ok(Box::new(self.waiting.read().clone().into_iter()))
     }
 
     /// Of what [`Self::into_iter`] goes through. Nothing asks for it.
     fn count(&self) -> StorageResult<u64> {
-        Ok(u64::try_from(self.read().len()).unwrap_or(u64::MAX))
+        Ok(u64::try_from(self.waiting.read().len()).unwrap_or(u64::MAX))
     }
 
     fn clone_box(&self) -> Box<dyn Storage<String, SurfnetTransactionStatus>> {

@@ -11,9 +11,10 @@
 use std::{
     cell::Cell,
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    sync::Arc,
 };
 
+use parking_lot::RwLock;
 use surfpool_core::storage::{Storage, StorageResult};
 
 thread_local! {
@@ -44,15 +45,7 @@ impl OwnerIndex {
 
     /// Leaves out a closed account.
     pub fn forget(&self, address: &str) {
-        remove(&mut self.write(), address);
-    }
-
-    fn read(&self) -> RwLockReadGuard<'_, Addresses> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, Addresses> {
-        self.0.write().unwrap_or_else(PoisonError::into_inner)
+        remove(&mut self.0.write(), address);
     }
 }
 
@@ -66,7 +59,7 @@ fn texts(list: &BTreeSet<Arc<str>>) -> Vec<String> {
 
 impl Storage<String, Vec<String>> for OwnerIndex {
     fn store(&mut self, owner: String, list: Vec<String>) -> StorageResult<()> {
-        let mut addresses = self.write();
+        let mut addresses = self.0.write();
         if !EXECUTES_TRANSACTIONS.get() {
             addresses.remove(&owner);
         }
@@ -79,7 +72,7 @@ impl Storage<String, Vec<String>> for OwnerIndex {
         if EXECUTES_TRANSACTIONS.get() {
             return Ok(None);
         }
-        Ok(self.read().get(owner).map(texts))
+        Ok(self.0.read().get(owner).map(texts))
     }
 
     fn take(&mut self, owner: &String) -> StorageResult<Option<Vec<String>>> {
@@ -87,29 +80,29 @@ impl Storage<String, Vec<String>> for OwnerIndex {
         if EXECUTES_TRANSACTIONS.get() {
             return Ok(None);
         }
-        Ok(self.write().remove(owner).as_ref().map(texts))
+        Ok(self.0.write().remove(owner).as_ref().map(texts))
     }
 
     fn clear(&mut self) -> StorageResult<()> {
-        self.write().clear();
+        self.0.write().clear();
         Ok(())
     }
 
     fn keys(&self) -> StorageResult<Vec<String>> {
-        Ok(self.read().keys().cloned().collect())
+        Ok(self.0.read().keys().cloned().collect())
     }
 
     fn into_iter(&self) -> StorageResult<Box<dyn Iterator<Item = (String, Vec<String>)> + '_>> {
-        let lists: Vec<_> = self.read().iter().map(|(owner, list)| (owner.clone(), texts(list))).collect();
+        let lists: Vec<_> = self.0.read().iter().map(|(owner, list)| (owner.clone(), texts(list))).collect();
         Ok(Box::new(lists.into_iter()))
     }
 
     fn count(&self) -> StorageResult<u64> {
-        Ok(u64::try_from(self.read().len()).unwrap_or(u64::MAX))
+        Ok(u64::try_from(self.0.read().len()).unwrap_or(u64::MAX))
     }
 
     fn clone_box(&self) -> Box<dyn Storage<String, Vec<String>>> {
-        Box::new(Self(Arc::new(RwLock::new(self.read().clone()))))
+        Box::new(Self(Arc::new(RwLock::new(self.0.read().clone()))))
     }
 }
 

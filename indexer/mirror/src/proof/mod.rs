@@ -13,12 +13,13 @@ mod totals;
 mod vaults;
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering::Relaxed},
+    sync::{Arc, atomic::Ordering::Relaxed},
     time::{Duration, Instant},
 };
 
 use crtx_content::ContentStore;
 use crtx_store::{PgPool, StoreError, indexer_status};
+use parking_lot::Mutex;
 use solana_pubkey::Pubkey;
 
 pub use audit::AuditError;
@@ -131,12 +132,8 @@ impl<S: AccountSource> Auditor<S> {
 
     fn empty_report(&self) -> AuditReport {
         let mut report = AuditReport::new(self.source.name(), self.source.witness().map(|witness| witness.name()));
-        report.corrections.clone_from(&self.left_off().corrections);
+        report.corrections.clone_from(&self.left_off.lock().corrections);
         report
-    }
-
-    fn left_off(&self) -> MutexGuard<'_, LeftOff> {
-        self.left_off.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Audits, and changes nothing unless it `corrects`.
@@ -155,7 +152,7 @@ impl<S: AccountSource> Auditor<S> {
             wrong_counters: false,
             report: self.empty_report(),
         };
-        let LeftOff { mut vault, mut places, .. } = self.left_off().clone();
+        let LeftOff { mut vault, mut places, .. } = self.left_off.lock().clone();
         audit.check_chain().await?;
         let survey = Survey::make(&mut audit).await?;
         if corrects {
@@ -171,7 +168,7 @@ impl<S: AccountSource> Auditor<S> {
         totals::closings_on_chain(&mut audit).await?;
         vault = vaults::check(&mut audit, &survey.agents, vault).await?;
         let mut report = audit.report;
-        *self.left_off() = LeftOff { vault, places, corrections: report.corrections.clone() };
+        *self.left_off.lock() = LeftOff { vault, places, corrections: report.corrections.clone() };
         self.figures.rows_corrected.fetch_add(report.corrected, Relaxed);
         report.conclude(began.elapsed().as_secs());
         Ok(report)

@@ -1,11 +1,12 @@
 //! One endpoint: a node's JSON-RPC and its WebSocket, what is known about it, and when it may be used again.
 
 use std::{
-    sync::{Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
+    sync::atomic::AtomicBool,
     time::{Duration, Instant},
 };
 
 use crtx_chain::RpcUrls;
+use parking_lot::Mutex;
 use solana_pubkey::Pubkey;
 use url::Url;
 
@@ -77,12 +78,12 @@ impl Endpoint {
 
     /// The genesis hash that the node said last.
     pub(super) fn known_genesis(&self) -> Option<String> {
-        self.genesis.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.genesis.lock().clone()
     }
 
     pub(super) async fn genesis_hash(&self) -> Result<String, SourceError> {
         let genesis = self.http.genesis_hash().await?;
-        *self.genesis.lock().unwrap_or_else(PoisonError::into_inner) = Some(genesis.clone());
+        *self.genesis.lock() = Some(genesis.clone());
         Ok(genesis)
     }
 }
@@ -103,7 +104,7 @@ impl Rest {
     /// Notes how a use ended. One that is behind, or refuses a request, does not rest: it answered.
     pub(super) fn note(&self, error: Option<&SourceError>) {
         match error {
-            None => *self.state() = RestState::default(),
+            None => *self.0.lock() = RestState::default(),
             Some(SourceError::Behind { .. } | SourceError::Refused { .. } | SourceError::StreamEnded) => {}
             // Noted where the chain was checked.
             Some(SourceError::OtherGenesis { .. }) if self.reason().is_some() => {}
@@ -113,7 +114,7 @@ impl Rest {
 
     /// `reason` is `None` for a stream that worked before it ended: that says nothing about the endpoint.
     pub(super) fn failed(&self, reason: Option<&SourceError>) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         let pause = doubled(SHORTEST, state.failures, LONGEST);
         state.failures = state.failures.saturating_add(1);
         state.until = Instant::now().checked_add(pause);
@@ -122,17 +123,13 @@ impl Rest {
 
     /// Why it failed last; `None` if it succeeded since.
     pub(super) fn reason(&self) -> Option<String> {
-        self.state().reason.clone()
+        self.0.lock().reason.clone()
     }
 
     /// Time until the endpoint may be used. Zero: now.
     pub(super) fn left(&self) -> Duration {
-        let until = self.state().until;
+        let until = self.0.lock().until;
         until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()))
-    }
-
-    fn state(&self) -> MutexGuard<'_, RestState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -7,7 +7,7 @@
 use std::{
     future::Future,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
@@ -15,6 +15,7 @@ use std::{
 
 use async_trait::async_trait;
 use crtx_chain::past::SignatureInfo;
+use parking_lot::Mutex;
 use solana_pubkey::Pubkey;
 use tokio::{sync::mpsc, time::sleep};
 
@@ -89,11 +90,11 @@ impl Endpoints {
     }
 
     fn chain(&self) -> Option<String> {
-        self.shared.chain.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shared.chain.lock().clone()
     }
 
     fn set_chain(&self, genesis: Option<String>) {
-        *self.shared.chain.lock().unwrap_or_else(PoisonError::into_inner) = genesis;
+        *self.shared.chain.lock() = genesis;
     }
 
     /// The endpoints to use, best first: those that do not rest, else the one whose rest ends first.

@@ -1,12 +1,9 @@
 //! What is wrong now, in words, for the status.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
 use crtx_store::indexer_status::Problem;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// Longest message that is shown. Parts of messages come from nodes.
@@ -35,7 +32,7 @@ impl Problems {
 
     fn show(&self, code: &'static str, message: String, until: Option<Instant>) {
         let message: String = message.chars().take(MAX_MESSAGE).collect();
-        let mut problems = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut problems = self.0.lock();
         if problems.get(code).is_none_or(|shown| shown.message != message) {
             tracing::warn!(code, message, "the mirror has a problem");
         }
@@ -51,12 +48,12 @@ impl Problems {
     }
 
     pub fn clear(&self, codes: &[&str]) {
-        let mut problems = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut problems = self.0.lock();
         problems.retain(|code, shown| shown.until.is_some() || !codes.contains(code));
     }
 
     pub fn list(&self) -> Vec<Problem> {
-        let mut problems = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut problems = self.0.lock();
         let now = Instant::now();
         problems.retain(|_, shown| shown.until.is_none_or(|until| until > now));
         let problem =

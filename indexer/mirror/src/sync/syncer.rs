@@ -1,11 +1,9 @@
 //! What the loops of a mirror share: the source that it reads, the database that it writes, and what it knows.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use crtx_store::{PgPool, StoreError};
+use parking_lot::{Mutex, MutexGuard};
 use solana_pubkey::Pubkey;
 use tokio::{sync::Notify, time::Instant};
 use uuid::Uuid;
@@ -108,11 +106,6 @@ pub struct Syncer {
     known: Mutex<Known>,
 }
 
-/// A panic leaves the data behind this lock consistent, so poisoning is ignored.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Syncer {
     /// Closings are proved by the confirmed transactions of the history.
     pub fn new(
@@ -144,7 +137,7 @@ impl Syncer {
 
     /// Nobody may hold this over a wait, or take it twice.
     pub(super) fn known(&self) -> MutexGuard<'_, Known> {
-        lock(&self.known)
+        self.known.lock()
     }
 
     /// Whether the stream has more than is applied.
@@ -155,12 +148,12 @@ impl Syncer {
     /// Whether this process writes the mirror. Others stand by, and do no work that should be done once. One that was
     /// paused does not, until it has proved that it still leads.
     pub fn leads(&self) -> bool {
-        lock(&self.lead).is_some_and(|proved| proved.elapsed() < LEASE)
+        self.lead.lock().is_some_and(|proved| proved.elapsed() < LEASE)
     }
 
     /// This process leads now, or has lost the lead.
     pub(super) fn prove_lead(&self, leads: bool) {
-        *lock(&self.lead) = leads.then(Instant::now);
+        *self.lead.lock() = leads.then(Instant::now);
     }
 
     /// Says that the node is not believed.
