@@ -24,18 +24,9 @@ pub struct Loaded {
 }
 
 /// Everything that is wrong, setting by setting.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the configuration has {} problem{}:\n  {}", .0.len(), if .0.len() == 1 { "" } else { "s" }, .0.join("\n  "))]
 pub struct Problems(pub Vec<String>);
-
-impl fmt::Display for Problems {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let count = self.0.len();
-        write!(f, "the configuration has {count} {}:", if count == 1 { "problem" } else { "problems" })?;
-        self.0.iter().try_for_each(|problem| write!(f, "\n  {problem}"))
-    }
-}
-
-impl std::error::Error for Problems {}
 
 impl Loaded {
     /// A problem with a setting, with the place where it was set.

@@ -4,8 +4,13 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use crtx_chain::RpcUrls;
+use crtx_gateway::Limits;
 use crtx_http::AddressRange;
-use crtx_mirror::source::Deadlines;
+use crtx_mirror::{
+    config::{DEFAULT_AUDIT_INTERVAL, DEFAULT_RESYNC_INTERVAL},
+    source::Deadlines,
+};
+use educe::Educe;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use solana_pubkey::Pubkey;
@@ -16,14 +21,17 @@ use super::{
 };
 use crate::role::Role;
 
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Educe, Deserialize, Serialize, JsonSchema)]
+#[educe(Default)]
 #[serde(default)]
 pub struct Settings {
     /// The Solana network. Required.
     pub network: Option<Network>,
     /// What this process does.
+    #[educe(Default = Role::ALL.into())]
     pub role: Vec<Role>,
     /// Where the HTTP server listens. A process without the role `api` answers only `/healthz` and `/readyz` there.
+    #[educe(Default = SocketAddr::from(([127, 0, 0, 1], 8081)))]
     pub listen: SocketAddr,
     /// Addresses and address ranges (such as `10.0.0.0/8`) of the proxies in front of this process. Only their
     /// `Forwarded` and `X-Forwarded-For` are believed, and limits by address then count the clients that they name.
@@ -34,6 +42,7 @@ pub struct Settings {
     /// of the network.
     pub explorer_url: Option<String>,
     /// Which log messages are written, in the syntax of `RUST_LOG`.
+    #[educe(Default = "info".to_owned())]
     pub log: String,
     pub database: DatabaseSettings,
     pub rpc: RpcSettings,
@@ -47,17 +56,13 @@ pub struct Settings {
     pub dashboard: DashboardSettings,
 }
 
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Educe, Deserialize, Serialize, JsonSchema)]
+#[educe(Default)]
 #[serde(default)]
 pub struct DashboardSettings {
     /// Serve the dashboard at `/`. Role `api`.
+    #[educe(Default = true)]
     pub enabled: bool,
-}
-
-impl Default for DashboardSettings {
-    fn default() -> Self {
-        Self { enabled: true }
-    }
 }
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
@@ -68,13 +73,15 @@ pub struct MetricsSettings {
     pub listen: Option<SocketAddr>,
 }
 
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Educe, Deserialize, Serialize, JsonSchema)]
+#[educe(Default)]
 #[serde(default)]
 pub struct DatabaseSettings {
     /// `postgres://` URL of the database. Required.
     pub url: Option<Secret<DatabaseUrl>>,
     /// Most connections of this process, divided between paid calls, reads and the indexer.
     #[schemars(range(min = 8, max = 1000))]
+    #[educe(Default = 32)]
     pub connections: u32,
 }
 
@@ -96,10 +103,12 @@ pub struct RpcSettings {
     pub public_url: Option<Text<HttpUrl>>,
 }
 
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Educe, Deserialize, Serialize, JsonSchema)]
+#[educe(Default)]
 #[serde(default)]
 pub struct ProgramSettings {
     /// Address of the agent-marketplace program.
+    #[educe(Default = Text(agent_marketplace::ID))]
     pub id: Text<Pubkey>,
     /// Address of the USDC mint. Roles `api` and `worker`: required.
     pub usdc_mint: Option<Text<Pubkey>>,
@@ -114,7 +123,8 @@ pub struct ContentSettings {
     pub base_url: Option<Text<HttpUrl>>,
 }
 
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Educe, Deserialize, Serialize, JsonSchema)]
+#[educe(Default)]
 #[serde(default)]
 pub struct GatewaySettings {
     /// Key pair of the program's gateway authority: a JSON array of 64 numbers. Roles `api` and `worker`: required.
@@ -123,56 +133,73 @@ pub struct GatewaySettings {
     /// `GET /v1/network`.
     pub outbound_addresses: Vec<Text<AddressRange>>,
     /// Price that is offered for each compute unit, in millionths of a lamport.
+    #[educe(Default = Limits::default().compute_unit_price)]
     pub compute_unit_price: u64,
     /// Seconds between two rounds of housekeeping: closing records, ending disputes, applying announcements.
     #[schemars(range(min = 1, max = 86_400))]
+    #[educe(Default = Limits::default().housekeeping_every.as_secs())]
     pub housekeeping_seconds: u64,
     /// Lamports per day that are spent on fees to refund and close executions whose rent others paid. 0: none.
+    #[educe(Default = Limits::default().lamports_for_others_per_day)]
     pub lamports_for_others_per_day: u64,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Educe, Deserialize, Serialize, JsonSchema)]
+#[educe(Default)]
 #[serde(default)]
 pub struct LimitSettings {
     /// Calls that this process works on at a time.
     #[schemars(range(min = 1, max = 100_000))]
+    #[educe(Default = Limits::default().calls_at_once)]
     pub calls_at_once: u32,
     /// Calls that wait for one of those.
     #[schemars(range(max = 100_000))]
+    #[educe(Default = Limits::default().calls_queued)]
     pub calls_queued: u32,
     /// Refused calls of one API key that are answered per second, after a burst of 50. Further answers wait.
     #[schemars(range(min = 1, max = 100_000))]
+    #[educe(Default = Limits::default().refused_calls_per_second)]
     pub refused_calls_per_second: u32,
     /// Most calls under way of one API key, and of one wallet, over all processes.
     #[schemars(range(min = 1))]
+    #[educe(Default = Limits::default().calls.under_way.wallet)]
     pub wallet_calls: u32,
     /// Most calls under way to one agent, over all processes.
     #[schemars(range(min = 1))]
+    #[educe(Default = Limits::default().calls.under_way.agent)]
     pub agent_calls: u32,
     /// Most failed calls of one API key, and of one wallet, within an hour.
     #[schemars(range(min = 1))]
+    #[educe(Default = Limits::default().calls.failures_per_hour.wallet)]
     pub wallet_failures: u32,
     /// Most failed calls of one agent within an hour.
     #[schemars(range(min = 1))]
+    #[educe(Default = Limits::default().calls.failures_per_hour.agent)]
     pub agent_failures: u32,
     /// Lamports of the fee payer that are kept for settlements and refunds of open calls. Below, new calls get 503.
+    #[educe(Default = Limits::default().fee_reserve_lamports)]
     pub fee_reserve_lamports: u64,
     /// The status of the fee payer is `low` when its balance pays for fewer calls than this.
+    #[educe(Default = Limits::default().fee_low_calls)]
     pub fee_low_calls: u64,
 }
 
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Educe, Deserialize, Serialize, JsonSchema)]
+#[educe(Default)]
 #[serde(default)]
 pub struct OutboundSettings {
     /// Ports that endpoints and documents of creators may have. On `local` any port is called.
+    #[educe(Default = vec![443])]
     pub ports: Vec<u16>,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Educe, Deserialize, Serialize, JsonSchema)]
+#[educe(Default)]
 #[serde(default)]
 pub struct IndexerSettings {
     /// Seconds between snapshots, which repair what the stream of changes missed.
     #[schemars(range(min = 1, max = 86_400))]
+    #[educe(Default = DEFAULT_RESYNC_INTERVAL.as_secs())]
     pub resync_seconds: u64,
     /// Hide accounts that the chain no longer has, however many they are. Without it, a node that misses more than 50
     /// accounts and more than one in five hides nothing, and `GET /v1/status` says so.
@@ -182,98 +209,15 @@ pub struct IndexerSettings {
     pub accept_new_genesis: bool,
     /// Seconds between audits of the mirror against the chain.
     #[schemars(range(min = 1, max = 604_800))]
+    #[educe(Default = DEFAULT_AUDIT_INTERVAL.as_secs())]
     pub audit_seconds: u64,
     /// Seconds that the mirror may be old. Reads of an older one get 503 `stale`. Role `api`. 0: no limit.
     #[schemars(range(max = 604_800))]
+    #[educe(Default = crtx_api::DEFAULT_MAX_LAG.as_secs())]
     pub max_lag_seconds: u64,
     /// Seconds without a message after which a stream of changes counts as broken. The indexer then connects again, or
     /// to the next node.
     #[schemars(range(min = 2, max = 600))]
+    #[educe(Default = Deadlines::default().silence.as_secs())]
     pub silence_seconds: u64,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            network: None,
-            role: Role::ALL.into(),
-            listen: SocketAddr::from(([127, 0, 0, 1], 8081)),
-            trusted_proxies: Vec::new(),
-            public_url: None,
-            explorer_url: None,
-            log: "info".to_owned(),
-            database: DatabaseSettings::default(),
-            rpc: RpcSettings::default(),
-            program: ProgramSettings::default(),
-            content: ContentSettings::default(),
-            gateway: GatewaySettings::default(),
-            limits: LimitSettings::default(),
-            outbound: OutboundSettings::default(),
-            indexer: IndexerSettings::default(),
-            metrics: MetricsSettings::default(),
-            dashboard: DashboardSettings::default(),
-        }
-    }
-}
-
-impl Default for DatabaseSettings {
-    fn default() -> Self {
-        Self { url: None, connections: 32 }
-    }
-}
-
-impl Default for ProgramSettings {
-    fn default() -> Self {
-        Self { id: Text(agent_marketplace::ID), usdc_mint: None }
-    }
-}
-
-impl Default for GatewaySettings {
-    fn default() -> Self {
-        let limits = crtx_gateway::Limits::default();
-        Self {
-            keypair: None,
-            outbound_addresses: Vec::new(),
-            compute_unit_price: limits.compute_unit_price,
-            housekeeping_seconds: limits.housekeeping_every.as_secs(),
-            lamports_for_others_per_day: limits.lamports_for_others_per_day,
-        }
-    }
-}
-
-impl Default for LimitSettings {
-    fn default() -> Self {
-        let limits = crtx_gateway::Limits::default();
-        let (calls, failures) = (limits.calls.under_way, limits.calls.failures_per_hour);
-        Self {
-            calls_at_once: limits.calls_at_once,
-            calls_queued: limits.calls_queued,
-            refused_calls_per_second: limits.refused_calls_per_second,
-            wallet_calls: calls.wallet,
-            agent_calls: calls.agent,
-            wallet_failures: failures.wallet,
-            agent_failures: failures.agent,
-            fee_reserve_lamports: limits.fee_reserve_lamports,
-            fee_low_calls: limits.fee_low_calls,
-        }
-    }
-}
-
-impl Default for OutboundSettings {
-    fn default() -> Self {
-        Self { ports: vec![443] }
-    }
-}
-
-impl Default for IndexerSettings {
-    fn default() -> Self {
-        Self {
-            accept_mass_closing: false,
-            accept_new_genesis: false,
-            resync_seconds: crtx_mirror::config::DEFAULT_RESYNC_INTERVAL.as_secs(),
-            audit_seconds: crtx_mirror::config::DEFAULT_AUDIT_INTERVAL.as_secs(),
-            max_lag_seconds: crtx_api::DEFAULT_MAX_LAG.as_secs(),
-            silence_seconds: Deadlines::default().silence.as_secs(),
-        }
-    }
 }
