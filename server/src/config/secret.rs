@@ -1,16 +1,17 @@
 //! Values that are never printed.
 
-use std::{borrow::Cow, fmt, str::FromStr};
+use std::{fmt, str::FromStr};
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// What is shown in place of a secret.
 pub const HIDDEN: &str = "(secret)";
 
-/// Text that is read as a `T`, and never shown again.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret<T>(T);
+/// Text that is read as a `T`, and never shown again. `writeOnly` is what marks a secret in a schema.
+#[derive(Clone, PartialEq, Eq, JsonSchema)]
+#[schemars(bound = "", inline, extend("writeOnly" = true))]
+pub struct Secret<T>(#[schemars(with = "String")] T);
 
 impl<T> Secret<T> {
     /// The value itself.
@@ -34,21 +35,6 @@ impl<T> Serialize for Secret<T> {
 impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Secret<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer)?.trim().parse().map(Self).map_err(de::Error::custom)
-    }
-}
-
-impl<T> JsonSchema for Secret<T> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Secret".into()
-    }
-
-    /// `writeOnly` is what marks a secret in a schema.
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "writeOnly": true})
     }
 }
 

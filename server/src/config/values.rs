@@ -1,10 +1,10 @@
 //! Values of single settings that have a form of their own.
 
-use std::{borrow::Cow, fmt, str::FromStr, sync::Arc};
+use std::{fmt, str::FromStr, sync::Arc};
 
 use crtx_chain::urls::MAX_NODES;
 use crtx_protocol::cluster::Cluster;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use solana_keypair::Keypair;
 use url::Url;
@@ -31,8 +31,9 @@ impl Network {
 }
 
 /// A value that is written as text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Text<T>(pub T);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema)]
+#[schemars(bound = "", inline)]
+pub struct Text<T>(#[schemars(with = "String")] pub T);
 
 impl<T: fmt::Display> Serialize for Text<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -44,20 +45,6 @@ impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Text<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         text.parse().map(Self).map_err(|error| de::Error::custom(format!("`{text}`: {error}")))
-    }
-}
-
-impl<T> JsonSchema for Text<T> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Text".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string"})
     }
 }
 
