@@ -91,7 +91,7 @@ impl Publishing<'_> {
     async fn run(&self) -> anyhow::Result<Published> {
         let lock = lock::read(&self.manifest.folder)?;
         let creator = self.sender.wallet().to_string();
-        let listed = lock.get(self.settings.network.name()).filter(|listed| listed.creator == creator);
+        let listed = lock.get(self.settings.network.into()).filter(|listed| listed.creator == creator);
         if let Some(listed) = listed.cloned()
             && let Some((agent, listing)) = self.own_listing(&listed).await?
         {
@@ -155,7 +155,7 @@ impl Publishing<'_> {
         let agent = sender.market.addresses().agent(&creator, index);
         let listed =
             |confirmed| LockedListing { agent_id: agent.to_string(), creator: creator.to_string(), index, confirmed };
-        let network = self.settings.network.name();
+        let network = self.settings.network.into();
         lock::note(&mut lock, &manifest.folder, network, listed(false))?;
         let sent = sender.send(self.listing_plan(index, profile.is_none())?).await?;
         lock::note(&mut lock, &manifest.folder, network, listed(true))?;
@@ -211,7 +211,7 @@ impl Publishing<'_> {
     ) -> anyhow::Result<Published> {
         if !listed.confirmed {
             let confirmed = LockedListing { confirmed: true, ..listed };
-            lock::note(&mut lock, &self.manifest.folder, self.settings.network.name(), confirmed)?;
+            lock::note(&mut lock, &self.manifest.folder, self.settings.network.into(), confirmed)?;
         }
         let (change, sentences) = difference(listing, self.manifest);
         if sentences.is_empty() {

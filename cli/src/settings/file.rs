@@ -1,6 +1,6 @@
 //! `config.toml`: what the user sets for each network.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, path::Path, str::FromStr};
 
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
@@ -66,14 +66,14 @@ impl ConfigFile {
         if key == "network" {
             self.network = match value {
                 "" => None,
-                name => Some(Network::parse(name).ok_or_else(|| {
+                name => Some(Network::from_str(name).map_err(|_| {
                     UsageError::new(format!("`{name}` is no network; choose local, devnet or mainnet."))
                 })?),
             };
             return Ok(());
         }
         let (network, field) = match key.split_once('.') {
-            Some((name, field)) => (Network::parse(name).ok_or_else(|| unknown(key))?, field),
+            Some((name, field)) => (Network::from_str(name).map_err(|_| unknown(key))?, field),
             None => (current, key),
         };
         let mut section = self.section(network).clone();

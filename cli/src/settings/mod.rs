@@ -7,7 +7,7 @@ mod network;
 mod solana_cli;
 
 use std::{
-    env, fmt,
+    env,
     path::{Path, PathBuf},
 };
 
@@ -43,36 +43,25 @@ pub struct Settings {
 }
 
 /// Where a value comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, strum::Display)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// A flag, or its environment variable.
+    #[strum(to_string = "flag or environment")]
     Given,
+    #[strum(to_string = "config.toml")]
     ConfigFile,
-    /// The last `crtx up` of this machine.
+    #[strum(to_string = "the last `crtx up`")]
     LocalRun,
-    /// The `crtx up` of the folder in which the command runs.
+    #[strum(to_string = "the `crtx up` of this folder")]
     #[serde(rename = "local_run")]
     ProjectRun,
-    /// The `crtx up` that `--network` names.
+    #[strum(to_string = "the `crtx up` of that name")]
     #[serde(rename = "local_run")]
     NamedRun,
+    #[strum(to_string = "the Solana CLI's configuration")]
     SolanaCli,
+    #[strum(to_string = "built in")]
     BuiltIn,
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Given => "flag or environment",
-            Self::ConfigFile => "config.toml",
-            Self::LocalRun => "the last `crtx up`",
-            Self::ProjectRun => "the `crtx up` of this folder",
-            Self::NamedRun => "the `crtx up` of that name",
-            Self::SolanaCli => "the Solana CLI's configuration",
-            Self::BuiltIn => "built in",
-        })
-    }
 }
 
 /// A value and where it comes from.

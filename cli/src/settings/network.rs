@@ -1,14 +1,32 @@
 //! The networks that a command can use, and what is known of each without any configuration.
 
-use std::fmt;
+use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
 use solana_pubkey::Pubkey;
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
 const MAX_NAME_CHARS: usize = 32;
 
 /// Which Solana network a command uses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    Display,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Network {
     /// A network of `crtx up`.
     #[default]
@@ -18,20 +36,6 @@ pub enum Network {
 }
 
 impl Network {
-    pub const ALL: [Self; 3] = [Self::Local, Self::Devnet, Self::Mainnet];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Local => "local",
-            Self::Devnet => "devnet",
-            Self::Mainnet => "mainnet",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|network| network.name() == text)
-    }
-
     /// The genesis hash, by which a node proves that it belongs to this network.
     pub const fn genesis_hash(self) -> Option<&'static str> {
         match self {
@@ -57,9 +61,9 @@ pub fn parse_name(text: &str) -> Result<String, String> {
     if text.is_empty() || text.len() > MAX_NAME_CHARS || !text.chars().all(plain) || text.starts_with('-') {
         return Err(format!("a name has 1 to {MAX_NAME_CHARS} characters: lower-case letters, digits, `-` and `_`"));
     }
-    match Network::parse(text) {
-        Some(network) => Err(format!("`{network}` is the name of a network already")),
-        None => Ok(text.to_owned()),
+    match Network::from_str(text) {
+        Ok(network) => Err(format!("`{network}` is the name of a network already")),
+        Err(_) => Ok(text.to_owned()),
     }
 }
 
@@ -73,12 +77,6 @@ pub enum NetworkChoice {
 
 impl NetworkChoice {
     pub fn parse(text: &str) -> Result<Self, String> {
-        Network::parse(text).map_or_else(|| parse_name(text).map(Self::Run), |network| Ok(Self::Known(network)))
-    }
-}
-
-impl fmt::Display for Network {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        Network::from_str(text).map(Self::Known).or_else(|_| parse_name(text).map(Self::Run))
     }
 }

@@ -15,6 +15,7 @@ use solana_keypair::Keypair;
 use solana_pubkey::Pubkey;
 use solana_signature::Signature;
 use solana_signer::Signer;
+use strum::VariantArray;
 
 use super::{
     journal::{Entry, Journal},
@@ -75,8 +76,8 @@ impl Sender {
             let config = expected(wallet, settings.program_id(arguments.chain.program_id)?.value)?;
             let market = Market::with_config(settings, &arguments.chain, config).await?;
             // A local network has no genesis hash of its own, so a node of a public one would pass for it.
-            let real = Network::ALL.into_iter().find(|network| network.genesis_hash() == Some(&market.genesis_hash));
-            if let Some(real) = real.filter(|real| *real != settings.network) {
+            let real = Network::VARIANTS.iter().find(|network| network.genesis_hash() == Some(&market.genesis_hash));
+            if let Some(real) = real.filter(|real| **real != settings.network) {
                 bail!("the RPC node {} belongs to {real}; say so with --network {real}", market.rpc_url);
             }
             Ok(market)
