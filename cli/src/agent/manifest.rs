@@ -7,6 +7,7 @@ use std::{
 
 use agent_marketplace::state::{MAX_TIMEOUT_S, MIN_TIMEOUT_S};
 use anyhow::Context;
+use crtx_conformance::Example;
 use crtx_protocol::{metadata::Metadata, result_hash::ResultHash, usdc::UsdcBase};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -44,15 +45,7 @@ pub struct TestCalls {
     #[serde(default)]
     pub parameters: Map<String, Value>,
     /// A call that has to fail.
-    pub failing: Option<FailingCall>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FailingCall {
-    pub task: String,
-    #[serde(default)]
-    pub parameters: Map<String, Value>,
+    pub failing: Option<Example>,
 }
 
 #[derive(Deserialize)]

@@ -5,7 +5,7 @@ use std::{path::Path, time::Duration};
 use anyhow::{Context, ensure};
 use crtx_conformance::{Check, CheckName, Example, Progress, Report, Subject};
 use crtx_http::outbound::{Outbound, OutboundPolicy};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use solana_pubkey::Pubkey;
 use url::Url;
 
@@ -38,8 +38,6 @@ pub async fn report(manifest: &Manifest, network: Network) -> anyhow::Result<Rep
         Network::Local => OutboundPolicy::LOCAL,
         Network::Devnet | Network::Mainnet => OutboundPolicy::STRICT,
     };
-    let example =
-        |task: &String, parameters: &Map<_, _>| Example { task: task.clone(), parameters: parameters.clone() };
     let test = &manifest.test;
     let subject = Subject {
         endpoint: manifest.metadata.endpoint.clone(),
@@ -48,8 +46,8 @@ pub async fn report(manifest: &Manifest, network: Network) -> anyhow::Result<Rep
         input_schema: manifest.metadata.input_schema.clone(),
         output_schema: manifest.metadata.output_schema.clone(),
         timeout_seconds: manifest.timeout_seconds,
-        example: example(&test.task, &test.parameters),
-        failing: test.failing.as_ref().map(|call| example(&call.task, &call.parameters)),
+        example: Example { task: test.task.clone(), parameters: test.parameters.clone() },
+        failing: test.failing.clone(),
     };
     let bar = indicatif::ProgressBar::with_draw_target(None, indicatif::ProgressDrawTarget::stderr());
     let mut progress = |step: Progress<'_>| match step {

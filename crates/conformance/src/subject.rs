@@ -1,5 +1,6 @@
 //! What is tested: an endpoint and what its listing says about it.
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use solana_pubkey::Pubkey;
 
@@ -20,8 +21,10 @@ pub struct Subject {
 }
 
 /// What a caller sends.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Example {
     pub task: String,
+    #[serde(default)]
     pub parameters: Map<String, Value>,
 }
