@@ -86,9 +86,14 @@ fn sync_folder_of(path: &Path) -> io::Result<()> {
 
 /// The whole file; `None` if there is none.
 pub fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    match File::open(path) {
+    if_there(File::open(path))?.map(|file| read_bounded(file, MAX_BYTES)).transpose()
+}
+
+/// What was done with a file or a folder; `None` if there is none.
+pub fn if_there<T>(done: io::Result<T>) -> io::Result<Option<T>> {
+    match done {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        file => read_bounded(file?, MAX_BYTES).map(Some),
+        done => done.map(Some),
     }
 }
 
@@ -103,10 +108,7 @@ pub fn read_bounded(source: impl Read, most_bytes: u64) -> io::Result<Vec<u8>> {
 
 /// The JSON files of a folder; none if there is no folder.
 pub fn json_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let entries = match fs::read_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries?,
-    };
+    let Some(entries) = if_there(fs::read_dir(folder))? else { return Ok(Vec::new()) };
     let mut paths: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
     Ok(paths)
@@ -114,18 +116,12 @@ pub fn json_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// Removes the file, if there is one, and what was left of writing it.
 pub fn remove(path: &Path) -> io::Result<()> {
-    match remove_abandoned(folder_of(path)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
+    if_there(remove_abandoned(folder_of(path)))?;
     remove_one(path)
 }
 
 fn remove_one(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
+    if_there(fs::remove_file(path)).map(drop)
 }
 
 pub fn is_open_to_others(path: &Path) -> io::Result<bool> {

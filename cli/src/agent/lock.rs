@@ -3,7 +3,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs, io,
+    fs,
     path::{Path, PathBuf},
 };
 
@@ -31,11 +31,9 @@ pub struct LockedListing {
 /// Reads the file; an empty lock if there is none.
 pub fn read(folder: &Path) -> anyhow::Result<Lock> {
     let path = path(folder);
-    match fs::read_to_string(&path) {
-        Ok(text) => toml::from_str(&text).with_context(|| format!("{} is damaged", path.display())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Lock::default()),
-        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
-    }
+    let text = private_file::if_there(fs::read_to_string(&path));
+    let text = text.with_context(|| format!("cannot read {}", path.display()))?;
+    toml::from_str(&text.unwrap_or_default()).with_context(|| format!("{} is damaged", path.display()))
 }
 
 /// Notes the listing of a network, and writes the file as a whole.
