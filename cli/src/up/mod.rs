@@ -13,7 +13,7 @@ use std::{
 
 use anyhow::{Context, bail};
 use crtx_http::AddressRange;
-use crtx_localnet::{LocalNetwork, Marketplace, Progress, WalletFiles};
+use crtx_localnet::{LocalNetwork, Marketplace, Progress};
 use crtx_server::{Running, Service, StopLimits, process::StopSignal};
 use tokio::net::TcpListener;
 
@@ -89,7 +89,7 @@ pub async fn run(arguments: UpArgs, stop: StopSignal) -> anyhow::Result<()> {
     };
     if let Some(running) = running {
         // Without the database no call can end: what is under way goes on after the next start.
-        running.stop(if network.database_ended() { STOP_LIMITS_WITHOUT_DATABASE } else { STOP_LIMITS }).await;
+        running.stop(if network.database_ended { STOP_LIMITS_WITHOUT_DATABASE } else { STOP_LIMITS }).await;
     }
     let stopped = network.stop().await;
     // The first failure is the one that explains the others.
@@ -121,7 +121,7 @@ async fn serve(
         let address = listener.local_addr()?;
         let config = services::config(&marketplace, address, arguments)?;
         let service = Service::new(config, marketplace.pools.clone())?;
-        *running = Some(service.start(listener, network.failure_sender()));
+        *running = Some(service.start(listener, &network.failure_sender));
         let url = format!("http://{address}");
         progress.step("waiting until the index shows the agents");
         let ready = services::wait_for_agents(&url, &marketplace.pools.indexer, &marketplace.agents);
@@ -168,7 +168,7 @@ fn remember(marketplace: &Marketplace, base_url: Option<String>, name: Option<&s
 }
 
 fn local_run(marketplace: &Marketplace, base_url: Option<String>) -> LocalRun {
-    let WalletFiles { demo, creator, admin, resolver, .. } = marketplace.wallets.clone();
+    let wallet = |role: &str| marketplace.wallets.join(format!("{role}.json"));
     LocalRun {
         name: None,
         started_at: chrono::Utc::now().timestamp(),
@@ -179,6 +179,11 @@ fn local_run(marketplace: &Marketplace, base_url: Option<String>) -> LocalRun {
         usdc_mint: marketplace.instructions.usdc_mint.to_string(),
         data_dir: std::fs::canonicalize(&marketplace.data_dir).unwrap_or_else(|_| marketplace.data_dir.clone()),
         api_key: marketplace.keys.demo.api_key.reveal(),
-        keypairs: Keypairs { demo, creator, admin, resolver },
+        keypairs: Keypairs {
+            demo: wallet("demo"),
+            creator: wallet("creator"),
+            admin: wallet("admin"),
+            resolver: wallet("resolver"),
+        },
     }
 }

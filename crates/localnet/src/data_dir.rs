@@ -29,7 +29,7 @@ const OURS: [&str; 7] = [KEYS, PORTS, CHAIN, CONTENT, WALLETS, SERVER_CONFIG, GA
 
 /// An open data directory. The lock is held until this is dropped.
 pub struct DataDir {
-    path: PathBuf,
+    pub path: PathBuf,
     _lock: File,
 }
 
@@ -86,10 +86,6 @@ impl DataDir {
             }
         }
         Ok(())
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.path
     }
 
     /// The ports of the last run; none where there was none.

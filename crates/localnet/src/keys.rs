@@ -5,7 +5,7 @@ use std::{
     fs::{self, OpenOptions},
     io::{self, Write},
     os::unix::fs::{OpenOptionsExt, PermissionsExt},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use anyhow::{Context, anyhow};
@@ -69,6 +69,17 @@ impl Keys {
                 .with_context(|| format!("cannot write {}", path.display()))?;
         }
         Ok(keys)
+    }
+
+    /// Writes key pairs into a folder, each as a file with the name of its role, in the format of the Solana command line:
+    /// the roles' commands read them.
+    pub fn write_wallets(&self, folder: &Path) -> anyhow::Result<PathBuf> {
+        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        let roles = [("demo", &self.demo.wallet), ("creator", &self.creator), ("admin", &self.admin)];
+        for (name, keypair) in roles.into_iter().chain([("resolver", &self.resolver), ("guardian", &self.guardian)]) {
+            write_keypair(&folder.join(format!("{name}.json")), keypair)?;
+        }
+        Ok(folder.to_owned())
     }
 
     fn of(file: &mut KeyFile) -> anyhow::Result<Self> {

@@ -13,10 +13,8 @@ mod network;
 mod progress;
 mod server_config;
 mod setup;
-mod wallet_files;
 
 pub use keys::{CallerWallet, Keys};
 pub use network::{LocalNetwork, Marketplace};
 pub use progress::Progress;
 pub use setup::ListedAgent;
-pub use wallet_files::WalletFiles;

@@ -31,7 +31,6 @@ use crate::{
     progress::Progress,
     server_config,
     setup::{self, ListedAgent, Setup},
-    wallet_files::WalletFiles,
 };
 
 /// The program that is deployed: the committed ELF of `programs/agent-marketplace`.
@@ -57,8 +56,9 @@ pub struct LocalNetwork {
     creator: CancellationToken,
     creator_task: JoinSet<()>,
     /// PostgreSQL ended although nobody stopped it.
-    database_ended: bool,
-    failure_sender: mpsc::UnboundedSender<anyhow::Error>,
+    pub database_ended: bool,
+    /// Where a part that runs in addition to the network reports its failure.
+    pub failure_sender: mpsc::UnboundedSender<anyhow::Error>,
     failures: mpsc::UnboundedReceiver<anyhow::Error>,
 }
 
@@ -74,7 +74,8 @@ pub struct Marketplace {
     /// The file with which a `crtx-server` joins the marketplace.
     pub server_config: PathBuf,
     pub data_dir: PathBuf,
-    pub wallets: WalletFiles,
+    /// Key pairs of the roles as `Keys::write_wallets` writes them.
+    pub wallets: PathBuf,
     pub agents: Vec<ListedAgent>,
 }
 
@@ -97,7 +98,7 @@ impl LocalNetwork {
 
     /// Starts everything. What has started when this fails, or is dropped, is stopped by [`Self::stop`].
     pub async fn start(&mut self, progress: &dyn Progress) -> anyhow::Result<Marketplace> {
-        let keys = Keys::load_or_create(&self.data_dir.path().join(data_dir::KEYS))?;
+        let keys = Keys::load_or_create(&self.data_dir.path.join(data_dir::KEYS))?;
         let ports = self.data_dir.ports();
 
         progress.step("starting PostgreSQL and the Solana network");
@@ -120,8 +121,8 @@ impl LocalNetwork {
             creator: Some(creator_port),
         })?;
         let server_config =
-            server_config::write(self.data_dir.path(), &database_url, network, &instructions, &keys.gateway_authority)?;
-        let content_dir = self.data_dir.path().join(data_dir::CONTENT);
+            server_config::write(&self.data_dir.path, &database_url, network, &instructions, &keys.gateway_authority)?;
+        let content_dir = self.data_dir.path.join(data_dir::CONTENT);
         let content = ContentStore::create(&content_dir)?;
         align::align(pool, network, &chain, progress).await.context("aligning the database with the chain")?;
         setup::fund(network, &chain, &keys).await?;
@@ -136,8 +137,8 @@ impl LocalNetwork {
         progress.step("starting the demo creator and the services");
         self.serve_creator(creator_listener, &keys);
         Ok(Marketplace {
-            wallets: WalletFiles::write(&self.data_dir.path().join(data_dir::WALLETS), &keys)?,
-            data_dir: self.data_dir.path().to_owned(),
+            wallets: keys.write_wallets(&self.data_dir.path.join(data_dir::WALLETS))?,
+            data_dir: self.data_dir.path.to_owned(),
             keys,
             instructions,
             rpc_url,
@@ -158,7 +159,7 @@ impl LocalNetwork {
         progress: &dyn Progress,
     ) -> anyhow::Result<String> {
         let options = ChainOptions {
-            dir: self.data_dir.path().join(data_dir::CHAIN),
+            dir: self.data_dir.path.join(data_dir::CHAIN),
             rpc_port: ports.rpc,
             ws_port: ports.ws,
             program_id: agent_marketplace::ID,
@@ -172,7 +173,7 @@ impl LocalNetwork {
         let cluster = async {
             match own_database {
                 Some(_) => Ok(None),
-                None => Cluster::start(self.data_dir.path(), &say).await.map(Some),
+                None => Cluster::start(&self.data_dir.path, &say).await.map(Some),
             }
         };
         let (chain, cluster) = tokio::join!(chain, cluster);
@@ -192,11 +193,6 @@ impl LocalNetwork {
         });
     }
 
-    /// Where a part that runs in addition to the network reports its failure.
-    pub const fn failure_sender(&self) -> &mpsc::UnboundedSender<anyhow::Error> {
-        &self.failure_sender
-    }
-
     /// Waits until something that should run on has ended.
     pub async fn first_failure(&mut self) -> anyhow::Error {
         let database = async {
@@ -212,11 +208,6 @@ impl LocalNetwork {
             }
             error = self.failures.recv() => error.unwrap_or_else(|| anyhow!("everything has ended")),
         }
-    }
-
-    /// Whether PostgreSQL ended although nobody stopped it.
-    pub const fn database_ended(&self) -> bool {
-        self.database_ended
     }
 
     /// Stops the demo creator first, then the chain, then PostgreSQL. Services have to be stopped before.
