@@ -13,8 +13,10 @@ const ADDRESS: &str = "{address}";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Links {
     site: Site,
-    explorer: String,
-    ipfs_url_base: String,
+    /// The explorer's URL of an account, with `{address}` where the address goes.
+    pub account_template: String,
+    /// Content is at this URL, `/`, and its CID.
+    pub ipfs_url_base: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,9 +40,9 @@ impl Links {
         Self::below(public_url, explorer)
     }
 
-    fn below(public_url: &str, explorer: String) -> Self {
+    fn below(public_url: &str, account_template: String) -> Self {
         let site = Site::new(public_url);
-        Self { ipfs_url_base: format!("{}/ipfs", site.url()), site, explorer }
+        Self { ipfs_url_base: format!("{}/ipfs", site.url()), site, account_template }
     }
 
     /// Where clients reach the API.
@@ -50,23 +52,13 @@ impl Links {
 
     /// An account on the explorer.
     pub fn account(&self, address: &Pubkey) -> String {
-        self.explorer.replace(ADDRESS, &address.to_string())
-    }
-
-    /// The explorer's URL of an account, with `{address}` where the address goes.
-    pub fn account_template(&self) -> &str {
-        &self.explorer
+        self.account_template.replace(ADDRESS, &address.to_string())
     }
 
     /// The same for a transaction, with `{signature}`, if the explorer's URLs have the usual form.
     pub fn transaction_template(&self) -> Option<String> {
         let usual = format!("/address/{ADDRESS}");
-        self.explorer.contains(&usual).then(|| self.explorer.replace(&usual, "/tx/{signature}"))
-    }
-
-    /// Content is at this URL, `/`, and its CID.
-    pub fn ipfs_url_base(&self) -> &str {
-        &self.ipfs_url_base
+        self.account_template.contains(&usual).then(|| self.account_template.replace(&usual, "/tx/{signature}"))
     }
 
     /// Content by its hash.

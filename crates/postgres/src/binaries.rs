@@ -10,7 +10,7 @@ use anyhow::Context;
 /// A directory with `postgres` and `initdb` of one version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Binaries {
-    dir: PathBuf,
+    pub dir: PathBuf,
 }
 
 impl Binaries {
@@ -18,10 +18,6 @@ impl Binaries {
     pub fn in_dir(dir: &Path) -> Option<Self> {
         let dir = fs::canonicalize(dir).ok()?;
         ["postgres", "initdb"].iter().all(|name| dir.join(name).is_file()).then_some(Self { dir })
-    }
-
-    pub fn dir(&self) -> &Path {
-        &self.dir
     }
 
     pub fn postgres(&self) -> PathBuf {
@@ -112,7 +108,7 @@ mod tests {
             .find()
             .expect("a search")
             .expect("found");
-        assert!(found.dir().ends_with("17/bin"), "{found:?}");
+        assert!(found.dir.ends_with("17/bin"), "{found:?}");
     }
 
     #[test]
@@ -127,7 +123,7 @@ mod tests {
             .find()
             .expect("a search")
             .expect("found");
-        assert!(found.dir().ends_with("real"), "{found:?}");
+        assert!(found.dir.ends_with("real"), "{found:?}");
     }
 
     #[test]

@@ -259,7 +259,7 @@ async fn check_version(binaries: &Binaries, cluster_folder: &ClusterFolder) -> a
         bail!(
             "the data directory was made by PostgreSQL {made_by}, but {} is PostgreSQL {version}: name the folder of \
              the old one in PG_BIN, or start over with --fresh",
-            binaries.dir().display()
+            binaries.dir.display()
         );
     }
     Ok(())

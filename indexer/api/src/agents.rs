@@ -125,7 +125,7 @@ pub async fn get_agent_history(
         return Err(not_shown(connection, &agent_id, &address).await?);
     }
     let days = reads::agent_days(&mut *connection, &address, Utc::now()).await?;
-    let link = state.links().account_template();
+    let link = &state.links().account_template;
     let recent_executions = reads::recent_executions(&mut *connection, &address, RECENT, link).await?;
     connection.done();
     Ok(Json(AgentHistoryResponse { window_days: reads::METRICS_DAYS.unsigned_abs(), days, recent_executions }))

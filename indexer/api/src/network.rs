@@ -182,12 +182,12 @@ fn response(deployment: &Deployment, configuration: Configuration, genesis_hash:
         limits: limits(),
         outbound_addresses: outbound_addresses.clone(),
         explorer: ExplorerLinks {
-            account: links.account_template().to_owned(),
+            account: links.account_template.clone(),
             transaction: links.transaction_template(),
         },
         rpc_url: public_rpc_url.clone(),
         base_url: links.site().url().to_owned(),
-        ipfs_url_base: links.ipfs_url_base().to_owned(),
+        ipfs_url_base: links.ipfs_url_base.clone(),
     }
 }
 
