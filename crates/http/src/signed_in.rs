@@ -49,6 +49,22 @@ impl<S: AuthState> FromRequestParts<S> for SignedIn {
     }
 }
 
+/// The session of a request that presents one, and checks it as [`authenticate`] does. `None` for a request without
+/// credentials or with an API key. `example` stands for the token in the text of an error.
+pub async fn if_presented<S: AuthState>(
+    example: &str,
+    method: &Method,
+    headers: &HeaderMap,
+    client: Option<IpAddr>,
+    state: &S,
+) -> Result<Option<SignedIn>, ApiError> {
+    let is_presented = match bearer(headers, example)? {
+        Some(secret) => secret.starts_with(session_token::PREFIX),
+        None => session_cookie(headers, state.site())?.is_some(),
+    };
+    if is_presented { authenticate(method, headers, client, state).await.map(Some) } else { Ok(None) }
+}
+
 /// Checks the session of a request: reads the `Authorization` header or the cookie, and looks the session up. One that was
 /// refused a moment ago is refused again without that, and a client that presents many unknown ones gets 429.
 pub async fn authenticate<S: AuthState>(

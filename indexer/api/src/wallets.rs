@@ -1,7 +1,5 @@
 //! `GET /v1/wallets/{wallet}`.
 
-use std::net::IpAddr;
-
 use axum::{
     Extension, Json,
     extract::State,
@@ -10,11 +8,7 @@ use axum::{
 };
 use chrono::Utc;
 use crtx_chain::token::associated_token_address;
-use crtx_http::{
-    ApiError, ApiPath, ApiQuery, AuthState, ErrorBody, Peer,
-    credentials::{bearer, session_cookie},
-    session_token, signed_in,
-};
+use crtx_http::{ApiError, ApiPath, ApiQuery, ErrorBody, Peer, signed_in};
 use crtx_protocol::usdc::UsdcBase;
 use crtx_store::{
     api_keys,
@@ -99,7 +93,9 @@ pub async fn get_wallet(
 ) -> Result<Response, ApiError> {
     let wallet = types::wallet(&wallet)?;
     let peer = peer.map(|Extension(Peer(address))| address);
-    let is_own = signed_in_wallet(&state, peer, &method, &headers).await? == Some(wallet);
+    // An API key is not looked at: it shows nothing more.
+    let session = signed_in::if_presented("SESSION_TOKEN", &method, &headers, peer, &state).await?;
+    let is_own = session.is_some_and(|session| session.wallet == wallet);
     let mut connection = state.shared.connections.list(peer).await?;
     let (withdrawable, refundable) = if is_own {
         let withdrawable = reads::withdrawable_collateral(&mut *connection, &wallet, MAX_CLAIMS, Utc::now()).await?;
@@ -131,23 +127,6 @@ pub async fn get_wallet(
         refundable,
     });
     Ok(if is_own { ([(header::CACHE_CONTROL, "no-store")], answer).into_response() } else { answer.into_response() })
-}
-
-/// The wallet of the session, if the request presents one. An API key is not looked at: it shows nothing more.
-async fn signed_in_wallet(
-    state: &ApiState,
-    client: Option<IpAddr>,
-    method: &Method,
-    headers: &HeaderMap,
-) -> Result<Option<Pubkey>, ApiError> {
-    let presents_session = match bearer(headers, "SESSION_TOKEN")? {
-        Some(secret) => secret.starts_with(session_token::PREFIX),
-        None => session_cookie(headers, state.site())?.is_some(),
-    };
-    if !presents_session {
-        return Ok(None);
-    }
-    signed_in::authenticate(method, headers, client, state).await.map(|session| Some(session.wallet))
 }
 
 fn approval(needed: Option<UsdcBase>, holding: Option<Holding>) -> WalletApproval {
