@@ -75,53 +75,68 @@ pub struct NetworkAddresses {
     pub associated_token_program: String,
 }
 
-/// First seeds of the program's addresses; the others are in the IDL.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct NetworkSeeds {
-    pub creator: String,
-    pub agent: String,
-    pub escrow: String,
-    pub collateral: String,
-    pub execution: String,
-    pub dispute: String,
-    pub grant: String,
-    pub spender: String,
+/// Structs of constants. Each field stands with its documentation, its type and its value.
+macro_rules! constants {
+    ($($(#[$about:meta])* $name:ident { $($(#[$of_field:meta])* $field:ident: $kind:ident = $value:expr,)* })*) => {$(
+        $(#[$about])*
+        #[derive(Clone, Debug, Serialize, ToSchema)]
+        pub struct $name { $($(#[$of_field])* pub $field: $kind,)* }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($field: $value,)* }
+            }
+        }
+    )*};
 }
 
-/// Limits of the program and of the protocol. Sizes are bytes, unless the name says otherwise.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct NetworkLimits {
-    #[schema(value_type = f64)]
-    pub max_price_usdc: UsdcBase,
-    pub min_timeout_seconds: u32,
-    pub max_timeout_seconds: u32,
-    pub default_timeout_seconds: u32,
-    /// Agents that a spending grant may name.
-    pub max_grant_agents: usize,
-    pub max_display_name_bytes: usize,
-    pub max_metadata_uri_bytes: usize,
-    pub max_evidence_uri_bytes: usize,
-    pub max_metadata_bytes: usize,
-    pub max_name_chars: usize,
-    pub max_tagline_chars: usize,
-    pub max_description_chars: usize,
-    pub max_endpoint_chars: usize,
-    pub max_tags: usize,
-    pub max_tag_chars: usize,
-    pub max_schema_bytes: usize,
-    pub max_schema_depth: usize,
-    pub max_result_bytes: usize,
-    pub max_answer_bytes: usize,
-    pub max_steps_bytes: usize,
-    pub max_tokens_used: u64,
-    /// Seconds that a creator has to answer a dispute before it is decided.
-    pub dispute_answer_seconds: i64,
-    /// Seconds after which an undecided dispute ends.
-    pub dispute_limit_seconds: i64,
-    /// Seconds between the announcement of roles and their first second.
-    pub role_delay_seconds: i64,
-    /// Seconds between the announcement of parameters and their first second.
-    pub parameter_delay_seconds: i64,
+constants! {
+    /// First seeds of the program's addresses; the others are in the IDL.
+    NetworkSeeds {
+        creator: String = text(seeds::CREATOR),
+        agent: String = text(seeds::AGENT),
+        escrow: String = text(seeds::ESCROW),
+        collateral: String = text(seeds::COLLATERAL),
+        execution: String = text(seeds::EXECUTION),
+        dispute: String = text(seeds::DISPUTE),
+        grant: String = text(seeds::GRANT),
+        spender: String = text(seeds::SPENDER),
+    }
+
+    /// Limits of the program and of the protocol. Sizes are bytes, unless the name says otherwise.
+    NetworkLimits {
+        #[schema(value_type = f64)]
+        max_price_usdc: UsdcBase = UsdcBase(MAX_PRICE),
+        min_timeout_seconds: u32 = MIN_TIMEOUT_S,
+        max_timeout_seconds: u32 = MAX_TIMEOUT_S,
+        default_timeout_seconds: u32 = DEFAULT_TIMEOUT_S,
+        /// Agents that a spending grant may name.
+        max_grant_agents: usize = MAX_ALLOWED_AGENTS,
+        max_display_name_bytes: usize = MAX_DISPLAY_NAME_BYTES,
+        max_metadata_uri_bytes: usize = MAX_METADATA_URI_BYTES,
+        max_evidence_uri_bytes: usize = MAX_EVIDENCE_URI_BYTES,
+        max_metadata_bytes: usize = metadata::MAX_BYTES,
+        max_name_chars: usize = metadata::MAX_NAME_CHARS,
+        max_tagline_chars: usize = metadata::MAX_TAGLINE_CHARS,
+        max_description_chars: usize = metadata::MAX_DESCRIPTION_CHARS,
+        max_endpoint_chars: usize = metadata::MAX_ENDPOINT_CHARS,
+        max_tags: usize = metadata::MAX_TAGS,
+        max_tag_chars: usize = metadata::MAX_TAG_CHARS,
+        max_schema_bytes: usize = crtx_schema::limits::MAX_BYTES,
+        max_schema_depth: usize = crtx_schema::limits::MAX_DEPTH,
+        max_result_bytes: usize = creator_answer::MAX_RESULT_BYTES,
+        max_answer_bytes: usize = creator_answer::MAX_ANSWER_BYTES,
+        max_steps_bytes: usize = creator_answer::MAX_STEPS_BYTES,
+        max_tokens_used: u64 = creator_answer::MAX_TOKENS_USED,
+        /// Seconds that a creator has to answer a dispute before it is decided.
+        dispute_answer_seconds: i64 = Dispute::ANSWER_PERIOD_S,
+        /// Seconds after which an undecided dispute ends.
+        dispute_limit_seconds: i64 = Dispute::LIMIT_S,
+        /// Seconds between the announcement of roles and their first second.
+        role_delay_seconds: i64 = Config::ROLE_DELAY_S,
+        /// Seconds between the announcement of parameters and their first second.
+        parameter_delay_seconds: i64 = Config::PARAMETERS_DELAY_S,
+    }
 }
 
 /// URLs with `{address}` or `{signature}` where the value goes.
@@ -171,7 +186,7 @@ fn response(deployment: &Deployment, configuration: Configuration, genesis_hash:
             token_program: TOKEN_PROGRAM_ID.to_string(),
             associated_token_program: ASSOCIATED_TOKEN_PROGRAM_ID.to_string(),
         },
-        seeds: network_seeds(),
+        seeds: NetworkSeeds::default(),
         roles: configuration.roles,
         announced_roles: configuration.announced_roles,
         parameters: configuration.parameters,
@@ -179,12 +194,9 @@ fn response(deployment: &Deployment, configuration: Configuration, genesis_hash:
         openings_paused: configuration.openings_paused,
         listings_paused: configuration.listings_paused,
         tags: metadata::STANDARD_TAGS.to_vec(),
-        limits: limits(),
+        limits: NetworkLimits::default(),
         outbound_addresses: outbound_addresses.clone(),
-        explorer: ExplorerLinks {
-            account: links.account_template.clone(),
-            transaction: links.transaction_template(),
-        },
+        explorer: ExplorerLinks { account: links.account_template.clone(), transaction: links.transaction_template() },
         rpc_url: public_rpc_url.clone(),
         base_url: links.site().url().to_owned(),
         ipfs_url_base: links.ipfs_url_base.clone(),
@@ -199,46 +211,6 @@ const fn network_name(cluster: Cluster) -> &'static str {
     }
 }
 
-fn network_seeds() -> NetworkSeeds {
-    let text = |seed: &[u8]| String::from_utf8_lossy(seed).into_owned();
-    NetworkSeeds {
-        creator: text(seeds::CREATOR),
-        agent: text(seeds::AGENT),
-        escrow: text(seeds::ESCROW),
-        collateral: text(seeds::COLLATERAL),
-        execution: text(seeds::EXECUTION),
-        dispute: text(seeds::DISPUTE),
-        grant: text(seeds::GRANT),
-        spender: text(seeds::SPENDER),
-    }
-}
-
-fn limits() -> NetworkLimits {
-    NetworkLimits {
-        max_price_usdc: UsdcBase(MAX_PRICE),
-        min_timeout_seconds: MIN_TIMEOUT_S,
-        max_timeout_seconds: MAX_TIMEOUT_S,
-        default_timeout_seconds: DEFAULT_TIMEOUT_S,
-        max_grant_agents: MAX_ALLOWED_AGENTS,
-        max_display_name_bytes: MAX_DISPLAY_NAME_BYTES,
-        max_metadata_uri_bytes: MAX_METADATA_URI_BYTES,
-        max_evidence_uri_bytes: MAX_EVIDENCE_URI_BYTES,
-        max_metadata_bytes: metadata::MAX_BYTES,
-        max_name_chars: metadata::MAX_NAME_CHARS,
-        max_tagline_chars: metadata::MAX_TAGLINE_CHARS,
-        max_description_chars: metadata::MAX_DESCRIPTION_CHARS,
-        max_endpoint_chars: metadata::MAX_ENDPOINT_CHARS,
-        max_tags: metadata::MAX_TAGS,
-        max_tag_chars: metadata::MAX_TAG_CHARS,
-        max_schema_bytes: crtx_schema::limits::MAX_BYTES,
-        max_schema_depth: crtx_schema::limits::MAX_DEPTH,
-        max_result_bytes: creator_answer::MAX_RESULT_BYTES,
-        max_answer_bytes: creator_answer::MAX_ANSWER_BYTES,
-        max_steps_bytes: creator_answer::MAX_STEPS_BYTES,
-        max_tokens_used: creator_answer::MAX_TOKENS_USED,
-        dispute_answer_seconds: Dispute::ANSWER_PERIOD_S,
-        dispute_limit_seconds: Dispute::LIMIT_S,
-        role_delay_seconds: Config::ROLE_DELAY_S,
-        parameter_delay_seconds: Config::PARAMETERS_DELAY_S,
-    }
+fn text(seed: &[u8]) -> String {
+    String::from_utf8_lossy(seed).into_owned()
 }
