@@ -45,16 +45,8 @@ fn words(command: &str) -> Vec<String> {
     // A variable that gets what a command prints.
     let printed = command.split_once("=$(").and_then(|(_, rest)| rest.strip_suffix(')'));
     let command = printed.unwrap_or(command);
-    let (mut words, mut word, mut quoted) = (Vec::new(), String::new(), None);
-    for c in command.chars() {
-        match (c, quoted) {
-            (c, Some(quote)) if c == quote => quoted = None,
-            ('\'' | '"', None) => quoted = Some(c),
-            (' ', None) => words.push(std::mem::take(&mut word)),
-            _ => word.push(c),
-        }
-    }
-    words.push(word);
+    // What a shell does not understand is an unknown program.
+    let mut words = shlex::split(command).unwrap_or_else(|| vec![command.to_owned()]);
     let stands_for_more = |word: &String| word.is_empty() || word.contains('…') || word.starts_with(['<', '[']);
     words.retain(|word| !stands_for_more(word));
     for word in &mut words {
