@@ -2,7 +2,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
     process::{Command, Stdio},
 };
 
@@ -74,20 +73,18 @@ impl Repository {
             documents: BTreeMap::new(),
             texts: BTreeMap::new(),
         };
-        for file in &repository.files {
-            let read =
-                || fs::read_to_string(workspace::root().join(file)).with_context(|| format!("cannot read {file}"));
-            let figures = file.starts_with(figures::FOLDER);
-            let source = SOURCES.iter().any(|ending| file.ends_with(ending)) && file != "xtask/src/documents.rs";
-            if source || figures {
-                let text = read()?;
+        let has_words = |file: &str| {
+            let is_source = SOURCES.iter().any(|ending| file.ends_with(ending)) && file != "xtask/src/documents.rs";
+            is_source || file.starts_with(figures::FOLDER)
+        };
+        for (file, text) in workspace::texts(|file| has_words(file) || file.ends_with(".md"))? {
+            if has_words(&file) {
                 let words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
                 repository.words.extend(words.map(str::to_owned));
             }
             if file.ends_with(".md") {
-                let text = read()?;
                 repository.documents.insert(file.clone(), markdown::read(&text));
-                repository.texts.insert(file.clone(), text);
+                repository.texts.insert(file, text);
             }
         }
         Ok(repository)

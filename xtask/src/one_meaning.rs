@@ -3,9 +3,9 @@
 //! listed here with its reason.
 #![allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::string_slice, reason = "tests")]
 
-use std::{collections::BTreeMap, fs};
+use std::collections::BTreeMap;
 
-use crate::workspace::{self, files_below};
+use crate::workspace;
 
 type Counts = BTreeMap<String, usize>;
 
@@ -41,21 +41,14 @@ const READERS: [(&str, usize, &str); 11] = [
 
 /// Production sources by their path. What begins with `#[cfg(test)]` at the left margin is the end of one.
 fn sources() -> BTreeMap<String, String> {
-    let root = workspace::root();
-    let folders = ["cli", "crates", "gateway", "indexer", "migrations", "programs", "server"];
-    let files = folders.iter().flat_map(|folder| files_below(&root.join(folder)).expect("a folder"));
-    let mut sources = BTreeMap::new();
-    for file in files {
-        let path = file.strip_prefix(&root).expect("below");
-        let of_tests =
-            path.iter().any(|part| ["tests", "testing", "target", "tests.rs"].iter().any(|name| part == *name));
-        let is_source = path.extension().is_some_and(|ending| ending == "rs" || ending == "sql");
-        if is_source && !of_tests {
-            let text = fs::read_to_string(&file).expect("a source");
-            let production = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default().to_owned();
-            sources.insert(path.to_string_lossy().into_owned(), production);
-        }
-    }
+    let mut sources = workspace::texts(|file| {
+        let of_tests = file.split('/').any(|part| ["tests", "testing", "tests.rs"].contains(&part));
+        let folder = file.split('/').next().unwrap_or_default();
+        let is_source = ["cli", "crates", "gateway", "indexer", "migrations", "programs", "server"].contains(&folder);
+        is_source && !of_tests && (file.ends_with(".rs") || file.ends_with(".sql"))
+    })
+    .expect("the sources");
+    sources.values_mut().for_each(|text| text.truncate(text.find("\n#[cfg(test)]\nmod tests {").unwrap_or(text.len())));
     sources
 }
 

@@ -3,33 +3,30 @@
 //! imports, `mod name;` and attributes of the whole file. Two migrations may be alike: a later one that replaces a view or
 //! a function repeats what it keeps of it.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    fs,
-};
+use std::collections::{BTreeMap, HashMap};
 
 use anyhow::Result;
 
-use crate::workspace::{self, files_below};
+use crate::workspace;
 
 /// Equal lines that may stand twice.
 const RUN: usize = 10;
 
-/// Folders and files of the repository that hold sources written by hand.
+/// Folders of the repository that hold sources written by hand.
 const SOURCES: [&str; 13] = [
-    "app/scripts",
-    "app/src/chain",
-    "app/tests",
-    "cli",
-    "crates",
-    "gateway",
-    "indexer",
-    "migrations",
-    "programs",
-    "server",
-    "tests",
-    "toolchain",
-    "xtask",
+    "app/scripts/",
+    "app/src/chain/",
+    "app/tests/",
+    "cli/",
+    "crates/",
+    "gateway/",
+    "indexer/",
+    "migrations/",
+    "programs/",
+    "server/",
+    "tests/",
+    "toolchain/",
+    "xtask/",
 ];
 const MIGRATIONS: &str = "migrations/";
 const ENDINGS: [&str; 8] = ["rs", "sql", "ts", "tsx", "mjs", "js", "c", "sh"];
@@ -91,19 +88,10 @@ fn repeated(files: &BTreeMap<String, String>) -> Vec<String> {
 }
 
 fn sources() -> Result<BTreeMap<String, String>> {
-    let root = workspace::root();
-    let mut sources = BTreeMap::new();
-    for folder in SOURCES {
-        for file in files_below(&root.join(folder))? {
-            let ending = file.extension().and_then(std::ffi::OsStr::to_str).unwrap_or_default();
-            let generated = file.iter().any(|part| part == "target" || part == "node_modules");
-            if ENDINGS.contains(&ending) && !generated {
-                let name = file.strip_prefix(&root)?.to_string_lossy().into_owned();
-                sources.insert(name, fs::read_to_string(&file)?);
-            }
-        }
-    }
-    Ok(sources)
+    workspace::texts(|file| {
+        let ending = file.rsplit_once('.').map_or("", |(_, ending)| ending);
+        ENDINGS.contains(&ending) && SOURCES.iter().any(|folder| file.starts_with(folder))
+    })
 }
 
 #[test]

@@ -38,6 +38,15 @@ pub fn files() -> Result<BTreeSet<String>> {
     Ok(files)
 }
 
+/// The texts of those files that are wanted, by their path from the root.
+pub fn texts(wanted: impl Fn(&str) -> bool) -> Result<BTreeMap<String, String>> {
+    let read = |file: String| {
+        let text = fs::read_to_string(root().join(&file)).with_context(|| format!("cannot read {file}"))?;
+        Ok((file, text))
+    };
+    files()?.into_iter().filter(|file| wanted(file)).map(read).collect()
+}
+
 /// A `cargo` of the toolchain that runs this tool, in the root of the workspace. Cargo's variables about the package of
 /// this tool are removed: build scripts depend on them, so half of the dependencies would be compiled again whenever a
 /// developer and this tool take turns.
