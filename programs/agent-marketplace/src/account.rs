@@ -1,10 +1,14 @@
 //! Creation and closing of the program's own accounts: canonical address, creation at an address that
 //! already holds lamports, closing.
 
-use std::cell::{Ref, RefMut};
+use std::{
+    cell::{Ref, RefMut},
+    ops::Range,
+};
 
 use anchor_lang::{
     Discriminator, Owner, ZeroCopy,
+    error::ErrorCode,
     prelude::*,
     solana_program::{instruction::Instruction, program::invoke_signed_unchecked, rent::Rent},
 };
@@ -49,6 +53,56 @@ impl<T: ZeroCopy + Owner + Versioned> Current<T> for AccountLoader<'_, T> {
         ensure(account.version() == LAYOUT_VERSION, MarketplaceError::WrongVersion)?;
         Ok(account)
     }
+}
+
+/// The content of one of the program's accounts, for the instructions that end an execution. Checks once what the framework
+/// checks when it makes a loader and again at every access. `too_short`: the refusal of an account that has dropped a part of `T`.
+#[inline(never)]
+pub fn load<'a, T: Discriminator + Versioned + Pod>(
+    account: &'a AccountInfo,
+    too_short: MarketplaceError,
+) -> Result<Ref<'a, T>> {
+    check_type::<T>(account)?;
+    let data = account.try_borrow_data()?;
+    let content = Ref::filter_map(data, |data| bytemuck::try_from_bytes::<T>(data.get(content::<T>())?).ok());
+    let content = content.ok().or_refuse(too_short)?;
+    ensure(content.version() == LAYOUT_VERSION, MarketplaceError::WrongVersion)?;
+    Ok(content)
+}
+
+/// [`load`], to write.
+#[inline(never)]
+pub fn load_mut<'a, T: Discriminator + Versioned + Pod>(
+    account: &'a AccountInfo,
+    too_short: MarketplaceError,
+) -> Result<RefMut<'a, T>> {
+    check_type::<T>(account)?;
+    let data = account.try_borrow_mut_data()?;
+    let content =
+        RefMut::filter_map(data, |data| bytemuck::try_from_bytes_mut::<T>(data.get_mut(content::<T>())?).ok());
+    let content = content.ok().or_refuse(too_short)?;
+    ensure(content.version() == LAYOUT_VERSION, MarketplaceError::WrongVersion)?;
+    Ok(content)
+}
+
+/// Refuses an account of another program or type.
+#[inline(always)]
+pub fn check_type<T: Discriminator>(account: &AccountInfo) -> Result<()> {
+    if *account.owner != ID {
+        return Err(ErrorCode::AccountOwnedByWrongProgram.into());
+    }
+    let data = account.try_borrow_data()?;
+    let discriminator = data.get(..DISCRIMINATOR_LEN).ok_or(ErrorCode::AccountDiscriminatorNotFound)?;
+    if discriminator != T::DISCRIMINATOR {
+        return Err(ErrorCode::AccountDiscriminatorMismatch.into());
+    }
+    Ok(())
+}
+
+/// Where a type is in the bytes of its account.
+#[inline(always)]
+const fn content<T>() -> Range<usize> {
+    DISCRIMINATOR_LEN..DISCRIMINATOR_LEN.saturating_add(size_of::<T>())
 }
 
 /// The canonical bump of the address that `account` must have. No bump is taken from the client.

@@ -16,15 +16,9 @@
 //! 16 public key | 48 signature | 112 message | 183, 238 or 169 end
 //! ```
 
-use anchor_lang::{
-    prelude::*,
-    solana_program::instruction::{TRANSACTION_LEVEL_STACK_HEIGHT, get_stack_height},
-};
+use anchor_lang::prelude::*;
 
-use crate::{
-    error::{MarketplaceError, ensure},
-    id::ID,
-};
+use crate::{error::MarketplaceError, id::ID};
 
 /// The sysvar that shows a transaction's instructions.
 pub const INSTRUCTIONS_SYSVAR_ID: Pubkey = pubkey!("Sysvar1nstructions1111111111111111111111111");
@@ -59,17 +53,17 @@ const HEADER_FIELDS: [(usize, usize, MarketplaceError); 9] = [
 const ACCOUNT_META_LEN: usize = 33;
 
 /// Passes only if no other program called ours, and the instruction directly before is the canonical proof that
-/// `result_key` signed `message`. The caller of this function must check the sysvar's address.
+/// `result_key` signed `message`. The caller of this function must check the sysvar's address. Nothing that our program
+/// calls can call it again, so no other program called it if the current top-level instruction is ours.
 #[inline(always)]
 pub(crate) fn check<const N: usize>(sysvar: &AccountInfo, result_key: &Pubkey, message: &[u8; N]) -> Result<()> {
-    ensure(get_stack_height() == TRANSACTION_LEVEL_STACK_HEIGHT, MarketplaceError::CalledByProgram)?;
     let data = sysvar.try_borrow_data()?;
     Ok(check_bytes(&data, &ID, result_key, message)?)
 }
 
 /// Passes only if, by the bytes of the instructions sysvar, the current top-level instruction is one of
 /// `program_id` and the instruction directly before it is the canonical proof that `result_key` signed
-/// `message`. The caller of this function must check the sysvar's address, and that no other program called ours.
+/// `message`. The caller of this function must check the sysvar's address.
 fn check_bytes<const N: usize>(
     sysvar: &[u8],
     program_id: &Pubkey,

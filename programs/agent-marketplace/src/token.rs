@@ -64,7 +64,6 @@ pub fn balance(account: &AccountInfo) -> Result<u64> {
 }
 
 /// Moves `amount` base units of USDC. The token program checks mint, decimals, balance and authority.
-#[inline(never)]
 pub fn transfer<'info>(
     from: &AccountInfo<'info>,
     mint: &AccountInfo<'info>,
@@ -73,10 +72,29 @@ pub fn transfer<'info>(
     amount: u64,
     signer_seeds: &[&[&[u8]]],
 ) -> Result<()> {
-    let instruction = transfer_instruction(from.key, mint.key, to.key, authority.key, amount);
-    // No account of the call is borrowed here, so the checked variant would search for borrows in vain.
-    let infos = [from.clone(), mint.clone(), to.clone(), authority.clone()];
-    invoke_signed_unchecked(&instruction, &infos, signer_seeds).map_err(Into::into)
+    transfer_each(from, mint, authority, &[(to, amount)], signer_seeds)
+}
+
+/// Moves base units of USDC to one account after the other. An amount of zero needs no transfer.
+#[inline(never)]
+pub fn transfer_each<'info>(
+    from: &AccountInfo<'info>,
+    mint: &AccountInfo<'info>,
+    authority: &AccountInfo<'info>,
+    payments: &[(&AccountInfo<'info>, u64)],
+    signer_seeds: &[&[&[u8]]],
+) -> Result<()> {
+    if payments.iter().all(|(_, amount)| *amount == 0) {
+        return Ok(());
+    }
+    let mut infos = [from.clone(), mint.clone(), authority.clone(), from.clone()];
+    for (to, amount) in payments.iter().filter(|(_, amount)| *amount > 0) {
+        infos[3] = (*to).clone();
+        let instruction = transfer_instruction(from.key, mint.key, to.key, authority.key, *amount);
+        // No account of the call is borrowed here, so the checked variant would search for borrows in vain.
+        invoke_signed_unchecked(&instruction, &infos, signer_seeds)?;
+    }
+    Ok(())
 }
 
 /// `transfer_checked` of the token program.

@@ -73,7 +73,7 @@ pub(crate) fn handler<'info>(ctx: Context<'info, CloseAgent<'info>>) -> Result<(
     let (agent, profile) = accounts.validate(now)?;
     account::write(&accounts.profile, &profile)?;
     for account in [&accounts.escrow, &accounts.collateral_vault] {
-        let vault = Vault { agent: &agent, account, usdc_mint: &accounts.usdc_mint };
+        let vault = Vault::new(&accounts.agent, &*agent.read()?, account, &accounts.usdc_mint);
         vault.empty_and_close(&accounts.creator_token, &accounts.creator)?;
     }
     let agent_data = accounts.agent.try_borrow_data()?.to_vec();

@@ -7,12 +7,12 @@ use crtx_protocol::{
     result_text,
 };
 
-use super::shared::escrow::EscrowAccounts;
+use super::shared::escrow::{EscrowAccounts, OpenCall};
 use crate::{
-    account::{self, Current},
+    account,
     ed25519_gate::{self, INSTRUCTIONS_SYSVAR_ID},
     error::{MarketplaceError, OrRefuse, ensure},
-    state::{AgentListed, Config, ExecutionRecord, ExecutionStatus, Settler},
+    state::{ExecutionRecord, ExecutionStatus, OpenRecord, Settler},
     token,
 };
 
@@ -30,11 +30,14 @@ pub struct CompleteExecutionArgs {
 pub struct CompleteExecution<'info> {
     /// The creator, the caller or the gateway.
     pub authority: Signer<'info>,
-    pub config: AccountLoader<'info, Config>,
+    /// CHECK: owner, type and version are checked by loading it.
+    pub config: UncheckedAccount<'info>,
+    /// CHECK: owner, type and version are checked by loading it.
     #[account(mut)]
-    pub agent: AccountLoader<'info, AgentListed>,
+    pub agent: UncheckedAccount<'info>,
+    /// CHECK: owner, type and version are checked by loading it.
     #[account(mut)]
-    pub record: AccountLoader<'info, ExecutionRecord>,
+    pub record: UncheckedAccount<'info>,
     /// CHECK: gets rent back; by address, against the record.
     #[account(mut)]
     pub rent_payer: UncheckedAccount<'info>,
@@ -64,11 +67,9 @@ impl<'info> CompleteExecution<'info> {
     }
 
     #[inline(always)]
-    fn validate(&self, args: &CompleteExecutionArgs, now_unix_s: i64) -> Result<Payout> {
-        let escrow = self.escrow();
-        escrow.validate()?;
-        let (config, agent, record) = (self.config.read()?, self.agent.read()?, self.record.read()?);
-        let terms = escrow.terms()?;
+    fn validate(&self, args: &CompleteExecutionArgs, now_unix_s: i64) -> Result<(OpenCall<'_>, Payout)> {
+        let call = self.escrow().validate()?;
+        let (config, agent, OpenRecord { record, terms }) = (&*call.config, &*call.agent, &*call.open);
         let authority = *self.authority.key;
         let settled_by = if authority == record.caller {
             Settler::Caller
@@ -90,7 +91,7 @@ impl<'info> CompleteExecution<'info> {
             let message = result_text::of(&args.result_hash);
             ed25519_gate::check(&self.instructions_sysvar, &terms.result_key, &message)?;
         } else {
-            let record_address = self.record.as_ref().key.to_bytes();
+            let record_address = self.record.key.to_bytes();
             let opening = OpeningId { record: record_address, opened_at_unix_s: record.opened_at_unix_s };
             let message = call_text::of(&opening, &args.result_hash);
             ed25519_gate::check(&self.instructions_sysvar, &terms.result_key, &message)?;
@@ -100,53 +101,43 @@ impl<'info> CompleteExecution<'info> {
         let elapsed_ms = record.elapsed_ms(now_unix_s).or_refuse(MarketplaceError::OutOfRange)?;
         let execution_time_ms = u32::try_from(args.execution_time_ms.min(elapsed_ms)).ok();
         let dispute_deadline = record.window_end_unix_s(now_unix_s);
-        Ok(Payout {
-            amount: record.amount,
+        let payout = Payout {
             split,
             settled_by,
             tokens_used,
             execution_time_ms: execution_time_ms.or_refuse(MarketplaceError::OutOfRange)?,
             dispute_deadline_unix_s: dispute_deadline.or_refuse(MarketplaceError::OutOfRange)?,
-        })
+        };
+        Ok((call, payout))
     }
+}
 
-    /// The record leaves `Open` permanently.
-    #[inline(always)]
-    fn record_result(&self, args: &CompleteExecutionArgs, payout: &Payout, now_unix_s: i64) -> Result<()> {
-        let mut record = self.record.write()?;
-        record.status = ExecutionStatus::Completed as u8;
-        record.result_hash = args.result_hash;
-        record.settled_by = payout.settled_by as u8;
-        record.execution_time_ms = payout.execution_time_ms;
-        record.tokens_used = payout.tokens_used;
-        record.tokens_reported = u8::from(args.tokens_used.is_some());
-        record.finished_at_unix_s = now_unix_s;
-        record.revision = account::next_revision(record.revision)?;
-        Ok(())
+/// Records the result and counts it.
+#[inline(always)]
+fn record_result(mut call: OpenCall, args: &CompleteExecutionArgs, payout: &Payout, now_unix_s: i64) -> Result<()> {
+    call.end(ExecutionStatus::Completed, now_unix_s)?;
+    let (record, agent) = (&mut call.open.record, &mut *call.agent);
+    record.result_hash = args.result_hash;
+    record.settled_by = payout.settled_by as u8;
+    record.execution_time_ms = payout.execution_time_ms;
+    record.tokens_used = payout.tokens_used;
+    record.tokens_reported = u8::from(args.tokens_used.is_some());
+    let add = |total: u64, more: u64| total.checked_add(more).or_refuse(MarketplaceError::OutOfRange);
+    agent.successful_executions = add(agent.successful_executions, 1)?;
+    agent.completed_executions = add(agent.completed_executions, 1)?;
+    agent.total_executions = add(agent.total_executions, 1)?;
+    agent.platform_fees_total = add(agent.platform_fees_total, payout.split.platform)?;
+    // Who settles alone, settles when it suits: the gateway measured from dispatch to delivery.
+    if payout.settled_by == Settler::Gateway {
+        agent.execution_time_ms_total = add(agent.execution_time_ms_total, u64::from(payout.execution_time_ms))?;
+        agent.timed_executions = add(agent.timed_executions, 1)?;
     }
-
-    #[inline(always)]
-    fn count(&self, payout: &Payout, now_unix_s: i64) -> Result<()> {
-        let mut agent = self.agent.write()?;
-        EscrowAccounts::release(&mut agent, payout.amount, now_unix_s)?;
-        let add = |total: u64, more: u64| total.checked_add(more).or_refuse(MarketplaceError::OutOfRange);
-        agent.successful_executions = add(agent.successful_executions, 1)?;
-        agent.completed_executions = add(agent.completed_executions, 1)?;
-        agent.total_executions = add(agent.total_executions, 1)?;
-        agent.platform_fees_total = add(agent.platform_fees_total, payout.split.platform)?;
-        // Who settles alone, settles when it suits: the gateway measured from dispatch to delivery.
-        if payout.settled_by == Settler::Gateway {
-            agent.execution_time_ms_total = add(agent.execution_time_ms_total, u64::from(payout.execution_time_ms))?;
-            agent.timed_executions = add(agent.timed_executions, 1)?;
-        }
-        agent.last_dispute_deadline_unix_s = agent.last_dispute_deadline_unix_s.max(payout.dispute_deadline_unix_s);
-        Ok(())
-    }
+    agent.last_dispute_deadline_unix_s = agent.last_dispute_deadline_unix_s.max(payout.dispute_deadline_unix_s);
+    Ok(())
 }
 
 /// What a settlement pays, and until when it can be disputed.
 struct Payout {
-    amount: u64,
     split: Split,
     settled_by: Settler,
     tokens_used: u32,
@@ -165,11 +156,13 @@ struct Payout {
 pub(crate) fn handler(ctx: Context<CompleteExecution>, args: CompleteExecutionArgs) -> Result<()> {
     let accounts = &*ctx.accounts;
     let now = account::now_unix_s()?;
-    let payout = accounts.validate(&args, now)?;
-    accounts.record_result(&args, &payout, now)?;
-    accounts.count(&payout, now)?;
+    let (call, payout) = accounts.validate(&args, now)?;
     let escrow = accounts.escrow();
-    escrow.pay(&accounts.creator_token, payout.split.creator)?;
-    escrow.pay(&accounts.treasury_token, payout.split.platform)?;
+    let vault = escrow.vault(&call.agent);
+    record_result(call, &args, &payout, now)?;
+    vault.pay_each(&[
+        (&accounts.creator_token, payout.split.creator),
+        (&accounts.treasury_token, payout.split.platform),
+    ])?;
     escrow.drop_open_terms()
 }

@@ -85,7 +85,8 @@ pub(crate) fn handler(ctx: Context<ExpireDispute>) -> Result<()> {
         let parameters = &accounts.config.read()?.parameters;
         dispute::take_collateral(&mut *accounts.agent.write()?, compensation, parameters)?;
     }
-    let vault = Vault { agent: &accounts.agent, account: &accounts.collateral_vault, usdc_mint: &accounts.usdc_mint };
+    let vault =
+        Vault::new(accounts.agent.as_ref(), &*accounts.agent.read()?, &accounts.collateral_vault, &accounts.usdc_mint);
     vault.pay(&accounts.caller_token, compensation)?;
     accounts.open().pay_bond(&claim)
 }

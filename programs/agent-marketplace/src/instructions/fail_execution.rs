@@ -3,12 +3,12 @@
 use anchor_lang::prelude::*;
 use crtx_protocol::{call_text::OpeningId, failure_text};
 
-use super::shared::escrow::{EscrowAccounts, RefundAccounts};
+use super::shared::escrow::{EscrowAccounts, OpenCall, RefundAccounts};
 use crate::{
-    account::{self, Current},
+    account,
     ed25519_gate::{self, INSTRUCTIONS_SYSVAR_ID},
     error::{MarketplaceError, OrRefuse, ensure},
-    state::{AgentListed, Config, ExecutionRecord, ExecutionStatus, FailureReason, SpendingGrant},
+    state::{ExecutionStatus, FailureReason, SpendingGrant},
     token,
 };
 
@@ -26,11 +26,14 @@ pub struct FailExecutionArgs {
 pub struct FailExecution<'info> {
     /// The creator or the gateway.
     pub authority: Signer<'info>,
-    pub config: AccountLoader<'info, Config>,
+    /// CHECK: owner, type and version are checked by loading it.
+    pub config: UncheckedAccount<'info>,
+    /// CHECK: owner, type and version are checked by loading it.
     #[account(mut)]
-    pub agent: AccountLoader<'info, AgentListed>,
+    pub agent: UncheckedAccount<'info>,
+    /// CHECK: owner, type and version are checked by loading it.
     #[account(mut)]
-    pub record: AccountLoader<'info, ExecutionRecord>,
+    pub record: UncheckedAccount<'info>,
     /// CHECK: by address, against the record; gets the rent of the dropped terms back.
     #[account(mut)]
     pub rent_payer: UncheckedAccount<'info>,
@@ -57,7 +60,7 @@ impl<'info> FailExecution<'info> {
     #[inline(always)]
     fn refund(&self) -> RefundAccounts<'_, 'info> {
         RefundAccounts {
-            wallet_signed: false,
+            signer: None,
             escrow: EscrowAccounts::new(
                 &self.config,
                 &self.agent,
@@ -71,12 +74,12 @@ impl<'info> FailExecution<'info> {
         }
     }
 
-    /// Returns whether the failure counts against the agent.
-    fn validate(&self, args: &FailExecutionArgs, now_unix_s: i64) -> Result<bool> {
-        self.refund().validate(now_unix_s)?;
+    /// Returns also whether the failure counts against the agent.
+    fn validate(&self, args: &FailExecutionArgs, now_unix_s: i64) -> Result<(OpenCall<'_>, bool)> {
+        let call = self.refund().validate(now_unix_s)?;
         let authority = *self.authority.key;
-        let is_gateway = authority == self.config.read()?.gateway_authority;
-        ensure(is_gateway || authority == self.agent.read()?.creator, MarketplaceError::NotFailureReporter)?;
+        let is_gateway = authority == call.config.gateway_authority;
+        ensure(is_gateway || authority == call.agent.creator, MarketplaceError::NotFailureReporter)?;
         let allowed = match args.reason {
             FailureReason::CreatorFailed | FailureReason::Timeout | FailureReason::InvalidResponse => true,
             FailureReason::Interrupted => is_gateway,
@@ -85,23 +88,23 @@ impl<'info> FailExecution<'info> {
         ensure(allowed, MarketplaceError::FailureReasonReserved)?;
         if !is_gateway {
             ensure(!args.signed, MarketplaceError::FailureProofMisplaced)?;
-            return Ok(true);
+            return Ok((call, true));
         }
         if args.signed {
             ensure(args.reason == FailureReason::CreatorFailed, MarketplaceError::FailureProofMisplaced)?;
-            self.check_signature()?;
-            return Ok(true);
+            self.check_signature(&call)?;
+            return Ok((call, true));
         }
-        Ok(args.reason == FailureReason::Timeout && self.refund().escrow.is_timed_out(now_unix_s)?)
+        let timed_out = args.reason == FailureReason::Timeout && call.is_timed_out(now_unix_s);
+        Ok((call, timed_out))
     }
 
     /// The result key of the execution signed its failure.
-    fn check_signature(&self) -> Result<()> {
+    fn check_signature(&self, call: &OpenCall) -> Result<()> {
         let sysvar = self.instructions_sysvar.as_ref().or_refuse(MarketplaceError::WrongInstructionsSysvar)?;
-        let (record, address) = (self.record.read()?, self.record.as_ref().key.to_bytes());
-        let opening = OpeningId { record: address, opened_at_unix_s: record.opened_at_unix_s };
-        let terms = self.refund().escrow.terms()?;
-        ed25519_gate::check(sysvar, &terms.result_key, &failure_text::of(&opening))
+        let record = self.record.key.to_bytes();
+        let opening = OpeningId { record, opened_at_unix_s: call.open.record.opened_at_unix_s };
+        ed25519_gate::check(sysvar, &call.open.terms.result_key, &failure_text::of(&opening))
     }
 }
 
@@ -114,6 +117,6 @@ impl<'info> FailExecution<'info> {
 pub(crate) fn handler(ctx: Context<FailExecution>, args: FailExecutionArgs) -> Result<()> {
     let accounts = &*ctx.accounts;
     let now = account::now_unix_s()?;
-    let agents_failure = accounts.validate(&args, now)?;
-    accounts.refund().refund(ExecutionStatus::Failed, args.reason, agents_failure, now)
+    let (call, agents_failure) = accounts.validate(&args, now)?;
+    accounts.refund().refund(call, ExecutionStatus::Failed, args.reason, agents_failure, now)
 }

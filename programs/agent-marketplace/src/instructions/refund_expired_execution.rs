@@ -2,20 +2,22 @@
 
 use anchor_lang::prelude::*;
 
-use super::shared::escrow::{EscrowAccounts, RefundAccounts};
+use super::shared::escrow::{EscrowAccounts, OpenCall, RefundAccounts};
 use crate::{
-    account::{self, Current},
+    account,
     error::{MarketplaceError, ensure},
-    state::{AgentListed, Config, ExecutionRecord, ExecutionStatus, FailureReason, SpendingGrant},
+    state::{ExecutionStatus, FailureReason, SpendingGrant},
     token,
 };
 
 #[derive(Accounts)]
 pub struct RefundExpiredExecution<'info> {
+    /// CHECK: owner, type and version are checked by loading it.
     #[account(mut)]
-    pub agent: AccountLoader<'info, AgentListed>,
+    pub agent: UncheckedAccount<'info>,
+    /// CHECK: owner, type and version are checked by loading it.
     #[account(mut)]
-    pub record: AccountLoader<'info, ExecutionRecord>,
+    pub record: UncheckedAccount<'info>,
     /// CHECK: gets rent back; by address, against the record.
     #[account(mut)]
     pub rent_payer: UncheckedAccount<'info>,
@@ -31,7 +33,8 @@ pub struct RefundExpiredExecution<'info> {
     pub grant: Option<AccountLoader<'info, SpendingGrant>>,
     /// The wallet that paid. It need not sign; if it does, it may name any USDC account of its own.
     pub wallet: Option<Signer<'info>>,
-    pub config: AccountLoader<'info, Config>,
+    /// CHECK: owner, type and version are checked by loading it.
+    pub config: UncheckedAccount<'info>,
     /// CHECK: by address, against the configuration.
     pub usdc_mint: UncheckedAccount<'info>,
     /// CHECK: by address.
@@ -53,21 +56,15 @@ impl<'info> RefundExpiredExecution<'info> {
             ),
             refund_token: &self.refund_token,
             grant: self.grant.as_ref(),
-            wallet_signed: self.wallet_signed(),
+            signer: self.wallet.as_ref().map(|wallet| wallet.key),
         }
     }
 
-    /// Whether the recorded wallet signed.
     #[inline(always)]
-    fn wallet_signed(&self) -> bool {
-        let Some(wallet) = &self.wallet else { return false };
-        self.record.read().is_ok_and(|record| record.caller == *wallet.key)
-    }
-
-    #[inline(always)]
-    fn validate(&self, now_unix_s: i64) -> Result<()> {
-        let deadline_unix_s = self.refund().validate(now_unix_s)?;
-        ensure(now_unix_s > deadline_unix_s, MarketplaceError::DeadlineNotPassed)
+    fn validate(&self, now_unix_s: i64) -> Result<OpenCall<'_>> {
+        let call = self.refund().validate(now_unix_s)?;
+        ensure(now_unix_s > call.open.terms.deadline_unix_s, MarketplaceError::DeadlineNotPassed)?;
+        Ok(call)
     }
 }
 
@@ -79,6 +76,6 @@ impl<'info> RefundExpiredExecution<'info> {
 pub(crate) fn handler(ctx: Context<RefundExpiredExecution>) -> Result<()> {
     let accounts = &*ctx.accounts;
     let now = account::now_unix_s()?;
-    accounts.validate(now)?;
-    accounts.refund().refund(ExecutionStatus::Expired, FailureReason::Expired, false, now)
+    let call = accounts.validate(now)?;
+    accounts.refund().refund(call, ExecutionStatus::Expired, FailureReason::Expired, false, now)
 }

@@ -177,7 +177,8 @@ pub(crate) fn handler(ctx: Context<ResolveDispute>, args: ResolveDisputeArgs) ->
     }
     let compensation = args.slash.min(claim.amount);
     let rest = args.slash.checked_sub(compensation).or_refuse(MarketplaceError::OutOfRange)?;
-    let vault = Vault { agent: &accounts.agent, account: &accounts.collateral_vault, usdc_mint: &accounts.usdc_mint };
+    let vault =
+        Vault::new(accounts.agent.as_ref(), &*accounts.agent.read()?, &accounts.collateral_vault, &accounts.usdc_mint);
     vault.pay(&accounts.caller_token, compensation)?;
     vault.pay(&accounts.insurance_token, rest)?;
     accounts.open().pay_bond(&claim)

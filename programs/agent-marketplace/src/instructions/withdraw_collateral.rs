@@ -58,6 +58,7 @@ pub(crate) fn handler(ctx: Context<WithdrawCollateral>) -> Result<()> {
         agent.revision = account::next_revision(agent.revision)?;
         agent.collateral = agent.collateral.checked_sub(amount).or_refuse(MarketplaceError::OutOfRange)?;
     }
-    let vault = Vault { agent: &accounts.agent, account: &accounts.collateral_vault, usdc_mint: &accounts.usdc_mint };
+    let vault =
+        Vault::new(accounts.agent.as_ref(), &*accounts.agent.read()?, &accounts.collateral_vault, &accounts.usdc_mint);
     vault.pay(&accounts.creator_token, amount)
 }

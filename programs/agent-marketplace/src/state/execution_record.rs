@@ -124,6 +124,24 @@ pub struct OpenTerms {
     pub reserved: [u8; 4],
 }
 
+/// The account of an open execution, behind the discriminator.
+#[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+pub struct OpenRecord {
+    pub record: ExecutionRecord,
+    pub terms: OpenTerms,
+}
+
+impl Discriminator for OpenRecord {
+    const DISCRIMINATOR: &'static [u8] = ExecutionRecord::DISCRIMINATOR;
+}
+
+impl Versioned for OpenRecord {
+    fn version(&self) -> u8 {
+        self.record.version
+    }
+}
+
 impl OpenTerms {
     pub const LEN: usize = core::mem::size_of::<Self>();
 

@@ -120,7 +120,8 @@ impl OpenDisputeAccounts<'_, '_> {
 
     /// Pays the bond to whom it belongs now. Last, because it calls the token program.
     pub fn pay_bond(&self, claim: &Claim) -> Result<()> {
-        Vault { agent: self.agent, account: self.escrow, usdc_mint: self.usdc_mint }.pay(self.bond_token, claim.bond)
+        let vault = Vault::new(self.agent.as_ref(), &*self.agent.read()?, self.escrow, self.usdc_mint);
+        vault.pay(self.bond_token, claim.bond)
     }
 }
 
