@@ -15,6 +15,7 @@ use solana_transaction::Transaction;
 
 use crate::{
     expect::assert_ok,
+    forge::forged,
     people::{START_UNIX_S, USDC},
     world::{World, elf},
 };
@@ -72,6 +73,7 @@ fn gate(name: &str) -> Option<u64> {
         "open_execution" | "complete_execution" | "complete_execution_bound" => Some(9_500),
         "open_execution_with_grant" | "open_execution_with_grant_on_terms" => Some(12_500),
         "refund_expired_execution" => Some(6_500),
+        "complete_execution_in_shared_transaction" => Some(8_000),
         _ => None,
     }
 }
@@ -115,6 +117,52 @@ impl Meter {
         self.world.expire(&execution);
         let refunded = self.world.refund(&execution);
         self.note("refund_expired_execution", refunded);
+        self.shared_settlement();
+        self.refunds_elsewhere();
+    }
+
+    /// One of ten that share a transaction, each with its own proof.
+    fn shared_settlement(&mut self) {
+        const SHARED: u64 = 10;
+        let agent = self.world.agent.clone();
+        self.world.bind(&agent, true);
+        let executions: Vec<_> = (0..SHARED).map(|_| self.world.opened()).collect();
+        let pair = |one| [self.world.proof(one).instruction(), self.world.complete_execution(one)];
+        let instructions: Vec<_> = executions.iter().flat_map(pair).collect();
+        let gateway = self.world.gateway.keypair.insecure_clone();
+        let settled = self.world.must(&instructions, &[&gateway]).compute_units_consumed;
+        self.rows.push(("complete_execution_in_shared_transaction", settled.div_ceil(SHARED)));
+        self.world.bind(&agent, false);
+    }
+
+    /// Refunds to another account than the one that paid: the wallet's associated one, whose address is derived; any that the
+    /// wallet names with its signature; any of the wallet when the refund is overdue.
+    fn refunds_elsewhere(&mut self) {
+        let caller = self.world.caller.clone();
+        let other = self.world.new_token_account(&caller.key(), USDC);
+        let to_other = [("refund_token", other)];
+
+        let paid_elsewhere = self.world.new_execution();
+        let open = forged(self.world.open_execution(&paid_elsewhere), &[("caller_token", other)]);
+        self.world.must(&[open], &[&caller.keypair]);
+        self.world.expire(&paid_elsewhere);
+        let refunded = self.world.refund(&paid_elsewhere);
+        self.note("refund_expired_execution_to_associated_account", refunded);
+
+        let signed = self.world.opened();
+        self.world.expire(&signed);
+        let refund = forged(self.world.refund_signed_by_wallet(&signed), &to_other);
+        self.send("refund_expired_execution_signed_by_wallet", refund, &caller.keypair);
+
+        let [overdue, reported] = [self.world.opened(), self.world.opened()];
+        let end = self.world.terms(&overdue).deadline_unix_s + i64::from(self.world.record(&overdue).dispute_window_s);
+        self.world.set_time(end + 1);
+        let refund = forged(self.world.refund_expired_execution(&overdue), &to_other);
+        let refunded = self.world.send(&[refund], &[]);
+        self.note("refund_expired_execution_overdue", refunded);
+        let gateway = self.world.gateway.keypair.insecure_clone();
+        let fail = forged(self.world.fail_execution(&reported, FailureReason::Timeout), &to_other);
+        self.send("fail_execution_overdue", fail, &gateway);
     }
 
     fn disputes(&mut self) {
@@ -126,13 +174,22 @@ impl Meter {
         let cancelled = self.world.disputed();
         let cancel = self.world.cancel_dispute(&cancelled);
         self.send("cancel_dispute", cancel, &cancelled.caller.keypair);
+        let resolver = self.world.resolver.keypair.insecure_clone();
+        let unfounded = self.world.disputed();
+        let reject = self.world.resolve_dispute(&unfounded, false, 0);
+        self.send("resolve_dispute_rejected", reject, &resolver);
+        let undisputed = self.world.completed();
+        self.world.set_time(self.world.dispute_deadline(&undisputed) + 1);
+        let close = self.world.close_execution(&undisputed);
+        let closed = self.world.send(&[close], &[]);
+        self.note("close_execution_without_dispute", closed);
+        // A slash pauses the agent, so this is last.
         let execution = self.world.completed();
         let dispute = self.world.open_dispute(&execution);
         self.send("open_dispute", dispute, &execution.caller.keypair);
         let answer = self.world.answer_dispute(&execution);
         self.send("answer_dispute", answer, &execution.agent.creator.keypair);
         let resolve = self.world.resolve_dispute(&execution, true, USDC);
-        let resolver = self.world.resolver.keypair.insecure_clone();
         self.send("resolve_dispute", resolve, &resolver);
         self.world.set_time(self.world.dispute_deadline(&execution) + 1);
         let close = self.world.close_execution(&execution);
