@@ -7,8 +7,25 @@ use anyhow::Result;
 use crate::workspace;
 
 /// Programs whose commands are not checked.
-const FOREIGN_PROGRAMS: [&str; 12] =
-    ["git", "node", "cd", "curl", "rustup", "export", "mkdir", "chmod", "cat", "sed", "until", "solana-test-validator"];
+const FOREIGN_PROGRAMS: [&str; 17] = [
+    "git",
+    "node",
+    "npx",
+    "cd",
+    "curl",
+    "rustup",
+    "export",
+    "mkdir",
+    "chmod",
+    "cat",
+    "cmp",
+    "sed",
+    "until",
+    "solana",
+    "solana-test-validator",
+    "solana-verify",
+    "squads-multisig-cli",
+];
 
 /// What a variable of a shell stands for, if [`VALUES`] does not know its name: most are addresses.
 const VARIABLE: &str = "11111111111111111111111111111111";

@@ -14,6 +14,8 @@ use crate::{source_hash, workspace};
 
 const ELF: &str = "programs/agent-marketplace/artifacts/agent_marketplace.so";
 const RECORD: &str = "programs/agent-marketplace/artifacts/agent_marketplace.json";
+/// The source hash alone, without a line end: the program's `security.txt` contains it. No source hash covers it.
+const SOURCE: &str = "programs/agent-marketplace/artifacts/source_sha256";
 /// `toolchain/build-sbf.sh` ends with this status if a part of the toolchain is unavailable.
 const UNAVAILABLE: i32 = 3;
 
@@ -42,13 +44,15 @@ pub enum Recipe {
 pub fn build() -> Result<()> {
     let recipe = recipe_here();
     let elf = workspace::root().join(ELF);
+    let source_sha256 = source_hash::of_program()?;
+    fs::write(workspace::root().join(SOURCE), &source_sha256)?;
     if let Some(why) = build_elf(recipe, &workspace::root(), None, &elf)? {
         bail!("the program cannot be built on this machine: {why}");
     }
     let record = Record {
         sha256: source_hash::of_file(&elf)?,
         bytes: fs::metadata(&elf)?.len(),
-        source_sha256: source_hash::of_program()?,
+        source_sha256,
         command: "cargo xtask build-program".to_owned(),
         recipe,
         toolchain: toolchain_of(recipe)?,
@@ -142,8 +146,6 @@ fn anza_build(root: &Path, out: &Path) -> Result<Command> {
         .args(build.split(' '))
         .arg(anza_output(out))
         .args(["--", "--locked"])
-        .env("CARGO_PROFILE_RELEASE_LTO", "fat")
-        .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1")
         .env_remove("RUSTUP_TOOLCHAIN");
     fs::create_dir_all(anza_output(out))?;
     Ok(command)
