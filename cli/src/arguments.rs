@@ -7,6 +7,7 @@ use std::{
 
 use anyhow::Context;
 use clap::builder::BoolishValueParser;
+use crtx_chain::deployment::ExpectedCode;
 use crtx_protocol::usdc::UsdcBase;
 use solana_keypair::Keypair;
 use solana_pubkey::Pubkey;
@@ -71,6 +72,30 @@ pub struct SendArgs {
     pub output: OutputArgs,
 }
 
+/// Which code the program may have.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct CodeArgs {
+    /// Hash of the code on chain, as `solana-verify` prints it [default: the code is the committed ELF]
+    #[arg(long, env = "CRTX_CODE_HASH", value_name = "SHA256", value_parser = sha256)]
+    pub code_hash: Option<String>,
+}
+
+impl CodeArgs {
+    pub fn expected(&self) -> ExpectedCode {
+        self.code_hash.clone().map_or(ExpectedCode::Committed, ExpectedCode::Hash)
+    }
+}
+
+/// For the roles that a multisig can hold.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct RoleArgs {
+    #[command(flatten)]
+    pub send: SendArgs,
+    /// Send nothing, and print the transaction that this address signs later, such as the vault of a multisig
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["yes", "priority_fee"])]
+    pub unsigned_for: Option<Pubkey>,
+}
+
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub struct OutputArgs {
     /// Print one JSON value
@@ -113,6 +138,12 @@ pub fn read_text(argument: &str, most_bytes: u64) -> anyhow::Result<String> {
         "-" => String::from_utf8(read_input(Path::new("-"), most_bytes)?).context("standard input is not UTF-8 text"),
         text => Ok(text.to_owned()),
     }
+}
+
+fn sha256(text: &str) -> Result<String, String> {
+    let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    let is_hash = text.len() == 64 && text.bytes().all(is_digit);
+    is_hash.then(|| text.to_owned()).ok_or_else(|| "not 64 lower-case hexadecimal digits".to_owned())
 }
 
 /// Reads an amount of USDC such as `0.05`.

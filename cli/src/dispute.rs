@@ -95,7 +95,7 @@ async fn open(arguments: &StatementArgs, settings: &Settings) -> anyhow::Result<
     let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
     let (record, execution) = arguments.execution.find(&sender.market, &sender.wallet()).await?;
     check(&sender, &execution).await?;
-    let asker = Asker::wallet(settings, &arguments.service, &sender.keypair)?;
+    let asker = Asker::wallet(settings, &arguments.service, sender.keypair()?)?;
     let stored = evidence::store(&asker, &document).await?;
     let (id, wallet) = (Uuid::from_bytes(execution.execution_id), sender.wallet());
     let args = OpenDisputeArgs { evidence_hash: stored.hash.0, evidence_uri: stored.uri.clone() };
@@ -171,7 +171,7 @@ async fn answer(arguments: &StatementArgs, settings: &Settings) -> anyhow::Resul
     if case.dispute.answered_at_unix_s != 0 {
         bail!("the dispute was answered at {}, and it has one answer", time(case.dispute.answered_at_unix_s));
     }
-    let asker = Asker::wallet(settings, &arguments.service, &sender.keypair)?;
+    let asker = Asker::wallet(settings, &arguments.service, sender.keypair()?)?;
     let stored = evidence::store(&asker, &document).await?;
     let args = AnswerDisputeArgs { answer_hash: stored.hash.0, answer_uri: stored.uri.clone() };
     let (agent, record) = (case.dispute.agent, case.dispute.execution);

@@ -12,7 +12,7 @@ use solana_signer::Signer;
 
 use crate::{
     api::Api,
-    arguments::{ChainArgs, KeypairArgs, ReadArgs, ServiceArgs},
+    arguments::{ChainArgs, CodeArgs, KeypairArgs, ReadArgs, ServiceArgs},
     keypair_file,
     keys::Funds,
     market::Market,
@@ -22,11 +22,19 @@ use crate::{
     settings::{Network, Role, Settings},
 };
 
+#[derive(Clone, Debug, clap::Args)]
+pub struct DoctorArgs {
+    #[command(flatten)]
+    code: CodeArgs,
+    #[command(flatten)]
+    read: ReadArgs,
+}
+
 /// Fails if something is wrong.
-pub async fn run(arguments: ReadArgs, settings: &Settings) -> anyhow::Result<()> {
+pub async fn run(DoctorArgs { code, read: arguments }: DoctorArgs, settings: &Settings) -> anyhow::Result<()> {
     let (wallet, address) = wallet(settings, &arguments.keypair);
     let mut findings = vec![configuration(settings), wallet];
-    findings.extend(during("looking at the chain", chain(settings, &arguments.chain, address.as_ref())).await);
+    findings.extend(during("looking at the chain", chain(settings, &arguments.chain, &code, address.as_ref())).await);
     findings.extend(during("looking at the service", service(settings, &arguments.service)).await);
     let wrong = findings.iter().filter(|finding| finding.state == Severity::Wrong).count();
     if arguments.output.json {
@@ -135,7 +143,7 @@ const MAX_SKEW_S: i64 = 120;
 const LOW_LAMPORTS: u64 = 10_000_000;
 
 /// Without a node there is nothing else to look at.
-async fn chain(settings: &Settings, arguments: &ChainArgs, wallet: Option<&Pubkey>) -> Vec<Finding> {
+async fn chain(settings: &Settings, arguments: &ChainArgs, code: &CodeArgs, wallet: Option<&Pubkey>) -> Vec<Finding> {
     let market = match Market::connect(settings, arguments).await {
         Ok(market) => market,
         Err(error) => {
@@ -148,7 +156,7 @@ async fn chain(settings: &Settings, arguments: &ChainArgs, wallet: Option<&Pubke
     };
     let mut findings = vec![Finding::ok("rpc", format!("{} (chain {})", market.rpc_url, market.genesis_hash))];
     findings.push(clock(settings, &market).await);
-    findings.push(program(&market).await.unwrap_or_else(|error| {
+    findings.push(program(&market, code).await.unwrap_or_else(|error| {
         let fix = "see --program-id and --network; another version of crtx may belong to this program";
         Finding::wrong("program", format!("{error:#}"), fix)
     }));
@@ -185,12 +193,13 @@ async fn clock(settings: &Settings, market: &Market) -> Finding {
     }
 }
 
-/// Whether the code on chain is the one that this version was built with.
-async fn program(market: &Market) -> anyhow::Result<Finding> {
+/// Whether the code on chain is the one that this version was built with, or the one that is expected.
+async fn program(market: &Market, code: &CodeArgs) -> anyhow::Result<Finding> {
     let program = DeployedProgram::read(&market.chain, &market.addresses().program_id()).await?;
     let paused = if market.config.openings_paused == 1 { "; new calls are stopped" } else { "" };
-    let Err(error) = program.check_code(false) else {
-        return Ok(Finding::ok("program", format!("{}, code {}{paused}", program.address, program.sha256)));
+    let Err(error) = program.check_code(&code.expected()) else {
+        let code = if program.is_committed { &program.sha256 } else { &program.code_hash };
+        return Ok(Finding::ok("program", format!("{}, code {code}{paused}", program.address)));
     };
     Ok(Finding::wrong("program", error.to_string(), "use the version of crtx that belongs to the deployed program"))
 }

@@ -121,7 +121,7 @@ enum Command {
     Admin(admin::AdminCommand),
     /// Look at everything that a command needs, and say how to mend what is wrong
     #[command(after_help = "Example:\n  crtx doctor --network devnet")]
-    Doctor(arguments::ReadArgs),
+    Doctor(doctor::DoctorArgs),
     /// Compare the index of a service with the chain, as any node shows it
     #[command(
         after_help = "Example:\n  crtx audit --rpc-url https://api.devnet.solana.com --url https://market.example"

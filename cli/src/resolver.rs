@@ -111,7 +111,7 @@ async fn decide(
     let sender = Sender::open(settings, &arguments.send, Role::Resolver).await?;
     let case = Case::find(&sender.market, arguments.execution, &sender.wallet()).await?;
     refuse_what_cannot_be(&sender, &case, decision, slash).await?;
-    let asker = Asker::wallet(settings, &arguments.service, &sender.keypair)?;
+    let asker = Asker::wallet(settings, &arguments.service, sender.keypair()?)?;
     let stored = evidence::store(&asker, &document).await?;
     let plan = plan(&sender, &case, decision, slash, &stored).await?;
     let name = outcome_name(Some(decision.outcome()));

@@ -12,7 +12,7 @@ use solana_pubkey::Pubkey;
 
 use super::open;
 use crate::{
-    arguments::{SendArgs, usdc},
+    arguments::{RoleArgs, SendArgs, usdc},
     output::{duration, json_time, time},
     settings::{Role, Settings},
     transaction::{Plan, Sender},
@@ -36,7 +36,7 @@ pub struct AnnounceRolesArgs {
     #[arg(long, conflicts_with_all = ["resolver", "treasury_owner", "insurance_owner"])]
     withdraw: bool,
     #[command(flatten)]
-    send: SendArgs,
+    role: RoleArgs,
 }
 
 /// Reads a tier such as `0.10=10`.
@@ -64,15 +64,15 @@ pub fn price_of(tier: &CollateralTier) -> String {
     if tier.max_price == u64::MAX { "max".to_owned() } else { UsdcBase(tier.max_price).to_string() }
 }
 
-pub async fn set_fee(fee_bps: u32, send: &SendArgs, settings: &Settings) -> anyhow::Result<()> {
-    let sender = open(settings, send).await?;
+pub async fn set_fee(fee_bps: u32, role: &RoleArgs, settings: &Settings) -> anyhow::Result<()> {
+    let sender = open(settings, role).await?;
     let parameters = MarketParameters { fee_bps, ..basis(&sender.market.config) };
     announce(&sender, parameters, format!("The fee becomes {fee_bps} basis points.")).await
 }
 
-pub async fn set_tiers(tiers: &[CollateralTier], send: &SendArgs, settings: &Settings) -> anyhow::Result<()> {
+pub async fn set_tiers(tiers: &[CollateralTier], role: &RoleArgs, settings: &Settings) -> anyhow::Result<()> {
     let collateral_tiers = tiers_of(tiers)?;
-    let sender = open(settings, send).await?;
+    let sender = open(settings, role).await?;
     let parameters = MarketParameters { collateral_tiers, ..basis(&sender.market.config) };
     let tiers: Vec<String> = collateral_tiers
         .iter()
@@ -104,7 +104,7 @@ async fn announce(sender: &Sender, parameters: MarketParameters, effect: String)
     sender.finish(plan, &text, more).await
 }
 
-pub async fn withdraw_parameters(arguments: &SendArgs, settings: &Settings) -> anyhow::Result<()> {
+pub async fn withdraw_parameters(arguments: &RoleArgs, settings: &Settings) -> anyhow::Result<()> {
     let sender = open(settings, arguments).await?;
     if sender.market.config.parameters_apply_from_unix_s == 0 {
         return sender.nothing_to_do("no parameters are announced", json!({}));
@@ -125,7 +125,7 @@ pub async fn apply_parameters(arguments: &SendArgs, settings: &Settings) -> anyh
 }
 
 pub async fn announce_roles(arguments: &AnnounceRolesArgs, settings: &Settings) -> anyhow::Result<()> {
-    let sender = open(settings, &arguments.send).await?;
+    let sender = open(settings, &arguments.role).await?;
     let announced = sender.market.config.roles_apply_from_unix_s != 0;
     if arguments.withdraw && !announced {
         return sender.nothing_to_do("no roles are announced", json!({}));

@@ -7,7 +7,7 @@ use agent_marketplace::{
 use anyhow::bail;
 use crtx_chain::{
     Instructions,
-    deployment::{DeployedProgram, DeploymentError, Initialization},
+    deployment::{DeployedProgram, DeploymentError, ExpectedCode, Initialization},
     token::TOKEN_ACCOUNT_LEN,
 };
 use crtx_protocol::{address::Addresses, usdc::UsdcBase};
@@ -18,7 +18,7 @@ use super::{
     status,
 };
 use crate::{
-    arguments::{SendArgs, lifetime, some_usdc, usdc},
+    arguments::{CodeArgs, RoleArgs, lifetime, some_usdc, usdc},
     settings::{Network, Settings},
     transaction::{Plan, Sender},
     usage::UsageError,
@@ -49,11 +49,13 @@ pub struct InitArgs {
     guardian: Option<Pubkey>,
     #[command(flatten)]
     parameters: ParameterArgs,
+    #[command(flatten)]
+    code: CodeArgs,
     /// Go on although the code on chain is not the committed program of this version
-    #[arg(long)]
+    #[arg(long, conflicts_with = "code_hash")]
     allow_other_code: bool,
     #[command(flatten)]
-    send: SendArgs,
+    role: RoleArgs,
 }
 
 /// The defaults are those of the specification.
@@ -144,7 +146,8 @@ fn differences(found: &Config, wanted: &Config) -> Vec<String> {
 /// A repeated run is safe: it follows the transactions of earlier runs to their end, and then reads the chain.
 pub async fn run(arguments: &InitArgs, settings: &Settings) -> anyhow::Result<()> {
     let expected = |wallet: &Pubkey, program| Ok(arguments.initialization(settings.network, wallet, program)?.config());
-    let sender = Sender::open_before_setup(settings, &arguments.send, expected).await?;
+    let RoleArgs { send, unsigned_for } = &arguments.role;
+    let sender = Sender::open_before_setup(settings, send, *unsigned_for, expected).await?;
     let (wallet, program) = (sender.wallet(), sender.market.addresses().program_id());
     let wanted = arguments.initialization(settings.network, &wallet, program)?;
     let config = wanted.config();
@@ -159,18 +162,27 @@ pub async fn run(arguments: &InitArgs, settings: &Settings) -> anyhow::Result<()
         }
         return complete(&sender, &wanted, more).await;
     }
-    let checked = wanted.check_chain(&sender.market.chain, &wallet, arguments.allow_other_code).await;
+    let code = if arguments.allow_other_code { ExpectedCode::Any } else { arguments.code.expected() };
+    let checked = wanted.check_chain(&sender.market.chain, &wallet, &code).await;
     let deployed = checked.map_err(with_advice)?;
-    let plan = plan(&sender, &wanted, &deployed).await?;
+    let plan = plan(&sender, &wanted, &deployed, &code).await?;
     sender.finish(plan, &format!("the marketplace of program {program} is set up"), more).await
 }
 
-async fn plan(sender: &Sender, wanted: &Initialization, deployed: &DeployedProgram) -> anyhow::Result<Plan> {
+async fn plan(
+    sender: &Sender,
+    wanted: &Initialization,
+    deployed: &DeployedProgram,
+    code: &ExpectedCode,
+) -> anyhow::Result<Plan> {
     let plan =
         Plan::new(format!("Set up the marketplace of program {}", deployed.address), wanted.all(&sender.wallet()));
-    let code = match deployed.is_committed {
-        true => format!("The code on chain is the committed program, SHA-256 {}.", deployed.sha256),
-        false => format!(
+    let code = match code {
+        _ if deployed.is_committed => {
+            format!("The code on chain is the committed program, SHA-256 {}.", deployed.sha256)
+        }
+        ExpectedCode::Hash(hash) => format!("The code on chain is the expected build, hash {hash}."),
+        _ => format!(
             "The code on chain is NOT the committed program: SHA-256 {} instead of {}.",
             deployed.sha256, deployed.committed_sha256
         ),
@@ -208,7 +220,8 @@ fn with_advice(error: DeploymentError) -> anyhow::Error {
     let advice = match &error {
         DeploymentError::NotAuthority { .. } => "name its key pair with --keypair",
         DeploymentError::OtherCode { .. } => {
-            "use the version of crtx that belongs to the deployed program, or pass --allow-other-code if you know this code"
+            "use the version of crtx that belongs to the deployed program, or pass --code-hash for another build of it, \
+             or --allow-other-code if you know this code"
         }
         DeploymentError::OtherAddress(_) => "see docs/deploy.md for a deployment at an address of your own",
         DeploymentError::NoProgram(_) => "see docs/deploy.md, and --program-id and --network",

@@ -4,6 +4,7 @@ mod announced;
 mod init;
 mod status;
 mod stops;
+mod successor;
 mod test_mint;
 
 use agent_marketplace::state::{COLLATERAL_TIERS, CollateralTier, MarketParameters};
@@ -14,8 +15,8 @@ use solana_pubkey::Pubkey;
 pub use self::status::roles_of;
 use self::stops::{PauseArgs, SuspendArgs};
 use crate::{
-    arguments::{ChainReadArgs, SendArgs},
-    settings::{Role, Settings},
+    arguments::{ChainReadArgs, RoleArgs, SendArgs},
+    settings::Settings,
     transaction::{Plan, Sender},
 };
 
@@ -26,7 +27,7 @@ pub enum AdminCommand {
         after_help = "Example:\n  crtx admin init --keypair authority.json --usdc-mint ADDRESS --resolver ADDRESS \
                       --gateway-authority ADDRESS --treasury-owner ADDRESS --insurance-owner ADDRESS"
     )]
-    Init(init::InitArgs),
+    Init(Box<init::InitArgs>),
     /// Make a mint of test USDC, and give test USDC to a wallet; not on mainnet
     #[command(after_help = "Example:\n  crtx admin test-mint --usdc 10000 --keypair authority.json")]
     TestMint(test_mint::TestMintArgs),
@@ -48,7 +49,7 @@ pub enum AdminCommand {
         #[arg(long, conflicts_with = "name")]
         remove: bool,
         #[command(flatten)]
-        send: SendArgs,
+        role: RoleArgs,
     },
     /// Announce another fee; it applies a week later
     #[command(after_help = "Example:\n  crtx admin set-fee 150")]
@@ -57,7 +58,7 @@ pub enum AdminCommand {
         #[arg(value_name = "BASIS_POINTS", value_parser = clap::value_parser!(u32).range(..=i64::from(MarketParameters::MAX_FEE_BPS)))]
         fee_bps: u32,
         #[command(flatten)]
-        send: SendArgs,
+        role: RoleArgs,
     },
     /// Announce other tiers of collateral; they apply a week later
     #[command(after_help = "Example:\n  crtx admin set-tiers 0.10=10 1=50 10=200 max=1000")]
@@ -66,11 +67,11 @@ pub enum AdminCommand {
         #[arg(value_name = "PRICE=COLLATERAL", num_args = COLLATERAL_TIERS, required = true, value_parser = announced::tier)]
         tiers: Vec<CollateralTier>,
         #[command(flatten)]
-        send: SendArgs,
+        role: RoleArgs,
     },
     /// Withdraw the announcement of parameters
     #[command(after_help = "Example:\n  crtx admin withdraw-parameters")]
-    WithdrawParameters(SendArgs),
+    WithdrawParameters(RoleArgs),
     /// Apply announced parameters that are due; anybody may
     #[command(after_help = "Example:\n  crtx admin apply-parameters")]
     ApplyParameters(SendArgs),
@@ -89,6 +90,15 @@ pub enum AdminCommand {
     /// Set another gateway authority or guardian, at once
     #[command(after_help = "Example:\n  crtx admin set-keys --guardian 82vpEBc9TeDX6S1Dd3UJ77nQeqFkHSMEgANRBhc28GR8")]
     SetKeys(stops::SetKeysArgs),
+    /// Name the next admin, who then accepts
+    #[command(after_help = "Example:\n  crtx admin nominate 82vpEBc9TeDX6S1Dd3UJ77nQeqFkHSMEgANRBhc28GR8")]
+    Nominate(successor::NominateArgs),
+    /// Become the admin, as the nominee
+    #[command(after_help = "Example:\n  crtx admin accept --keypair admin.json")]
+    Accept(RoleArgs),
+    /// Take the resolver out of office, at once
+    #[command(after_help = "Example:\n  crtx admin remove-resolver")]
+    RemoveResolver(RoleArgs),
     /// Announce who follows as resolver, treasury owner or insurance owner, 16 days later
     #[command(
         after_help = "Example:\n  crtx admin announce-roles --resolver 82vpEBc9TeDX6S1Dd3UJ77nQeqFkHSMEgANRBhc28GR8"
@@ -104,11 +114,11 @@ pub async fn run(command: AdminCommand, settings: &Settings) -> anyhow::Result<(
         AdminCommand::Init(arguments) => init::run(&arguments, settings).await,
         AdminCommand::TestMint(arguments) => test_mint::run(&arguments, settings).await,
         AdminCommand::Status(arguments) => status::status(&arguments, settings).await,
-        AdminCommand::VerifyCreator { wallet, name, remove: _, send } => {
-            verify_creator(&wallet, name.as_deref(), &send, settings).await
+        AdminCommand::VerifyCreator { wallet, name, remove: _, role } => {
+            verify_creator(&wallet, name.as_deref(), &role, settings).await
         }
-        AdminCommand::SetFee { fee_bps, send } => announced::set_fee(fee_bps, &send, settings).await,
-        AdminCommand::SetTiers { tiers, send } => announced::set_tiers(&tiers, &send, settings).await,
+        AdminCommand::SetFee { fee_bps, role } => announced::set_fee(fee_bps, &role, settings).await,
+        AdminCommand::SetTiers { tiers, role } => announced::set_tiers(&tiers, &role, settings).await,
         AdminCommand::WithdrawParameters(arguments) => announced::withdraw_parameters(&arguments, settings).await,
         AdminCommand::ApplyParameters(arguments) => announced::apply_parameters(&arguments, settings).await,
         AdminCommand::Pause(arguments) => stops::set_paused(&arguments, settings, true).await,
@@ -116,14 +126,17 @@ pub async fn run(command: AdminCommand, settings: &Settings) -> anyhow::Result<(
         AdminCommand::Suspend(arguments) => stops::suspend(&arguments, settings, true).await,
         AdminCommand::Resume(arguments) => stops::suspend(&arguments, settings, false).await,
         AdminCommand::SetKeys(arguments) => stops::set_keys(&arguments, settings).await,
+        AdminCommand::Nominate(arguments) => successor::nominate(&arguments, settings).await,
+        AdminCommand::Accept(arguments) => successor::accept(&arguments, settings).await,
+        AdminCommand::RemoveResolver(arguments) => successor::remove_resolver(&arguments, settings).await,
         AdminCommand::AnnounceRoles(arguments) => announced::announce_roles(&arguments, settings).await,
         AdminCommand::ApplyRoles(arguments) => announced::apply_roles(&arguments, settings).await,
     }
 }
 
 /// Fails with the name of the admin if the wallet is another one.
-async fn open(settings: &Settings, send: &SendArgs) -> anyhow::Result<Sender> {
-    let sender = Sender::open(settings, send, Role::Admin).await?;
+async fn open(settings: &Settings, role: &RoleArgs) -> anyhow::Result<Sender> {
+    let sender = Sender::open_role(settings, role).await?;
     let admin = sender.market.config.admin;
     if admin != sender.wallet() {
         bail!("only the admin {admin} may do this; name its key pair with --keypair");
@@ -135,10 +148,10 @@ async fn open(settings: &Settings, send: &SendArgs) -> anyhow::Result<Sender> {
 async fn verify_creator(
     creator: &Pubkey,
     name: Option<&str>,
-    send: &SendArgs,
+    role: &RoleArgs,
     settings: &Settings,
 ) -> anyhow::Result<()> {
-    let sender = open(settings, send).await?;
+    let sender = open(settings, role).await?;
     let profile = sender.market.profile(creator).await?;
     let profile = profile.with_context(|| format!("{creator} has no creator profile"))?;
     let shown = profile.display_name().unwrap_or_default();

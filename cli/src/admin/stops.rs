@@ -7,8 +7,8 @@ use solana_pubkey::Pubkey;
 
 use super::open;
 use crate::{
-    arguments::SendArgs,
-    settings::{Role, Settings},
+    arguments::RoleArgs,
+    settings::Settings,
     transaction::{Plan, Sender},
 };
 
@@ -24,7 +24,7 @@ pub struct PauseArgs {
     #[arg(long, value_name = "WHAT")]
     only: Option<What>,
     #[command(flatten)]
-    send: SendArgs,
+    role: RoleArgs,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -33,7 +33,7 @@ pub struct SuspendArgs {
     #[arg(value_name = "AGENT_ID")]
     agent: Pubkey,
     #[command(flatten)]
-    send: SendArgs,
+    role: RoleArgs,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -50,12 +50,12 @@ pub struct SetKeysArgs {
     #[arg(long, conflicts_with = "guardian")]
     no_guardian: bool,
     #[command(flatten)]
-    send: SendArgs,
+    role: RoleArgs,
 }
 
 /// The admin may stop and resume, the guardian stop.
-async fn open_to_stop(settings: &Settings, send: &SendArgs, stops: bool) -> anyhow::Result<Sender> {
-    let sender = Sender::open(settings, send, Role::Admin).await?;
+async fn open_to_stop(settings: &Settings, role: &RoleArgs, stops: bool) -> anyhow::Result<Sender> {
+    let sender = Sender::open_role(settings, role).await?;
     let config = &sender.market.config;
     if config.check_stopper(&sender.wallet(), !stops).is_err() {
         let guardian =
@@ -66,7 +66,7 @@ async fn open_to_stop(settings: &Settings, send: &SendArgs, stops: bool) -> anyh
 }
 
 pub async fn set_paused(arguments: &PauseArgs, settings: &Settings, paused: bool) -> anyhow::Result<()> {
-    let sender = open_to_stop(settings, &arguments.send, paused).await?;
+    let sender = open_to_stop(settings, &arguments.role, paused).await?;
     let config = &sender.market.config;
     let named = |what| arguments.only.is_none_or(|only| only == what);
     let (calls, listings) = (named(What::Calls), named(What::Listings));
@@ -95,7 +95,7 @@ pub async fn set_paused(arguments: &PauseArgs, settings: &Settings, paused: bool
 }
 
 pub async fn suspend(arguments: &SuspendArgs, settings: &Settings, suspended: bool) -> anyhow::Result<()> {
-    let sender = open_to_stop(settings, &arguments.send, suspended).await?;
+    let sender = open_to_stop(settings, &arguments.role, suspended).await?;
     let agent = arguments.agent;
     let listing = sender.market.agent(&agent).await?;
     let state = if suspended { "suspended" } else { "not suspended" };
@@ -115,7 +115,7 @@ pub async fn suspend(arguments: &SuspendArgs, settings: &Settings, suspended: bo
 }
 
 pub async fn set_keys(arguments: &SetKeysArgs, settings: &Settings) -> anyhow::Result<()> {
-    let sender = open(settings, &arguments.send).await?;
+    let sender = open(settings, &arguments.role).await?;
     let config = &sender.market.config;
     let guardian = if arguments.no_guardian { Some(Pubkey::default()) } else { arguments.guardian };
     let args = UpdateConfigArgs { gateway_authority: arguments.gateway_authority, guardian };

@@ -44,7 +44,7 @@ pub async fn run(arguments: &TestMintArgs, settings: &Settings) -> anyhow::Resul
         let usdc_mint = address_of(wallet)?;
         Ok(agent_marketplace::state::Config { usdc_mint, ..bytemuck::Zeroable::zeroed() })
     };
-    let sender = Sender::open_before_setup(settings, &arguments.send, expected).await?;
+    let sender = Sender::open_before_setup(settings, &arguments.send, None, expected).await?;
     let (wallet, chain) = (sender.wallet(), &sender.market.chain);
     let mint = address_of(&wallet)?;
     let to = arguments.to.unwrap_or(wallet);

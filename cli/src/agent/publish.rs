@@ -55,7 +55,7 @@ type Published = (Pubkey, &'static str, Option<String>);
 pub async fn run(arguments: &PublishArgs, settings: &Settings) -> anyhow::Result<()> {
     let manifest = Manifest::read(&arguments.path)?;
     let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
-    let service = Asker::wallet(settings, &arguments.service, &sender.keypair)?;
+    let service = Asker::wallet(settings, &arguments.service, sender.keypair()?)?;
     let publishing = Publishing { arguments, settings, manifest: &manifest, sender: &sender, service: &service };
     let (agent, outcome, transaction) = publishing.run().await?;
     let shown = publishing.wait_until_shown(&agent).await;

@@ -24,7 +24,7 @@ use crate::{
 /// Returns the answer of the service; none with `--open-only`.
 pub async fn run(arguments: &ExecuteArgs, call: &Call, settings: &Settings) -> anyhow::Result<Option<(Asker, Answer)>> {
     let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
-    let asker = Asker::wallet(settings, &arguments.api.service, &sender.keypair)?;
+    let asker = Asker::wallet(settings, &arguments.api.service, sender.keypair()?)?;
     let id = execution_id::from_idempotency_key(&sender.wallet(), &call.idempotency_key);
     let record = sender.market.addresses().execution(&sender.wallet(), id.as_bytes());
     let hash = request_hash::of(&call.task, &call.parameters).context("the parameters cannot be hashed")?;

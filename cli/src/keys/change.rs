@@ -43,7 +43,7 @@ pub async fn topup(arguments: &TopupArgs, settings: &Settings) -> anyhow::Result
     let wallet = sender.wallet();
     let session_key = match &arguments.key {
         Some(named) => {
-            let service = Asker::wallet(settings, &arguments.service, &sender.keypair)?;
+            let service = Asker::wallet(settings, &arguments.service, sender.keypair()?)?;
             Some(registry::find(&service, named).await?)
         }
         None => None,
@@ -127,7 +127,7 @@ fn raised_grant(arguments: &TopupArgs, grant: &SpendingGrant, now_unix_s: i64) -
 
 pub async fn revoke(key: &str, send: &SendArgs, service: &ServiceArgs, settings: &Settings) -> anyhow::Result<()> {
     let sender = Sender::open(settings, send, Role::Wallet).await?;
-    let service = Asker::wallet(settings, service, &sender.keypair)?;
+    let service = Asker::wallet(settings, service, sender.keypair()?)?;
     let session_key = registry::find(&service, key).await?;
     // The service first: it refuses the key at once. The chain follows, and holds even without the service.
     let at_service = registry::revoke(&service, &session_key).await;

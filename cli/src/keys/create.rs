@@ -59,7 +59,7 @@ pub struct CreateArgs {
 pub async fn run(arguments: &CreateArgs, settings: &Settings) -> anyhow::Result<()> {
     check(arguments)?;
     let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
-    let service = Asker::wallet(settings, &arguments.service, &sender.keypair)?;
+    let service = Asker::wallet(settings, &arguments.service, sender.keypair()?)?;
     // A local network that starts over is another chain.
     let folder = settings.folder.join("pending-keys").join(private_file::path_part(&sender.market.genesis_hash));
     let network = if settings.network == Network::Mainnet { KeyNetwork::Live } else { KeyNetwork::Test };

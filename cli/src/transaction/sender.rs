@@ -11,6 +11,7 @@ use crtx_chain::{
     token::{TOKEN_ACCOUNT_LEN, create_associated_token_account},
 };
 use serde_json::{Value, json};
+use solana_instruction::Instruction;
 use solana_keypair::Keypair;
 use solana_pubkey::Pubkey;
 use solana_signature::Signature;
@@ -23,7 +24,7 @@ use super::{
     refusal,
 };
 use crate::{
-    arguments::{OutputArgs, SendArgs},
+    arguments::{OutputArgs, RoleArgs, SendArgs},
     keypair_file,
     market::Market,
     output::{self, note, printable, say, sol},
@@ -37,9 +38,11 @@ const COMPUTE_UNITS: u32 = 300_000;
 /// Longer than the life of a blockhash, so that the outcome is known in the end if the node answers.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A wallet that can sign, on its chain.
+/// A wallet on its chain.
 pub struct Sender {
-    pub keypair: Keypair,
+    wallet: Pubkey,
+    /// `None`: the wallet is a multisig's or another one that signs elsewhere.
+    keypair: Option<Keypair>,
     pub market: Market,
     /// With the host of the node, for the summary.
     network: String,
@@ -62,7 +65,14 @@ impl Sender {
     /// Reads the key pair, connects, and first finds out what became of transactions of earlier runs: only then is
     /// what the chain shows the last word. Fails at once where nobody can be asked and `--yes` is missing.
     pub async fn open(settings: &Settings, arguments: &SendArgs, role: Role) -> anyhow::Result<Self> {
-        Self::over(settings, arguments, role, async |_| Market::connect(settings, &arguments.chain).await).await
+        let connect = async |_: &Pubkey| Market::connect(settings, &arguments.chain).await;
+        Self::over(settings, arguments, role, None, connect).await
+    }
+
+    /// The same for who has a role, which can be a multisig.
+    pub async fn open_role(settings: &Settings, arguments: &RoleArgs) -> anyhow::Result<Self> {
+        let connect = async |_: &Pubkey| Market::connect(settings, &arguments.send.chain).await;
+        Self::over(settings, &arguments.send, Role::Admin, arguments.unsigned_for, connect).await
     }
 
     /// The same where the program may have no configuration yet. `expected` says, for the wallet and the program, what
@@ -70,6 +80,7 @@ impl Sender {
     pub async fn open_before_setup(
         settings: &Settings,
         arguments: &SendArgs,
+        unsigned_for: Option<Pubkey>,
         expected: impl FnOnce(&Pubkey, Pubkey) -> anyhow::Result<Config>,
     ) -> anyhow::Result<Self> {
         let connect = async |wallet: &Pubkey| {
@@ -82,30 +93,42 @@ impl Sender {
             }
             Ok(market)
         };
-        Self::over(settings, arguments, Role::Admin, connect).await
+        Self::over(settings, arguments, Role::Admin, unsigned_for, connect).await
     }
 
     async fn over(
         settings: &Settings,
         arguments: &SendArgs,
         role: Role,
+        unsigned_for: Option<Pubkey>,
         connect: impl AsyncFnOnce(&Pubkey) -> anyhow::Result<Market>,
     ) -> anyhow::Result<Self> {
-        let asks = asks(arguments.yes)?;
-        let keypair = keypair_file::read(&settings.keypair(arguments.keypair.keypair.as_deref(), role)?.value)?;
-        let market = connect(&keypair.pubkey()).await?;
-        let journal = Journal::of(&settings.folder, &market.genesis_hash, &keypair.pubkey());
+        let asks = unsigned_for.is_none() && asks(arguments.yes)?;
+        let file = || settings.keypair(arguments.keypair.keypair.as_deref(), role);
+        let (wallet, keypair) = match unsigned_for {
+            Some(wallet) => (wallet, None),
+            None => {
+                let keypair = keypair_file::read(&file()?.value)?;
+                (keypair.pubkey(), Some(keypair))
+            }
+        };
+        let market = connect(&wallet).await?;
+        let journal = Journal::of(&settings.folder, &market.genesis_hash, &wallet);
         // Without path and query, in which the keys of providers stand.
         let host = url::Url::parse(&market.rpc_url).map_or_else(|_| "?".to_owned(), |url| authority(&url));
         let network = format!("{} ({host})", settings.network);
         let &SendArgs { priority_fee, output, .. } = arguments;
-        let sender = Self { keypair, market, network, asks, priority_fee, output, journal, patience: PATIENCE };
+        let sender = Self { wallet, keypair, market, network, asks, priority_fee, output, journal, patience: PATIENCE };
         sender.resolve_earlier().await?;
         Ok(sender)
     }
 
-    pub fn wallet(&self) -> Pubkey {
-        self.keypair.pubkey()
+    pub const fn wallet(&self) -> Pubkey {
+        self.wallet
+    }
+
+    pub fn keypair(&self) -> anyhow::Result<&Keypair> {
+        self.keypair.as_ref().with_context(|| format!("there is no key pair of {} here", self.wallet))
     }
 
     /// Transactions of a run that was interrupted.
@@ -147,20 +170,13 @@ impl Sender {
         let mut instructions = vec![compute_unit_limit(COMPUTE_UNITS)];
         instructions.extend((self.priority_fee > 0).then(|| compute_unit_price(self.priority_fee)));
         instructions.extend(plan.instructions.iter().cloned());
-        let (payer, chain) = (self.wallet(), &self.market.chain);
-        let draft = SignedTransaction::draft(&instructions, &payer, chain.recent_blockhash().await?)?;
-        let cost = self.cost(&plan, &draft).await?;
-        output::notes(&plan.summary(&cost, &format!("{payer} on {}", self.network)));
-        match during("simulating", chain.simulate(&draft)).await {
-            Simulation::Passes => {}
-            Simulation::Refused(refused) => return Err(self.refused(&refused, &cost).await),
-            Simulation::Unknown => note!("  note         the node did not say whether it would succeed"),
-        }
+        self.show(&plan, &instructions).await?;
         if self.asks {
             confirm()?;
         }
+        let chain = &self.market.chain;
         let blockhash = chain.recent_blockhash().await?;
-        let transaction = SignedTransaction::sign(&instructions, &[&self.keypair], blockhash)?;
+        let transaction = SignedTransaction::sign(&instructions, &[self.keypair()?], blockhash)?;
         let signature = transaction.signature;
         let entry = Entry { title: plan.title, transaction };
         self.journal.write(&entry)?;
@@ -182,9 +198,35 @@ impl Sender {
         }
     }
 
-    /// Sends the plan and prints the new state: `text`, or with `--json` the members of `more`.
+    /// The summary on the page, and whether the chain would take it. Returns the transaction without signatures.
+    async fn show(&self, plan: &Plan, instructions: &[Instruction]) -> anyhow::Result<SignedTransaction> {
+        let chain = &self.market.chain;
+        let draft = SignedTransaction::draft(instructions, &self.wallet, chain.recent_blockhash().await?)?;
+        let cost = self.cost(plan, &draft).await?;
+        output::notes(&plan.summary(&cost, &format!("{} on {}", self.wallet, self.network)));
+        match during("simulating", chain.simulate(&draft)).await {
+            Simulation::Passes => {}
+            Simulation::Refused(refused) => return Err(self.refused(&refused, &cost).await),
+            Simulation::Unknown => note!("  note         the node did not say whether it would succeed"),
+        }
+        Ok(draft)
+    }
+
+    /// Sends the plan and prints the new state: `text`, or with `--json` the members of `more`. Without a key pair it
+    /// prints the transaction in base58, as multisigs import it.
     pub async fn finish(&self, plan: Plan, text: &str, more: Value) -> anyhow::Result<()> {
-        self.say(Some(self.send(plan).await?), text, more)
+        if self.keypair.is_some() {
+            return self.say(Some(self.send(plan).await?), text, more);
+        }
+        // Who executes it sets the compute budget, for the transaction around it.
+        let unsigned = bs58::encode(self.show(&plan, &plan.instructions).await?.bytes).into_string();
+        match self.output.json {
+            true => output::json(&json!({"transaction": null, "unsigned_transaction": unsigned})),
+            false => {
+                say!("{unsigned}");
+                Ok(())
+            }
+        }
     }
 
     /// Prints the state, which needs no transaction.
@@ -304,7 +346,8 @@ mod tests {
             };
             let journal = Journal::of(folder.path(), "chain", &keypair.pubkey());
             let (network, asks, output) = ("local".to_owned(), false, OutputArgs::default());
-            let sender = Sender { keypair, market, network, asks, priority_fee: 0, output, journal, patience };
+            let (wallet, keypair) = (keypair.pubkey(), Some(keypair));
+            let sender = Sender { wallet, keypair, market, network, asks, priority_fee: 0, output, journal, patience };
             Self { node, sender, folder }
         }
 
@@ -338,6 +381,17 @@ mod tests {
         let error = world.send().await.expect_err("refused").to_string();
         assert!(error.contains(&MarketplaceError::NotAdmin.to_string()), "{error}");
         assert!(world.node.script().sent.is_empty() && world.pending() == 0);
+    }
+
+    #[tokio::test]
+    async fn what_a_multisig_signs_is_printed_and_not_sent() {
+        let World { node, sender, folder: _folder } = World::start(Duration::from_secs(10)).await;
+        let sender = Sender { keypair: None, ..sender };
+        let plan = || Plan::new("Pause", vec![sender.market.instructions.apply_roles()]);
+        sender.finish(plan(), "", json!({})).await.expect("printed");
+        let unsigned = sender.show(&plan(), &plan().instructions).await.expect("shown");
+        assert_eq!(unsigned.bytes, unsigned.without_signatures());
+        assert!(sender.send(plan()).await.is_err() && node.script().sent.is_empty());
     }
 
     #[tokio::test]

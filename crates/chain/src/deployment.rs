@@ -49,6 +49,8 @@ pub enum DeploymentError {
     NotAuthority { program: Pubkey, authority: Pubkey, wallet: Pubkey },
     #[error("the code of the program {program} is not the one of this version ({found} instead of {committed})")]
     OtherCode { program: Pubkey, found: String, committed: String },
+    #[error("the code of the program {program} has the hash {found} instead of {expected}")]
+    OtherHash { program: Pubkey, found: String, expected: String },
     #[error("the code at {0} works only at the address {address} that it was built for", address = agent_marketplace::ID)]
     OtherAddress(Pubkey),
     #[error("there is no mint {0} on this chain")]
@@ -71,6 +73,16 @@ pub enum DeploymentError {
     Chain(#[from] ChainError),
 }
 
+/// Which code a deployment may have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ExpectedCode {
+    /// The committed ELF, at the address that it was built for.
+    Committed,
+    /// Code with this [`code_hash`](DeployedProgram::code_hash): another build of the same source.
+    Hash(String),
+    Any,
+}
+
 #[derive(Deserialize)]
 struct Build {
     sha256: String,
@@ -89,6 +101,8 @@ pub struct DeployedProgram {
     pub committed_sha256: String,
     /// Whether the code is the committed ELF, followed by zeros alone.
     pub is_committed: bool,
+    /// SHA-256 of the code without the zeros at its end, as `solana-verify` and explorers show it.
+    pub code_hash: String,
 }
 
 impl DeployedProgram {
@@ -113,15 +127,20 @@ impl DeployedProgram {
         // Nobody has the key of the zero address; genesis tools write it for "none".
         let has_authority = data.get(AUTHORITY_FLAG_AT) == Some(&1) && authority != Some(&[0; 32]);
         let code = data.get(CODE_AT..).unwrap_or_default();
+        let hash =
+            |bytes: &[u8]| -> String { ResultHash::of(bytes).0.iter().map(|byte| format!("{byte:02x}")).collect() };
+        let end = code.iter().rposition(|byte| *byte != 0).map_or(0, |last| last.saturating_add(1));
+        let code_hash = hash(code.get(..end).unwrap_or_default());
         // The loader keeps room for a longer version.
         let (code, room) = code.split_at_checked(build.bytes).unwrap_or((code, &[]));
-        let sha256: String = ResultHash::of(code).0.iter().map(|byte| format!("{byte:02x}")).collect();
+        let sha256 = hash(code);
         Ok(Self {
             address,
             upgrade_authority: authority.filter(|_| has_authority).map(|key| Pubkey::new_from_array(*key)),
             is_committed: sha256 == build.sha256 && room.iter().all(|byte| *byte == 0),
             sha256,
             committed_sha256: build.sha256,
+            code_hash,
         })
     }
 
@@ -137,12 +156,19 @@ impl DeployedProgram {
         }
     }
 
-    /// Whether the code is the committed ELF, unless `other_code` permits another one. The committed one must be at the
-    /// address that it was built for.
-    pub fn check_code(&self, other_code: bool) -> Result<(), DeploymentError> {
-        if !self.is_committed && !other_code {
-            let (found, committed) = (self.sha256.clone(), self.committed_sha256.clone());
-            return Err(DeploymentError::OtherCode { program: self.address, found, committed });
+    /// Whether the code is the expected one. The committed ELF must be at the address that it was built for.
+    pub fn check_code(&self, expected: &ExpectedCode) -> Result<(), DeploymentError> {
+        let program = self.address;
+        match expected {
+            ExpectedCode::Committed if !self.is_committed => {
+                let (found, committed) = (self.sha256.clone(), self.committed_sha256.clone());
+                return Err(DeploymentError::OtherCode { program, found, committed });
+            }
+            ExpectedCode::Hash(expected) if *expected != self.code_hash => {
+                let (found, expected) = (self.code_hash.clone(), expected.clone());
+                return Err(DeploymentError::OtherHash { program, found, expected });
+            }
+            _ => {}
         }
         match self.is_committed && self.address != agent_marketplace::ID {
             true => Err(DeploymentError::OtherAddress(self.address)),
@@ -227,16 +253,16 @@ impl Initialization {
         Ok(())
     }
 
-    /// Program, signer and mint as the chain has them. `other_code`: the code may be another than the committed one.
+    /// Program, signer and mint as the chain has them.
     pub async fn check_chain(
         &self,
         chain: &ChainClient,
         authority: &Pubkey,
-        other_code: bool,
+        code: &ExpectedCode,
     ) -> Result<DeployedProgram, DeploymentError> {
         let program = DeployedProgram::read(chain, &self.instructions.addresses.program_id()).await?;
         program.check_authority(authority)?;
-        program.check_code(other_code)?;
+        program.check_code(code)?;
         check_usdc_mint(chain, &self.instructions.usdc_mint).await?;
         Ok(program)
     }
@@ -325,9 +351,9 @@ mod tests {
         node
     }
 
-    async fn checked(node: &FakeRpc, program: Pubkey, other_code: bool) -> Result<DeployedProgram, DeploymentError> {
+    async fn checked(node: &FakeRpc, program: Pubkey, code: &ExpectedCode) -> Result<DeployedProgram, DeploymentError> {
         let chain = ChainClient::new(node.url(), Duration::from_secs(5));
-        wanted(program).check_chain(&chain, &AUTHORITY, other_code).await
+        wanted(program).check_chain(&chain, &AUTHORITY, code).await
     }
 
     #[tokio::test]
@@ -335,7 +361,7 @@ mod tests {
         for room in [0, 1, 9_000] {
             let code = [ELF, &vec![0; room]].concat();
             let node = node(PROGRAM, Some(AUTHORITY), &code).await;
-            let deployed = checked(&node, PROGRAM, false).await.expect("passes");
+            let deployed = checked(&node, PROGRAM, &ExpectedCode::Committed).await.expect("passes");
             assert!(deployed.is_committed && deployed.sha256 == deployed.committed_sha256, "{room}");
         }
     }
@@ -347,17 +373,31 @@ mod tests {
         let longer = [ELF, &[0, 0, 1]].concat();
         for code in [&changed[..], &longer, &ELF[..ELF.len() - 1], &[]] {
             let node = node(PROGRAM, Some(AUTHORITY), code).await;
-            let error = checked(&node, PROGRAM, false).await.expect_err("refused");
+            let error = checked(&node, PROGRAM, &ExpectedCode::Committed).await.expect_err("refused");
             assert!(matches!(error, DeploymentError::OtherCode { .. }), "{error}");
-            assert!(!checked(&node, PROGRAM, true).await.expect("permitted").is_committed);
+            assert!(!checked(&node, PROGRAM, &ExpectedCode::Any).await.expect("permitted").is_committed);
         }
+    }
+
+    #[tokio::test]
+    async fn a_build_of_the_ecosystems_image_is_expected_by_its_hash_without_the_zeros_at_its_end() {
+        let built = [&ELF[..1_000], &[1, 0]].concat();
+        let hash: String = ResultHash::of(&built[..1_001]).0.iter().map(|byte| format!("{byte:02x}")).collect();
+        for room in [0, 1, 9_000] {
+            let node = node(PROGRAM, Some(AUTHORITY), &[&built[..], &vec![0; room]].concat()).await;
+            let deployed = checked(&node, PROGRAM, &ExpectedCode::Hash(hash.clone())).await.expect("passes");
+            assert_eq!((deployed.is_committed, &deployed.code_hash), (false, &hash), "{room}");
+        }
+        let other = node(PROGRAM, Some(AUTHORITY), &built[..1_000]).await;
+        let error = checked(&other, PROGRAM, &ExpectedCode::Hash(hash)).await.expect_err("refused");
+        assert!(matches!(error, DeploymentError::OtherHash { .. }), "{error}");
     }
 
     #[tokio::test]
     async fn the_committed_program_at_another_address_is_refused_even_with_the_permission() {
         let node = node(key(8), Some(AUTHORITY), ELF).await;
-        for other_code in [false, true] {
-            let error = checked(&node, key(8), other_code).await.expect_err("refused");
+        for code in [ExpectedCode::Committed, ExpectedCode::Any] {
+            let error = checked(&node, key(8), &code).await.expect_err("refused");
             assert!(matches!(error, DeploymentError::OtherAddress(_)), "{error}");
         }
     }
@@ -365,11 +405,11 @@ mod tests {
     #[tokio::test]
     async fn only_the_upgrade_authority_passes() {
         let other = node(PROGRAM, Some(key(7)), ELF).await;
-        let error = checked(&other, PROGRAM, false).await.expect_err("refused");
+        let error = checked(&other, PROGRAM, &ExpectedCode::Committed).await.expect_err("refused");
         assert!(error.to_string().contains(&key(7).to_string()), "{error}");
         for nobody in [None, Some(Pubkey::default())] {
             let none = node(PROGRAM, nobody, ELF).await;
-            let error = checked(&none, PROGRAM, false).await.expect_err("refused");
+            let error = checked(&none, PROGRAM, &ExpectedCode::Committed).await.expect_err("refused");
             assert!(matches!(error, DeploymentError::Immutable(_)), "{error}");
         }
     }
@@ -378,13 +418,13 @@ mod tests {
     async fn what_is_no_deployed_program_is_named() {
         let node = node(PROGRAM, Some(AUTHORITY), ELF).await;
         node.script().accounts.remove(&program_data_address(&PROGRAM));
-        let error = checked(&node, PROGRAM, false).await.expect_err("refused");
+        let error = checked(&node, PROGRAM, &ExpectedCode::Committed).await.expect_err("refused");
         assert!(matches!(error, DeploymentError::Closed(_)), "{error}");
         node.script().accounts.insert(PROGRAM, account(system_program::ID, vec![]));
-        let error = checked(&node, PROGRAM, false).await.expect_err("refused");
+        let error = checked(&node, PROGRAM, &ExpectedCode::Committed).await.expect_err("refused");
         assert!(matches!(error, DeploymentError::NotUpgradeable(_)), "{error}");
         node.script().accounts.remove(&PROGRAM);
-        let error = checked(&node, PROGRAM, false).await.expect_err("refused");
+        let error = checked(&node, PROGRAM, &ExpectedCode::Committed).await.expect_err("refused");
         assert!(matches!(error, DeploymentError::NoProgram(_)), "{error}");
     }
 
@@ -404,7 +444,7 @@ mod tests {
                 Some(account) => drop(node.script().accounts.insert(MINT, account)),
                 None => drop(node.script().accounts.remove(&MINT)),
             }
-            let error = checked(&node, PROGRAM, false).await.expect_err("refused").to_string();
+            let error = checked(&node, PROGRAM, &ExpectedCode::Committed).await.expect_err("refused").to_string();
             assert!(error.contains(says), "{error}");
         }
     }

@@ -10,7 +10,7 @@ use agent_marketplace::{
 use anyhow::{Context, anyhow, bail};
 use crtx_chain::{
     ChainClient, Instructions, Outcome, ProgramAccount, SignedTransaction,
-    deployment::Initialization,
+    deployment::{ExpectedCode, Initialization},
     system,
     token::{self, TokenAccount},
 };
@@ -134,7 +134,7 @@ impl Setup<'_> {
         }
         let authority = keys.admin.pubkey();
         wanted.check_roles()?;
-        wanted.check_chain(self.chain, &authority, false).await?;
+        wanted.check_chain(self.chain, &authority, &ExpectedCode::Committed).await?;
         self.send(&wanted.all(&authority), &[&keys.admin]).await
     }
 

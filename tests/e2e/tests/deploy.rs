@@ -23,6 +23,7 @@ use crtx_e2e::{
     validator::{self, Ports, Validator},
 };
 use crtx_postgres::Cluster;
+use crtx_protocol::result_hash::ResultHash;
 use serde_json::{Value, json};
 use solana_keypair::Keypair;
 use solana_pubkey::Pubkey;
@@ -272,10 +273,15 @@ async fn admin_init_refuses_what_is_wrong_and_is_done_once_however_often_it_is_k
     let mint_text = |mint: Pubkey| mint.to_string();
     let line = init(place, &mint_text(usdc));
     let code = "--allow-other-code";
+    // As `solana-verify` prints it: the code ends with a byte that is not zero.
+    let hash = ResultHash::of(&fs::read(changed).unwrap()).to_string();
+    let by_hash = ["--code-hash", hash.strip_prefix("sha256:").unwrap()];
     let twice = [line.clone(), vec!["--admin".to_owned(), address(&place.join("resolver.json"))]].concat();
     for (name, line, more, status, says) in [
         ("stranger", &line, &[code, "--yes"][..], 1, "only the upgrade authority"),
         ("authority", &line, &["--yes"], 1, "--allow-other-code"),
+        ("authority", &line, &["--code-hash", &"0".repeat(64), "--yes"], 1, "instead of 0000"),
+        ("authority", &line, &["--code-hash", "0", "--yes"], 2, "64 lower-case"),
         ("authority", &line, &["--program-id", &immutable, "--yes"], 1, "no upgrade authority any more"),
         ("authority", &line, &["--program-id", &moved, code, "--yes"], 1, "works only at the address"),
         ("authority", &line, &["--program-id", &absent, code, "--yes"], 1, "there is no program"),
@@ -300,7 +306,7 @@ async fn admin_init_refuses_what_is_wrong_and_is_done_once_however_often_it_is_k
 
     // Killed at ever later moments, until one run ends by itself; the last run says the truth.
     validator.airdrop(&authority, 5).await.unwrap();
-    let whole = with(&line, &[code, "--json", "--yes"]);
+    let whole = with(&line, &[&by_hash[..], &["--json", "--yes"]].concat());
     let mut killed = 0;
     for pause in (0..).map(|step| Duration::from_millis(20 + step * 60)) {
         let mut command = by("authority").command(&whole);
@@ -315,7 +321,7 @@ async fn admin_init_refuses_what_is_wrong_and_is_done_once_however_often_it_is_k
         killed += 1;
     }
     assert!(killed > 0);
-    let done = by("authority").done(&with(&line, &[code, "--yes"]));
+    let done = by("authority").done(&with(&line, &[&by_hash[..], &["--yes"]].concat()));
     assert_eq!((&done["transaction"], &done["admin"]), (&Value::Null, &json!(authority)));
     let found = validator.ask("getAccountInfo", config).await.unwrap();
     assert_eq!(found["value"]["owner"], id);

@@ -19,7 +19,7 @@ use agent_marketplace::{
 };
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use crtx_chain::{
-    Layout, SignedTransaction, Simulation,
+    Layout, Outcome, SignedTransaction, Simulation,
     instructions::{Opening, Settlement},
 };
 use crtx_e2e::{Up, chain::Chain, config_dir, crtx_without_settings, market::Market};
@@ -30,6 +30,7 @@ use crtx_protocol::{
 };
 use ed25519_dalek::SigningKey;
 use serde_json::{Value, json};
+use solana_keypair::Keypair;
 use solana_pubkey::Pubkey;
 use solana_signer::Signer;
 
@@ -588,6 +589,46 @@ async fn a_guardian_stops_calls_listings_and_one_agent_and_only_the_admin_resume
     assert_eq!(run(by_guardian(&["admin", "pause"])), Some(1), "it is not the guardian any more");
     world.done(&["admin", "set-keys", "--no-guardian", "--yes"]);
     assert!(world.done(&["admin", "status"])["guardian"].is_null());
+    world.up.stop().await.unwrap();
+}
+
+/// Signs a transaction that a command printed, as a multisig does it for its vault, and sends it.
+async fn sign_and_send(world: &World, printed: &Value, vault: &Keypair) {
+    let mut bytes = bs58::decode(printed["unsigned_transaction"].as_str().unwrap()).into_vec().unwrap();
+    // One signature, which is zeros, and the message.
+    assert_eq!((bytes[0], &bytes[1..65]), (1, &[0; 64][..]), "{printed}");
+    let signature = vault.sign_message(&bytes[65..]);
+    bytes[1..65].copy_from_slice(signature.as_ref());
+    let last_valid_block_height = world.chain.client.recent_blockhash().await.unwrap().last_valid_block_height;
+    let transaction = SignedTransaction { signature, bytes, last_valid_block_height };
+    let outcome = world.chain.client.send_and_confirm(&transaction, Duration::from_secs(20)).await;
+    assert!(matches!(outcome, Outcome::Confirmed { .. }), "{outcome:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_multisig_takes_the_role_of_the_admin_and_signs_what_its_commands_print() {
+    let mut world = World::start(&["--services", "none"]).await;
+    let vault = Keypair::new();
+    let address = vault.pubkey().to_string();
+    let accept = ["admin", "accept", "--unsigned-for", &address];
+    assert!(world.fails(&accept).contains("nobody is nominated"));
+    world.done(&["admin", "nominate", &address, "--yes"]);
+    world.done(&["admin", "nominate", "--withdraw", "--yes"]);
+    world.done(&["admin", "nominate", &address, "--yes"]);
+    assert!(world.fails(&accept).contains("holds 0 SOL"));
+    world.done(&["wallet", "send", &address, "--sol", "0.1", "--yes"]);
+    sign_and_send(&world, &world.done(&accept), &vault).await;
+    assert_eq!(world.done(&["admin", "status"])["admin"], address);
+    assert!(world.done(&accept)["transaction"].is_null());
+
+    // Printing changes nothing, and the key pair of the old admin is of no use.
+    let remove = ["admin", "remove-resolver", "--unsigned-for", &address];
+    let printed = world.done(&remove);
+    assert!(world.fails(&["admin", "remove-resolver", "--yes"]).contains("only the admin"));
+    assert!(world.done(&["admin", "status"])["resolver"].is_string());
+    sign_and_send(&world, &printed, &vault).await;
+    assert!(world.done(&["admin", "status"])["resolver"].is_null());
+    assert!(world.done(&remove)["unsigned_transaction"].is_null(), "there is nothing to do");
     world.up.stop().await.unwrap();
 }
 
