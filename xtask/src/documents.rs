@@ -24,11 +24,14 @@ const FOREIGN_PATHS: [(&str, &str); 5] = [
 ];
 
 /// Names in code that documents give and no source contains, and why.
-const FOREIGN_NAMES: [(&str, &str); 11] = [
+const FOREIGN_NAMES: [(&str, &str); 14] = [
     ("axum::serve", "an item of a library"),
     ("transaction_depth", "an item of a library"),
     ("Clock::unix_timestamp", "an item of Solana's"),
     ("transfer_checked", "an instruction of the token program"),
+    ("ProgM6JCCvbYkfKqJYHePx4xxSUSqJp7rh8Lyv7nk7S", "the address of Solana's Program Metadata program"),
+    ("verifycLy8mB96wd9wqq3WDXQwM4oU6r42Th37Db9fC", "the address of the program of verified builds"),
+    ("TimeLockNotReleased", "an error of Squads"),
     ("signatureSubscribe", "a method of Solana's RPC interface"),
     ("getTransactionsForAddress", "a method of an RPC provider"),
     ("auto_explain", "a module of PostgreSQL"),
