@@ -225,8 +225,15 @@ pub fn crtx_binary() -> PathBuf {
 
 /// The `crtx` command with a configuration folder, without the user's variables and home, and without a terminal.
 pub fn crtx_without_settings(config_dir: &Path) -> std::process::Command {
-    const VARIABLES: [&str; 6] =
-        ["CRTX_URL", "CRTX_API_KEY", "CRTX_RPC_URL", "CRTX_KEYPAIR", "CRTX_PROGRAM_ID", "CRTX_NETWORK"];
+    const VARIABLES: [&str; 7] = [
+        "CRTX_URL",
+        "CRTX_API_KEY",
+        "CRTX_RPC_URL",
+        "CRTX_KEYPAIR",
+        "CRTX_PROGRAM_ID",
+        "CRTX_CODE_HASH",
+        "CRTX_NETWORK",
+    ];
     let mut command = std::process::Command::new(crtx_binary());
     VARIABLES.iter().for_each(|name| {
         command.env_remove(name);
