@@ -18,14 +18,22 @@ pub mod token;
 pub use id::{EVENT_AUTHORITY_AND_BUMP, ID, ID_CONST, check_id, id};
 use instructions::*;
 
-// Says where to report a vulnerability, for readers who find the program on chain.
+// Says where to report a vulnerability, for readers who find the program on chain. Repository, revision and contacts change
+// without an upgrade in the account `security` of the Program Metadata program, which explorers read first.
 #[cfg(target_os = "solana")]
 solana_security_txt::security_txt! {
     name: "crtx agent marketplace",
     project_url: "crtx",
-    contacts: "other:the maintainers, privately, as SECURITY.md of the source repository says",
-    policy: "SECURITY.md of the source repository",
-    preferred_languages: "en"
+    contacts: "other:the account `security` of this program in the Program Metadata program \
+               (ProgM6JCCvbYkfKqJYHePx4xxSUSqJp7rh8Lyv7nk7S)",
+    policy: "Report in private first, to the contacts. Test on your own validator or on devnet, with your own accounts and \
+             money. We confirm a report within 3 days and publish it when the correction works on chain, at the latest \
+             after 90 days. Who acts in good faith under these rules meets no legal steps from us. We do not pay a bug \
+             bounty. The whole policy is SECURITY.md of the source.",
+    preferred_languages: "en",
+    source_release: concat!("v", env!("CARGO_PKG_VERSION")),
+    source_revision: concat!("sha256-of-sources:", include_str!("../artifacts/source_sha256")),
+    auditors: "None"
 }
 
 /// The entry points. Dispatch compares them in this order, so the most frequent ones come first.
