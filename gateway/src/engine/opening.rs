@@ -10,6 +10,7 @@ use crtx_chain::{Execution, SignedTransaction, Simulation, instructions::Opening
 use crtx_http::{ApiError, Caller, ErrorCode};
 use crtx_protocol::{transaction::Outcome, usdc::UsdcBase};
 use crtx_store::executions::{Call, Lease, State, TransactionKind};
+use solana_instruction::Instruction;
 use solana_keypair::Keypair;
 use solana_signer::Signer;
 use tokio_util::task::AbortOnDropHandle;
@@ -42,7 +43,7 @@ fn opening_of(call: &Call, agreed: Agreed) -> Opening {
 }
 
 /// An opening that was signed and simulated, but not sent, and how long that took.
-type Prepared = (Result<(SignedTransaction, Simulation), EngineError>, Duration);
+type Prepared = (Result<(Instruction, SignedTransaction, Simulation), EngineError>, Duration);
 
 /// What an opening demands of the listing that the call was checked against.
 #[derive(Clone, Copy)]
@@ -86,7 +87,7 @@ impl Engine {
             None => self.sign_and_simulate(&work.call, &caller, agreed).await,
         };
         work.spent.chain = work.spent.chain.saturating_add(took);
-        let (transaction, simulation) = match prepared {
+        let (instruction, transaction, simulation) = match prepared {
             Ok(prepared) => prepared,
             Err(EngineError::Chain(error)) => {
                 return self.not_opened(work.lease, ApiError::unavailable(error)).await.map(Some);
@@ -96,7 +97,7 @@ impl Engine {
         if let Simulation::Refused(refused) = simulation {
             return self.refused_by_simulation(work, &caller, &refused).await;
         }
-        let (transaction, outcome) = match self.open_with_others(work, &caller, opening_of(&work.call, agreed)).await {
+        let (transaction, outcome) = match self.open_with_others(work, &caller, instruction).await {
             Some((shared, outcome)) => {
                 let outcome = self.outcome_of_shared(work, &shared, outcome).await?;
                 (shared, outcome)
@@ -128,9 +129,9 @@ impl Engine {
     async fn sign_and_simulate(&self, call: &Call, caller: &Caller, agreed: Agreed) -> Prepared {
         let started = Instant::now();
         let prepared = async {
-            let transaction = self.sign_opening(call, caller, agreed).await?;
+            let (instruction, transaction) = self.sign_opening(call, caller, agreed).await?;
             let simulation = self.chain.simulate(&transaction).await;
-            Ok((transaction, simulation))
+            Ok((instruction, transaction, simulation))
         };
         (prepared.await, started.elapsed())
     }
@@ -140,7 +141,7 @@ impl Engine {
         call: &Call,
         caller: &Caller,
         agreed: Agreed,
-    ) -> Result<SignedTransaction, EngineError> {
+    ) -> Result<(Instruction, SignedTransaction), EngineError> {
         let session = Keypair::new_from_array(caller.key.session_signing_key().to_bytes());
         let gateway = &*self.config.keypair;
         let opening = opening_of(call, agreed);
@@ -148,8 +149,8 @@ impl Engine {
         let open = build.open_execution_with_grant(&caller.wallet, &caller.session_key, &gateway.pubkey(), &opening);
         let blockhash = self.chain.recent_blockhash().await?;
         let mut instructions = self.budget(OPEN_UNITS);
-        instructions.push(open);
-        Ok(SignedTransaction::sign(&instructions, &[gateway, &session], blockhash)?)
+        instructions.push(open.clone());
+        Ok((open, SignedTransaction::sign(&instructions, &[gateway, &session], blockhash)?))
     }
 
     /// A simulation failed; nothing is sent.

@@ -8,9 +8,7 @@
 use std::time::Duration;
 
 use crtx_chain::{
-    Budget, RecentBlockhash, SignError, SignedTransaction, Simulation, VERSION_1_FEATURE,
-    instructions::{Opening, Settlement},
-    simulate::Refused,
+    Budget, RecentBlockhash, SignError, SignedTransaction, Simulation, VERSION_1_FEATURE, simulate::Refused,
 };
 use crtx_http::Caller;
 use crtx_protocol::transaction::Outcome;
@@ -52,8 +50,8 @@ const ASK_AGAIN_AFTER: Duration = Duration::from_secs(600);
 
 pub(crate) struct Together {
     /// Openings of one wallet's key at one agent: nobody else's settings can make them fail.
-    openings: Windows<[Pubkey; 3], Waiting<Opening, Option<Shared>>>,
-    settlements: Windows<(), Waiting<(Settlement, Delivered), Joined>>,
+    openings: Windows<[Pubkey; 3], ToBeOpened>,
+    settlements: Windows<(), ToBeSettled>,
     alone: Cache<Pubkey, ()>,
     has_version_1: Cache<(), bool>,
 }
@@ -61,9 +59,15 @@ pub(crate) struct Together {
 /// An execution that waits for others.
 struct Waiting<T, Answer> {
     lease: Lease,
+    agent: Pubkey,
+    /// Built once: their addresses cost more than everything else in a group.
+    instructions: Vec<Instruction>,
     what: T,
     answer: oneshot::Sender<Answer>,
 }
+
+type ToBeOpened = Waiting<(), Option<Shared>>;
+type ToBeSettled = Waiting<Delivered, Joined>;
 
 /// A stored transaction that is sent once for several executions, and what will be its outcome.
 pub(super) type Shared = (SignedTransaction, oneshot::Receiver<Outcome>);
@@ -97,15 +101,13 @@ impl Together {
 /// Openings of one key.
 impl Engine {
     /// `None`: the opening goes alone.
-    pub(super) async fn open_with_others(&self, work: &Work, caller: &Caller, opening: Opening) -> Option<Shared> {
-        let kind = [caller.wallet, caller.session_key, opening.agent];
+    pub(super) async fn open_with_others(&self, work: &Work, caller: &Caller, opening: Instruction) -> Option<Shared> {
+        let (lease, agent) = (work.lease, work.call.agent);
+        let kind = [caller.wallet, caller.session_key, agent];
         let (answer, shared) = oneshot::channel();
         let others = self.gate.calls(&Holder::Wallet(caller.wallet)) >= MANY_CALLS;
-        match self.together.openings.enter(Instant::now(), kind, others, || Waiting {
-            lease: work.lease,
-            what: opening,
-            answer,
-        }) {
+        let waiting = || Waiting { lease, agent, instructions: vec![opening], what: (), answer };
+        match self.together.openings.enter(Instant::now(), kind, others, waiting) {
             Entered::First => return None,
             Entered::Waits => {}
             Entered::Collects(at) => {
@@ -116,21 +118,13 @@ impl Engine {
         shared.await.ok().flatten()
     }
 
-    async fn open_together(&self, caller: &Caller, waiting: Vec<Waiting<Opening, Option<Shared>>>) {
+    async fn open_together(&self, caller: &Caller, waiting: Vec<ToBeOpened>) {
         let session = Keypair::new_from_array(caller.key.session_signing_key().to_bytes());
-        let gateway = &*self.config.keypair;
-        let sign = |group: &[Waiting<Opening, Option<Shared>>], basis: Basis| {
-            let open = |opening: &Opening| {
-                let (wallet, payer) = (&caller.wallet, gateway.pubkey());
-                self.instructions.open_execution_with_grant(wallet, &caller.session_key, &payer, opening)
-            };
-            let instructions: Vec<_> = group.iter().map(|one| open(&one.what)).collect();
-            self.sign_together(&instructions, OPEN_UNITS, &[gateway, &session], basis)
-        };
+        let signers = [&*self.config.keypair, &session];
         let Some(basis) = self.basis().await else { return };
-        join_all(groups(waiting, |group| sign(group, basis).is_ok()).into_iter().map(async |group| {
-            if let Ok(transaction) = sign(&group, basis)
-                && group.len() > 1
+        let groups = groups(waiting, |group| self.sign_together(group, OPEN_UNITS, &signers, basis).ok());
+        join_all(groups.into_iter().map(async |(group, transaction)| {
+            if let Some(transaction) = transaction
                 && self.passes(&transaction).await.is_ok()
                 && self.store_together(&group, TransactionKind::Open, &transaction).await
             {
@@ -152,9 +146,12 @@ impl Engine {
         }
         // Without the terms of an open record there is nothing to settle.
         let Ok(settlement) = self.settlement_of(work) else { return Ok(Joined::Alone) };
-        let delivered = work.delivered()?;
+        let (lease, agent, delivered) = (work.lease, work.call.agent, work.delivered()?);
         let (answer, joined) = oneshot::channel();
-        let waiting = || Waiting { lease: work.lease, what: (settlement, delivered.clone()), answer };
+        let waiting = || {
+            let instructions = self.instructions.complete_execution(&self.config.keypair.pubkey(), &settlement).into();
+            Waiting { lease, agent, instructions, what: delivered.clone(), answer }
+        };
         let others = self.gate.calls(&Holder::Process) >= MANY_CALLS;
         match self.together.settlements.enter(Instant::now(), (), others, waiting) {
             Entered::First => return Ok(Joined::Alone),
@@ -168,19 +165,21 @@ impl Engine {
         joined.await.map_err(|_| ExecutionsError::LeaseLost.into())
     }
 
-    async fn settle_together(&self, mut waiting: Vec<Waiting<(Settlement, Delivered), Joined>>) {
+    async fn settle_together(&self, mut waiting: Vec<ToBeSettled>) {
         let Some(basis) = self.basis().await else { return answer_all(waiting, || Joined::Alone) };
         // Settlements of one agent share more accounts.
-        waiting.sort_by_key(|one| one.what.0.agent);
-        let groups = groups(waiting, |group| self.sign_settlements(group, basis).is_ok());
-        join_all(groups.into_iter().map(|group| self.settle_group(group, basis))).await;
+        waiting.sort_by_key(|one| one.agent);
+        let signers = [&*self.config.keypair];
+        let groups = groups(waiting, |group| self.sign_together(group, SETTLE_UNITS, &signers, basis).ok());
+        join_all(groups.into_iter().map(async |(group, transaction)| match transaction {
+            Some(transaction) => self.settle_group(group, transaction, basis).await,
+            None => answer_all(group, || Joined::Alone),
+        }))
+        .await;
     }
 
-    async fn settle_group(&self, group: Vec<Waiting<(Settlement, Delivered), Joined>>, basis: Basis) {
-        if group.len() == 1 {
-            return answer_all(group, || Joined::Alone);
-        }
-        let results: Vec<_> = group.iter().map(|one| (one.lease, &one.what.1)).collect();
+    async fn settle_group(&self, group: Vec<ToBeSettled>, transaction: SignedTransaction, basis: Basis) {
+        let results: Vec<_> = group.iter().map(|one| (one.lease, &one.what)).collect();
         let stored = match self.executions.results_stored(&results, None).await {
             Ok(stored) => stored,
             Err(error) => {
@@ -188,48 +187,28 @@ impl Engine {
                 return answer_all(group, || Joined::Alone);
             }
         };
-        let is_stored = |one: &Waiting<_, _>| stored.contains(&one.lease.record.to_string());
-        let group: Vec<_> = group.into_iter().filter(is_stored).collect();
-        match self.sign_and_store(&group, basis).await {
-            Some(transaction) => {
-                let patience = self.config.limits.settle_patience;
-                self.send_together(group, transaction, patience, Joined::Together);
-            }
-            None => answer_all(group, || Joined::Stored),
+        let (group, lost): (Vec<_>, Vec<_>) =
+            group.into_iter().partition(|one| stored.contains(&one.lease.record.to_string()));
+        // The transaction settles those as well whose lease is lost, and whose outcome another worker decides.
+        if lost.is_empty() && self.pass_and_store(&group, &transaction, basis).await {
+            let patience = self.config.limits.settle_patience;
+            self.send_together(group, transaction, patience, Joined::Together);
+        } else {
+            answer_all(group, || Joined::Stored);
         }
     }
 
-    /// `None`: they have to be settled alone.
-    async fn sign_and_store(
-        &self,
-        group: &[Waiting<(Settlement, Delivered), Joined>],
-        basis: Basis,
-    ) -> Option<SignedTransaction> {
-        if group.len() < 2 {
-            return None;
-        }
-        let transaction = self.sign_settlements(group, basis).ok()?;
-        if let Err(refused) = self.passes(&transaction).await {
+    /// `false`: they have to be settled alone.
+    async fn pass_and_store(&self, group: &[ToBeSettled], transaction: &SignedTransaction, basis: Basis) -> bool {
+        if let Err(refused) = self.passes(transaction).await {
             let before = if basis.has_version_1 { 0 } else { self.budget(0).len() };
             let refused = refused.and_then(|refused| refused_settlement(&refused, before));
             if let Some(one) = refused.and_then(|at| group.get(at)) {
-                self.together.settle_alone(one.what.0.agent);
+                self.together.settle_alone(one.agent);
             }
-            return None;
+            return false;
         }
-        self.store_together(group, TransactionKind::Complete, &transaction).await.then_some(transaction)
-    }
-
-    fn sign_settlements(
-        &self,
-        group: &[Waiting<(Settlement, Delivered), Joined>],
-        basis: Basis,
-    ) -> Result<SignedTransaction, SignError> {
-        let gateway = &*self.config.keypair;
-        let settle = |settlement| self.instructions.complete_execution(&gateway.pubkey(), settlement);
-        let instructions: Vec<_> = group.iter().flat_map(|one| settle(&one.what.0)).collect();
-        // The budget is for each execution.
-        self.sign_together(&instructions, SETTLE_UNITS / 2, &[gateway], basis)
+        self.store_together(group, TransactionKind::Complete, transaction).await
     }
 }
 
@@ -261,23 +240,24 @@ impl Engine {
         is_active
     }
 
-    /// `units`: of each instruction.
-    fn sign_together(
+    /// `units`: of each execution.
+    fn sign_together<T, A>(
         &self,
-        instructions: &[Instruction],
+        group: &[Waiting<T, A>],
         units: u32,
         signers: &[&Keypair],
         Basis { blockhash, has_version_1 }: Basis,
     ) -> Result<SignedTransaction, SignError> {
-        let units = units.saturating_mul(u32::try_from(instructions.len()).unwrap_or(u32::MAX));
+        let instructions: Vec<_> = group.iter().flat_map(|one| one.instructions.clone()).collect();
+        let units = units.saturating_mul(u32::try_from(group.len()).unwrap_or(u32::MAX));
         if units > MOST_UNITS {
             return Err(SignError::Encoding("its compute units are too many".to_owned()));
         }
         if has_version_1 {
             let budget = Budget { units, unit_price: self.config.limits.compute_unit_price };
-            SignedTransaction::sign_version_1(instructions, budget, signers, blockhash)
+            SignedTransaction::sign_version_1(&instructions, budget, signers, blockhash)
         } else {
-            SignedTransaction::sign(&[&self.budget(units), instructions].concat(), signers, blockhash)
+            SignedTransaction::sign(&[self.budget(units), instructions].concat(), signers, blockhash)
         }
     }
 
@@ -344,21 +324,16 @@ impl Engine {
     }
 }
 
-/// As few groups as fit into a transaction each, in order.
-fn groups<T>(all: Vec<T>, fits: impl Fn(&[T]) -> bool) -> Vec<Vec<T>> {
-    let mut groups: Vec<Vec<T>> = Vec::new();
-    for one in all {
-        let Some(group) = groups.last_mut() else {
-            groups.push(vec![one]);
-            continue;
-        };
-        group.push(one);
-        if !fits(group) {
-            let next = group.pop().into_iter().collect();
-            groups.push(next);
+/// As few groups as fit into a transaction each, in order, and their transactions. One alone has none.
+fn groups<T, S>(mut all: Vec<T>, sign: impl Fn(&[T]) -> Option<S>) -> Vec<(Vec<T>, Option<S>)> {
+    let sign = |group: &[T]| if group.len() > 1 { sign(group).map(Some) } else { Some(None) };
+    for parts in 1..=all.len() {
+        let size = all.len().div_ceil(parts);
+        if let Some(signed) = all.chunks(size).map(sign).collect::<Option<Vec<_>>>() {
+            return signed.into_iter().map(|one| (all.drain(..size.min(all.len())).collect(), one)).collect();
         }
     }
-    groups
+    Vec::new()
 }
 
 fn answer_all<T, A>(group: Vec<Waiting<T, A>>, answer: impl Fn() -> A) {
@@ -379,11 +354,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_are_as_large_as_fits_and_keep_the_order() {
-        let made = |count: u32| groups((0..count).collect(), |group| group.len() <= 3);
-        assert_eq!(made(0), Vec::<Vec<u32>>::new());
-        assert_eq!(made(1), [vec![0]]);
-        assert_eq!(made(7), [vec![0, 1, 2], vec![3, 4, 5], vec![6]]);
+    fn groups_are_as_few_as_fit_and_keep_the_order_and_each_is_signed_once_it_fits() {
+        let made = |count: u32, most: usize| {
+            let signed = std::cell::Cell::new(0);
+            let sign = |group: &[u32]| {
+                signed.set(signed.get() + 1);
+                (group.len() <= most).then(|| group.to_vec())
+            };
+            (groups((0..count).collect(), sign), signed.get())
+        };
+        let group = |group: &[u32]| (group.to_vec(), (group.len() > 1).then(|| group.to_vec()));
+        assert_eq!(made(0, 3), (vec![], 0));
+        assert_eq!(made(1, 3), (vec![group(&[0])], 0));
+        assert_eq!(made(3, 3), (vec![group(&[0, 1, 2])], 1));
+        assert_eq!(made(7, 3), (vec![group(&[0, 1, 2]), group(&[3, 4, 5]), group(&[6])], 4));
+        assert_eq!(made(2, 0), (vec![group(&[0]), group(&[1])], 1), "what fits with no other one goes alone");
     }
 
     #[test]

@@ -75,6 +75,15 @@ async fn until_settled(market: &Market, ids: &[Uuid]) {
     assert_eq!(market.creator_calls(), ids.len());
 }
 
+/// Waits until so many settlements were sent in one transaction.
+async fn until_sent_together(market: &Market, count: usize) {
+    let started = Instant::now();
+    while settlements(market).last() != Some(&count) {
+        assert!(started.elapsed() < Duration::from_secs(10), "{:?}", settling(market));
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
 fn settlements(market: &Market) -> Vec<usize> {
     let mut counts: Vec<usize> = settling(market).into_iter().map(|(_, _, settlements)| settlements).collect();
     counts.sort_unstable();
@@ -191,11 +200,7 @@ async fn a_shared_settlement_that_got_lost_is_found_sent_and_followed_by_another
     with_version_1(&market);
     let ids = open(&market, 5, 300).await;
     market.node.script().on_send = OnSend::Drop;
-    let started = Instant::now();
-    while settlements(&market).last() != Some(&5) {
-        assert!(started.elapsed() < Duration::from_secs(10), "{:?}", settling(&market));
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    until_sent_together(&market, 5).await;
     // All of them are left with an unknown outcome.
     tokio::time::sleep(Duration::from_millis(600)).await;
     market.node.script().on_send = OnSend::Land;
@@ -212,11 +217,7 @@ async fn a_shared_settlement_that_expired_is_signed_again_for_each_call() {
     with_version_1(&market);
     let ids = open(&market, 4, 300).await;
     market.node.script().on_send = OnSend::Drop;
-    let started = Instant::now();
-    while settlements(&market).last() != Some(&4) {
-        assert!(started.elapsed() < Duration::from_secs(10), "{:?}", settling(&market));
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    until_sent_together(&market, 4).await;
     market.node.script().finalized_height = 1_000;
     tokio::time::sleep(Duration::from_millis(600)).await;
     {
