@@ -20,10 +20,7 @@ use solana_keypair::Keypair;
 use solana_pubkey::Pubkey;
 use solana_signer::Signer;
 use solana_transaction_error::TransactionError;
-use tokio::{
-    sync::oneshot,
-    time::{Instant, sleep_until, timeout},
-};
+use tokio::{sync::oneshot, time::timeout};
 
 use super::{
     Engine,
@@ -31,15 +28,17 @@ use super::{
     ended::EngineError,
     opening::OPEN_UNITS,
     transactions::{SETTLE_UNITS, stored},
-    windows::{Entered, Windows},
+    windows::Windows,
     work::Work,
 };
 use crate::admission::gate::Holder;
 
 /// Compute units that a transaction may ask for, with room for the random part of a budget.
 const MOST_UNITS: u32 = 1_390_000;
-/// With so many calls under way, others are expected to come soon: then the first one waits for them as well.
-const MANY_CALLS: u32 = 4;
+/// A transaction runs at most 64 instructions; an opening is one and calls two.
+const MOST_OPENINGS: usize = 21;
+/// So many settlements of one agent, with their proofs, are as long as a transaction of version 1 may be.
+const MOST_SETTLEMENTS: usize = 10;
 /// How long a node may take to say that a transaction would succeed.
 const SIMULATION_PATIENCE: Duration = Duration::from_millis(500);
 /// How long an agent whose settlement the chain refused is settled alone.
@@ -85,8 +84,8 @@ pub(super) enum Joined {
 impl Together {
     pub fn new(window: Duration) -> Self {
         Self {
-            openings: Windows::new(window),
-            settlements: Windows::new(window),
+            openings: Windows::new(window, MOST_OPENINGS),
+            settlements: Windows::new(window, MOST_SETTLEMENTS),
             alone: Cache::builder().max_capacity(AGENTS).time_to_live(ALONE_FOR).build(),
             has_version_1: Cache::builder().time_to_live(ASK_AGAIN_AFTER).build(),
         }
@@ -104,18 +103,10 @@ impl Engine {
     pub(super) async fn open_with_others(&self, work: &Work, caller: &Caller, opening: Instruction) -> Option<Shared> {
         let (lease, agent) = (work.lease, work.call.agent);
         let kind = [caller.wallet, caller.session_key, agent];
-        let (answer, shared) = oneshot::channel();
-        let others = self.gate.calls(&Holder::Wallet(caller.wallet)) >= MANY_CALLS;
-        let waiting = || Waiting { lease, agent, instructions: vec![opening], what: (), answer };
-        match self.together.openings.enter(Instant::now(), kind, others, waiting) {
-            Entered::First => return None,
-            Entered::Waits => {}
-            Entered::Collects(at) => {
-                sleep_until(at).await;
-                self.open_together(caller, self.together.openings.collect(Instant::now(), kind)).await;
-            }
-        }
-        shared.await.ok().flatten()
+        let calls = || self.gate.calls(&Holder::Wallet(caller.wallet));
+        let waiting = |answer| Waiting { lease, agent, instructions: vec![opening], what: (), answer };
+        let open = async |all| self.open_together(caller, all).await;
+        self.together.openings.join(kind, calls, waiting, open).await?.ok().flatten()
     }
 
     async fn open_together(&self, caller: &Caller, waiting: Vec<ToBeOpened>) {
@@ -147,22 +138,17 @@ impl Engine {
         // Without the terms of an open record there is nothing to settle.
         let Ok(settlement) = self.settlement_of(work) else { return Ok(Joined::Alone) };
         let (lease, agent, delivered) = (work.lease, work.call.agent, work.delivered()?);
-        let (answer, joined) = oneshot::channel();
-        let waiting = || {
+        let calls = || self.gate.calls(&Holder::Process);
+        let waiting = |answer| {
             let instructions = self.instructions.complete_execution(&self.config.keypair.pubkey(), &settlement).into();
             Waiting { lease, agent, instructions, what: delivered.clone(), answer }
         };
-        let others = self.gate.calls(&Holder::Process) >= MANY_CALLS;
-        match self.together.settlements.enter(Instant::now(), (), others, waiting) {
-            Entered::First => return Ok(Joined::Alone),
-            Entered::Waits => {}
-            Entered::Collects(at) => {
-                sleep_until(at).await;
-                self.settle_together(self.together.settlements.collect(Instant::now(), ())).await;
-            }
+        let settle = async |all| self.settle_together(all).await;
+        match self.together.settlements.join((), calls, waiting, settle).await {
+            None => Ok(Joined::Alone),
+            // The sender is dropped if nothing was stored for this lease.
+            Some(joined) => joined.map_err(|_| ExecutionsError::LeaseLost.into()),
         }
-        // The sender is dropped if nothing was stored for this lease.
-        joined.await.map_err(|_| ExecutionsError::LeaseLost.into())
     }
 
     async fn settle_together(&self, mut waiting: Vec<ToBeSettled>) {
@@ -249,10 +235,7 @@ impl Engine {
         Basis { blockhash, has_version_1 }: Basis,
     ) -> Result<SignedTransaction, SignError> {
         let instructions: Vec<_> = group.iter().flat_map(|one| one.instructions.clone()).collect();
-        let units = units.saturating_mul(u32::try_from(group.len()).unwrap_or(u32::MAX));
-        if units > MOST_UNITS {
-            return Err(SignError::Encoding("its compute units are too many".to_owned()));
-        }
+        let units = units.saturating_mul(u32::try_from(group.len()).unwrap_or(u32::MAX)).min(MOST_UNITS);
         if has_version_1 {
             let budget = Budget { units, unit_price: self.config.limits.compute_unit_price };
             SignedTransaction::sign_version_1(&instructions, budget, signers, blockhash)

@@ -20,7 +20,14 @@ use super::{
 
 const CALLERS: [usize; 6] = [1, 8, 32, 64, 128, 256];
 /// Calls that come at once, and the most that one may cost then.
-const BURSTS: [(usize, Option<f64>); 4] = [(1, None), (4, Some(10_000.0)), (8, Some(10_000.0)), (20, Some(10_000.0))];
+const BURSTS: [(usize, Option<f64>); 6] = [
+    (1, None),
+    (4, Some(10_000.0)),
+    (8, Some(10_000.0)),
+    (20, Some(10_000.0)),
+    (32, Some(10_000.0)),
+    (64, Some(10_000.0)),
+];
 const WARM_UP: Duration = Duration::from_secs(1);
 /// The number of callers whose processor time is looked at more closely.
 const LOOKED_INTO: usize = 64;
