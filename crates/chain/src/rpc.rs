@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use solana_commitment_config::CommitmentConfig;
 use solana_pubkey::Pubkey;
+use solana_rpc_client_api::response::RpcPrioritizationFee;
 use solana_signature::Signature;
 use solana_transaction_status_client_types::TransactionStatus;
 use tokio::time::{Instant, sleep};
@@ -91,6 +92,14 @@ impl ChainClient {
     /// Lamports that an account of so many bytes holds at least.
     pub async fn rent_exemption(&self, bytes: usize) -> Result<u64, ChainError> {
         self.read("getMinimumBalanceForRentExemption", &json!([bytes]), SMALL_ANSWER).await
+    }
+
+    /// What was paid for a compute unit by a transaction that wrote to this account, or would have been enough, in each of the
+    /// last blocks, in millionths of a lamport.
+    pub async fn recent_unit_prices(&self, account: &Pubkey) -> Result<Vec<u64>, ChainError> {
+        let params = json!([[account.to_string()]]);
+        let blocks: Vec<RpcPrioritizationFee> = self.read("getRecentPrioritizationFees", &params, SMALL_ANSWER).await?;
+        Ok(blocks.into_iter().map(|block| block.prioritization_fee).collect())
     }
 
     /// Returns a blockhash that is not older than a few hundred milliseconds, or a few seconds while no newer one is

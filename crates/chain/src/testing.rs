@@ -98,6 +98,8 @@ pub struct Script {
     pub simulated: Vec<Vec<u8>>,
     /// Lamports that an account must hold, independent of its size.
     pub rent: u64,
+    /// What was paid for a compute unit in the last blocks, for every account.
+    pub unit_prices: Vec<u64>,
     /// While this is set, every other request fails.
     pub out_of_order: bool,
     pub fault: Option<Fault>,
@@ -152,6 +154,7 @@ impl FakeRpc {
             refuses_simulation: Box::new(|_| false),
             simulated: Vec::new(),
             rent: 4_000_000,
+            unit_prices: Vec::new(),
             out_of_order: false,
             fault: None,
             only: None,
@@ -299,6 +302,10 @@ impl Script {
                     let transaction = [BASE64.encode(bytes), "base64".to_owned()];
                     json!({"slot": 1, "blockTime": time, "meta": {}, "transaction": transaction})
                 }))
+            }
+            "getRecentPrioritizationFees" => {
+                let block = |price: &u64| json!({"slot": slot, "prioritizationFee": price});
+                Ok(self.unit_prices.iter().map(block).collect())
             }
             "getMinimumBalanceForRentExemption" => Ok(json!(self.rent)),
             "sendTransaction" => self.send(&BASE64.decode(params[0].as_str().unwrap()).unwrap()),
