@@ -31,6 +31,8 @@ pub struct FeePayer {
     pub state: FeePayerState,
     /// Calls that the balance pays for before new ones are refused.
     pub calls_left: u64,
+    /// Offered for a compute unit, in millionths of a lamport.
+    pub compute_unit_price: u64,
     /// In words, what is wrong with the treasury's account.
     pub treasury_problem: Option<String>,
 }
@@ -38,14 +40,16 @@ pub struct FeePayer {
 /// Replaces what was stored about this account.
 pub async fn store(executor: impl PgExecutor<'_>, payer: &FeePayer) -> Result<(), StoreError> {
     sqlx::query!(
-        "INSERT INTO fee_payers (address, lamports, state, calls_left, treasury_problem) VALUES ($1, $2, $3, $4, $5)
+        "INSERT INTO fee_payers (address, lamports, state, calls_left, compute_unit_price, treasury_problem)
+         VALUES ($1, $2, $3, $4, $5, $6)
          ON CONFLICT (address) DO UPDATE SET
              lamports = excluded.lamports, state = excluded.state, calls_left = excluded.calls_left,
-             treasury_problem = excluded.treasury_problem, at = now()",
+             compute_unit_price = excluded.compute_unit_price, treasury_problem = excluded.treasury_problem, at = now()",
         payer.address.to_string(),
         saturating_to_db(payer.lamports),
         payer.state.into_str(),
         saturating_to_db(payer.calls_left),
+        saturating_to_db(payer.compute_unit_price),
         payer.treasury_problem,
     )
     .execute(executor)
@@ -64,6 +68,9 @@ pub struct StoredFeePayer {
     pub state: String,
     /// Calls that the balance pays for before new ones are refused.
     pub calls_left: u64,
+    /// Offered now for a compute unit of openings and settlements, in millionths of a lamport. More if the accounts of an
+    /// agent are busy, or a deadline is near. 0: no priority fee.
+    pub compute_unit_price: u64,
     /// When a gateway read the balance.
     pub at: Timestamp,
     #[serde(skip)]
@@ -75,7 +82,7 @@ pub async fn latest(executor: impl PgExecutor<'_>) -> Result<Option<StoredFeePay
     let payer = sqlx::query_as!(
         StoredFeePayer,
         r#"SELECT address, lamports AS "lamports: Count", state, calls_left AS "calls_left: Count", at AS "at: Timestamp",
-                  treasury_problem
+                  compute_unit_price AS "compute_unit_price: Count", treasury_problem
            FROM fee_payers ORDER BY at DESC LIMIT 1"#
     );
     Ok(payer.fetch_optional(executor).await?)

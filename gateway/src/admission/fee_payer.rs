@@ -72,7 +72,8 @@ impl FeePayerWatch {
     pub fn note(&self, address: Pubkey, lamports: u64, record_rent: u64) -> FeePayer {
         self.record_rent.store(record_rent, Ordering::Relaxed);
         let (state, calls_left) = self.judge(lamports);
-        let payer = FeePayer { address, lamports, state, calls_left, treasury_problem: None };
+        let payer =
+            FeePayer { address, lamports, state, calls_left, compute_unit_price: 0, treasury_problem: None };
         let before = self.last.lock().unwrap_or_else(PoisonError::into_inner).replace(state);
         match state {
             _ if before == Some(state) => {}

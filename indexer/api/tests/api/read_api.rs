@@ -115,17 +115,26 @@ async fn the_status_shows_what_the_fee_payer_has_left() {
         lamports: 1,
         state: FeePayerState::Empty,
         calls_left: 0,
+        compute_unit_price: 0,
         treasury_problem: None,
     };
     fee_payers::store(pool, &other).await.expect("database");
     for (lamports, state, calls_left) in [(90, FeePayerState::Ok, 9), (20, FeePayerState::Low, 2)] {
-        let payer = FeePayer { address: wallet(9), lamports, state, calls_left, treasury_problem: None };
+        let payer = FeePayer {
+            address: wallet(9),
+            lamports,
+            state,
+            calls_left,
+            compute_unit_price: 1_234,
+            treasury_problem: None,
+        };
         fee_payers::store(pool, &payer).await.expect("database");
     }
     let body = market.get("/v1/status").await.body;
     let payer = &body["fee_payer"];
     assert_eq!((&payer["address"], &payer["state"]), (&json!(wallet(9).to_string()), &json!("low")));
     assert_eq!((&payer["lamports"], &payer["calls_left"]), (&json!(20), &json!(2)));
+    assert_eq!(payer["compute_unit_price"], 1_234);
     assert!(payer["at"].is_string(), "{payer}");
 }
 
