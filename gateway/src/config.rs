@@ -40,8 +40,8 @@ pub struct Limits {
     pub open_patience: Duration,
     /// How long a caller waits for settlement before 202.
     pub settle_patience: Duration,
-    /// How long an opening or a result waits for others, to share a transaction with them. While few calls are under way, only
-    /// one that follows another one within this time waits.
+    /// How long an opening or a result waits for others, to share a transaction with them; with many calls under way, up to five
+    /// times as long. While few are under way, only one that follows another one within this time waits.
     pub gather_window: Duration,
     /// How long a caller waits for the refund before the error is returned without it.
     pub refund_patience: Duration,
@@ -57,8 +57,10 @@ pub struct Limits {
     pub lamports_for_others_per_day: u64,
     /// Longest duration of one read of the chain, including all nodes.
     pub rpc_timeout: Duration,
-    /// Price of a compute unit on a busy network, in millionths of a lamport. 0: no priority fee.
+    /// Least price that is offered for a compute unit, in millionths of a lamport. 0: no priority fee on a quiet network.
     pub compute_unit_price: u64,
+    /// The most, whatever a node says that others pay. If it is less than the least, that counts.
+    pub max_compute_unit_price: u64,
     /// Content that nothing on chain refers to yet.
     pub held_content: HoldLimits,
     /// Over all gateways of one database. The defaults are far above honest heavy use.
@@ -80,6 +82,13 @@ pub struct Limits {
     pub fee_reserve_lamports: u64,
 }
 
+impl Limits {
+    /// What is offered for a compute unit at most.
+    pub fn highest_unit_price(&self) -> u64 {
+        self.compute_unit_price.max(self.max_compute_unit_price)
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
@@ -94,6 +103,7 @@ impl Default for Limits {
             lamports_for_others_per_day: 10_000_000,
             rpc_timeout: Duration::from_secs(10),
             compute_unit_price: 0,
+            max_compute_unit_price: 100_000,
             held_content: HoldLimits {
                 wallet: Room { pieces: 200, bytes: 32 * MIB },
                 unknown_wallets: Room { pieces: 20_000, bytes: 1_024 * MIB },

@@ -26,7 +26,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(30);
 pub(crate) struct FeePayerWatch {
     low_calls: u64,
     reserve_lamports: u64,
-    /// In millionths of a lamport.
+    /// The highest that is offered, in millionths of a lamport.
     unit_price: u64,
     /// Rent of the record of one call while it is open; part of it returns when it ends. 0 until the node was asked.
     record_rent: AtomicU64,
@@ -38,7 +38,7 @@ impl FeePayerWatch {
         Self {
             low_calls: limits.fee_low_calls,
             reserve_lamports: limits.fee_reserve_lamports,
-            unit_price: limits.compute_unit_price,
+            unit_price: limits.highest_unit_price(),
             record_rent: AtomicU64::new(0),
             last: Mutex::default(),
         }
@@ -72,8 +72,7 @@ impl FeePayerWatch {
     pub fn note(&self, address: Pubkey, lamports: u64, record_rent: u64) -> FeePayer {
         self.record_rent.store(record_rent, Ordering::Relaxed);
         let (state, calls_left) = self.judge(lamports);
-        let payer =
-            FeePayer { address, lamports, state, calls_left, compute_unit_price: 0, treasury_problem: None };
+        let payer = FeePayer { address, lamports, state, calls_left, compute_unit_price: 0, treasury_problem: None };
         let before = self.last.lock().unwrap_or_else(PoisonError::into_inner).replace(state);
         match state {
             _ if before == Some(state) => {}
@@ -98,7 +97,12 @@ mod tests {
     use super::*;
 
     fn watch() -> FeePayerWatch {
-        let limits = Limits { fee_low_calls: 10, fee_reserve_lamports: 1_000_000, ..Limits::default() };
+        let limits = Limits {
+            fee_low_calls: 10,
+            fee_reserve_lamports: 1_000_000,
+            max_compute_unit_price: 0,
+            ..Limits::default()
+        };
         let watch = FeePayerWatch::new(&limits);
         watch.record_rent.store(3_980_000, Ordering::Relaxed);
         watch

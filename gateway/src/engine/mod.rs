@@ -9,6 +9,7 @@ mod ended;
 mod follow;
 mod opening;
 mod payees;
+mod prices;
 mod refund;
 mod run;
 mod settlement;
@@ -38,6 +39,7 @@ pub(crate) use self::{
     ended::{Ended, EngineError, Stage, failure, interrupted, refunded_elsewhere},
     opening::{Agreed, ToOpen},
     payees::PayeeAccounts,
+    prices::Prices,
     run::payer_of,
     together::Together,
     transactions::backoff,
@@ -92,6 +94,7 @@ pub(crate) struct Engine {
     pub key_requests: Allowances<Pubkey>,
     pub created_accounts: Allowances<()>,
     pub payees: PayeeAccounts,
+    pub prices: Prices,
     pub together: Together,
     /// Handing content in: one at a time. All of them wait for one lock, each with a connection that calls need.
     pub holding: Semaphore,
@@ -117,6 +120,7 @@ impl Engine {
             key_requests: Allowances::new(KEY_REQUESTS),
             created_accounts: Allowances::new(CREATED_ACCOUNTS),
             payees: PayeeAccounts::new(),
+            prices: Prices::new(&config.limits),
             together: Together::new(config.limits.gather_window),
             holding: Semaphore::new(1),
             chain,

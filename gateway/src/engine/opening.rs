@@ -148,7 +148,7 @@ impl Engine {
         let build = &self.instructions;
         let open = build.open_execution_with_grant(&caller.wallet, &caller.session_key, &gateway.pubkey(), &opening);
         let blockhash = self.chain.recent_blockhash().await?;
-        let mut instructions = self.budget(OPEN_UNITS);
+        let mut instructions = Self::budget(OPEN_UNITS, self.unit_price(&call.agent, None));
         instructions.push(open.clone());
         Ok((open, SignedTransaction::sign(&instructions, &[gateway, &session], blockhash)?))
     }

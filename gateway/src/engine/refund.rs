@@ -72,7 +72,8 @@ impl Engine {
 
     async fn sign_refund(&self, work: &mut Work, rejections: u32) -> Result<SignedTransaction, EngineError> {
         let (record, failure) = (work.record()?, work.failure()?);
-        let (mut instructions, refund) = self.refund_of(&work.lease.record, record, rejections).await?;
+        let unit_price = self.unit_price(&record.agent, None);
+        let (mut instructions, refund) = self.refund_of(&work.lease.record, record, rejections, unit_price).await?;
         let gateway = &*self.config.keypair;
         instructions.extend(self.report(record, &refund, failure)?);
         let blockhash = work.spent.on_chain(self.chain.recent_blockhash()).await?;
@@ -107,11 +108,13 @@ impl Engine {
         address: &Pubkey,
         record: &Execution,
         rejections: u32,
+        unit_price: u64,
     ) -> Result<(Vec<Instruction>, Refund), EngineError> {
         let terms = record.terms.ok_or(EngineError::Missing("the terms of an open record"))?;
         let wallet = &record.caller;
         let (refund_token, is_new) = self.refund_account(wallet, &terms.paid_from, rejections).await;
-        let mut preparation = self.budget(SETTLE_UNITS.saturating_add(if is_new { RECREATE_UNITS } else { 0 }));
+        let mut preparation =
+            Self::budget(SETTLE_UNITS.saturating_add(if is_new { RECREATE_UNITS } else { 0 }), unit_price);
         if is_new {
             let (payer, mint) = (self.config.keypair.pubkey(), self.instructions.usdc_mint);
             preparation.push(token::create_associated_token_account(&payer, wallet, &mint));

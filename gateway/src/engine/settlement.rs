@@ -129,9 +129,14 @@ impl Engine {
         let gateway = &*self.config.keypair;
         let blockhash = work.spent.on_chain(self.chain.recent_blockhash()).await?;
         // The settlement must directly follow its proof, so the compute budget comes first.
-        let mut instructions = self.budget(SETTLE_UNITS);
+        let mut instructions = Self::budget(SETTLE_UNITS, self.settlement_price(work)?);
         instructions.extend(self.instructions.complete_execution(&gateway.pubkey(), &settlement));
         Ok(SignedTransaction::sign(&instructions, &[gateway], blockhash)?)
+    }
+
+    /// What its settlement offers for a compute unit.
+    pub(super) fn settlement_price(&self, work: &Work) -> Result<u64, EngineError> {
+        Ok(self.unit_price(&work.call.agent, Some(work.view()?.terms()?.deadline_unix_s)))
     }
 
     /// What settles the result.

@@ -59,6 +59,8 @@ pub(crate) struct Together {
 struct Waiting<T, Answer> {
     lease: Lease,
     agent: Pubkey,
+    /// What it offers for a compute unit.
+    unit_price: u64,
     /// Built once: their addresses cost more than everything else in a group.
     instructions: Vec<Instruction>,
     what: T,
@@ -104,7 +106,8 @@ impl Engine {
         let (lease, agent) = (work.lease, work.call.agent);
         let kind = [caller.wallet, caller.session_key, agent];
         let calls = || self.gate.calls(&Holder::Wallet(caller.wallet));
-        let waiting = |answer| Waiting { lease, agent, instructions: vec![opening], what: (), answer };
+        let unit_price = self.unit_price(&agent, None);
+        let waiting = |answer| Waiting { lease, agent, unit_price, instructions: vec![opening], what: (), answer };
         let open = async |all| self.open_together(caller, all).await;
         self.together.openings.join(kind, calls, waiting, open).await?.ok().flatten()
     }
@@ -138,10 +141,11 @@ impl Engine {
         // Without the terms of an open record there is nothing to settle.
         let Ok(settlement) = self.settlement_of(work) else { return Ok(Joined::Alone) };
         let (lease, agent, delivered) = (work.lease, work.call.agent, work.delivered()?);
+        let unit_price = self.settlement_price(work)?;
         let calls = || self.gate.calls(&Holder::Process);
         let waiting = |answer| {
             let instructions = self.instructions.complete_execution(&self.config.keypair.pubkey(), &settlement).into();
-            Waiting { lease, agent, instructions, what: delivered.clone(), answer }
+            Waiting { lease, agent, unit_price, instructions, what: delivered.clone(), answer }
         };
         let settle = async |all| self.settle_together(all).await;
         match self.together.settlements.join((), calls, waiting, settle).await {
@@ -187,7 +191,7 @@ impl Engine {
     /// `false`: they have to be settled alone.
     async fn pass_and_store(&self, group: &[ToBeSettled], transaction: &SignedTransaction, basis: Basis) -> bool {
         if let Err(refused) = self.passes(transaction).await {
-            let before = if basis.has_version_1 { 0 } else { self.budget(0).len() };
+            let before = if basis.has_version_1 { 0 } else { Self::budget(0, offered(group)).len() };
             let refused = refused.and_then(|refused| refused_settlement(&refused, before));
             if let Some(one) = refused.and_then(|at| group.get(at)) {
                 self.together.settle_alone(one.agent);
@@ -237,10 +241,10 @@ impl Engine {
         let instructions: Vec<_> = group.iter().flat_map(|one| one.instructions.clone()).collect();
         let units = units.saturating_mul(u32::try_from(group.len()).unwrap_or(u32::MAX)).min(MOST_UNITS);
         if has_version_1 {
-            let budget = Budget { units, unit_price: self.config.limits.compute_unit_price };
+            let budget = Budget { units, unit_price: offered(group) };
             SignedTransaction::sign_version_1(&instructions, budget, signers, blockhash)
         } else {
-            SignedTransaction::sign(&[self.budget(units), instructions].concat(), signers, blockhash)
+            SignedTransaction::sign(&[Self::budget(units, offered(group)), instructions].concat(), signers, blockhash)
         }
     }
 
@@ -317,6 +321,11 @@ fn groups<T, S>(mut all: Vec<T>, sign: impl Fn(&[T]) -> Option<S>) -> Vec<(Vec<T
         }
     }
     Vec::new()
+}
+
+/// What a group offers for a compute unit: the most that one of it offers.
+fn offered<T, A>(group: &[Waiting<T, A>]) -> u64 {
+    group.iter().map(|one| one.unit_price).max().unwrap_or(0)
 }
 
 fn answer_all<T, A>(group: Vec<Waiting<T, A>>, answer: impl Fn() -> A) {

@@ -19,10 +19,9 @@ pub(super) const SETTLE_UNITS: u32 = 60_000;
 impl Engine {
     /// Adds a random number of units to the limit: otherwise a transaction that is signed again with the same blockhash
     /// would be identical to the refused one.
-    pub(crate) fn budget(&self, units: u32) -> Vec<Instruction> {
+    pub(crate) fn budget(units: u32, unit_price: u64) -> Vec<Instruction> {
         let [few, ..] = Uuid::new_v4().into_bytes();
-        let price = self.config.limits.compute_unit_price;
-        let price = (price > 0).then(|| compute_unit_price(price));
+        let price = (unit_price > 0).then(|| compute_unit_price(unit_price));
         [compute_unit_limit(units.saturating_add(u32::from(few)))].into_iter().chain(price).collect()
     }
 

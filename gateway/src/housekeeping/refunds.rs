@@ -33,7 +33,8 @@ impl Round<'_> {
             if execution.terms.is_none_or(|terms| *now_unix_s <= terms.deadline_unix_s) {
                 continue;
             }
-            let (mut instructions, refund) = engine.refund_of(address, &execution, pauses.refusals(address)).await?;
+            let (refusals, unit_price) = (pauses.refusals(address), engine.config.limits.compute_unit_price);
+            let (mut instructions, refund) = engine.refund_of(address, &execution, refusals, unit_price).await?;
             instructions.push(engine.instructions.refund_expired_execution(None, &refund));
             let rent_lamports = rent_of_open_terms(account.map_or(0, |account| account.lamports));
             let addresses = vec![*address];

@@ -76,7 +76,8 @@ async fn overdue(engine: &Engine) -> Result<Vec<(Pubkey, Execution)>, EngineErro
 /// Refunds one record.
 async fn refund(engine: &Engine, address: &Pubkey, record: &Execution, refusals: u32) -> Result<Outcome, EngineError> {
     let known = if refusals < UNREPORTED_AFTER { known_failure(engine, address).await? } else { None };
-    let (mut instructions, refund) = engine.refund_of(address, record, refusals).await?;
+    let unit_price = engine.unit_price(&record.agent, None);
+    let (mut instructions, refund) = engine.refund_of(address, record, refusals, unit_price).await?;
     match &known {
         Some(failure) => instructions.extend(engine.report(record, &refund, failure)?),
         None => instructions.push(engine.instructions.refund_expired_execution(None, &refund)),

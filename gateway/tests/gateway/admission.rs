@@ -352,6 +352,9 @@ async fn a_node_that_cannot_simulate_stops_no_call() {
     assert_eq!(market.execute(&task()).await.status, 200);
 }
 
+/// Rent, four signatures, and the highest price of its units.
+const LAMPORTS_PER_CALL: u64 = 4_000_000 + 20_000 + 14_052;
+
 fn fee_payer(limits: &mut Limits) {
     (limits.fee_poll_every, limits.fee_low_calls, limits.fee_reserve_lamports) =
         (Duration::from_millis(50), 10, 1_000_000);
@@ -375,12 +378,12 @@ async fn a_fee_payer_that_runs_out_refuses_new_calls_and_still_settles_open_ones
         panic!("the status never became {wanted:?}")
     };
     assert_eq!(status(FeePayerState::Ok).await.address, market.gateway.authority().to_string());
-    market.set_sol(1_000_000 + 3 * 4_020_000);
+    market.set_sol(1_000_000 + 3 * LAMPORTS_PER_CALL);
     assert_eq!(status(FeePayerState::Low).await.calls_left, 3);
     let open = market.execute(&json!({"task": "it", "parameters": {"delay_ms": 600}, "async": true})).await;
     assert_eq!(open.status, 200, "a low balance still accepts calls: {open:?}");
 
-    market.set_sol(1_000_000 + 4_019_999);
+    market.set_sol(1_000_000 + LAMPORTS_PER_CALL - 1);
     assert_eq!(status(FeePayerState::Empty).await.calls_left, 0);
     let sent = different_transactions(&market);
     let refused = market.execute(&task()).await;

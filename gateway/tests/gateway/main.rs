@@ -14,6 +14,7 @@ mod content;
 mod dispatch;
 mod keys;
 mod paid_call;
+mod prices;
 mod recovery;
 mod sign_in;
 mod support;

@@ -132,9 +132,14 @@ pub struct GatewaySettings {
     /// Addresses and address ranges (such as `192.0.2.0/24`) from which creators' services are called, shown by
     /// `GET /v1/network`.
     pub outbound_addresses: Vec<Text<AddressRange>>,
-    /// Price that is offered for each compute unit, in millionths of a lamport.
+    /// Least price that is offered for each compute unit, in millionths of a lamport.
     #[educe(Default = Limits::default().compute_unit_price)]
     pub compute_unit_price: u64,
+    /// Highest price: between the two, what others paid of late, and more for a settlement whose deadline is near. A
+    /// transaction has at most 1 400 000 units, so 100 000 are at most 140 000 lamports. If it is lower than
+    /// `compute_unit_price`, that is the only price.
+    #[educe(Default = Limits::default().max_compute_unit_price)]
+    pub max_compute_unit_price: u64,
     /// Seconds between two rounds of housekeeping: closing records, ending disputes, applying announcements.
     #[schemars(range(min = 1, max = 86_400))]
     #[educe(Default = Limits::default().housekeeping_every.as_secs())]

@@ -201,6 +201,7 @@ fn limits(settings: &Settings) -> Limits {
     let per_subject = |wallet: u32, agent: u32| PerSubject { key: wallet, wallet, agent };
     Limits {
         compute_unit_price: gateway.compute_unit_price,
+        max_compute_unit_price: gateway.max_compute_unit_price,
         housekeeping_every: Duration::from_secs(gateway.housekeeping_seconds),
         lamports_for_others_per_day: gateway.lamports_for_others_per_day,
         calls: CallLimits {
