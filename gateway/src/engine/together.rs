@@ -343,6 +343,12 @@ fn refused_settlement(refused: &Refused, before: usize) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use crtx_chain::{
+        Instructions,
+        instructions::{Opening, Settlement},
+    };
+    use crtx_protocol::{address::Addresses, call_text::OpeningId, result_hash::ResultHash};
+
     use super::*;
 
     #[test]
@@ -361,6 +367,50 @@ mod tests {
         assert_eq!(made(3, 3), (vec![group(&[0, 1, 2])], 1));
         assert_eq!(made(7, 3), (vec![group(&[0, 1, 2]), group(&[3, 4, 5]), group(&[6])], 4));
         assert_eq!(made(2, 0), (vec![group(&[0]), group(&[1])], 1), "what fits with no other one goes alone");
+    }
+
+    /// Whether instructions like these for so many executions fit into a transaction of version 1, with a priority fee.
+    fn fit(count: usize, signers: &[&Keypair], build: impl Fn(Pubkey) -> Vec<Instruction>) -> bool {
+        let instructions: Vec<_> = (0..count).flat_map(|_| build(Pubkey::new_unique())).collect();
+        let blockhash = RecentBlockhash { hash: solana_hash::Hash::default(), last_valid_block_height: 1 };
+        let budget = Budget { units: MOST_UNITS, unit_price: 1 };
+        SignedTransaction::sign_version_1(&instructions, budget, signers, blockhash).is_ok()
+    }
+
+    #[test]
+    fn what_gathers_for_one_agent_fits_into_a_transaction() {
+        let [gateway, session] = [1, 2].map(|number| Keypair::new_from_array([number; 32]));
+        let build = Instructions::new(Addresses::new(agent_marketplace::ID), Pubkey::new_unique());
+        let [agent, wallet, creator, treasury, result_key] = std::array::from_fn(|_| Pubkey::new_unique());
+        let open = |id: Pubkey| {
+            let opening = Opening {
+                agent,
+                execution_id: std::array::from_fn(|at| id.as_array()[at]),
+                request_hash: [1; 32],
+                max_amount: 1,
+                terms_hash: Some([2; 32]),
+                min_cover: 1,
+            };
+            vec![build.open_execution_with_grant(&wallet, &session.pubkey(), &gateway.pubkey(), &opening)]
+        };
+        let settle = |record: Pubkey| {
+            let settlement = Settlement {
+                agent,
+                opening: OpeningId { record: record.to_bytes(), opened_at_unix_s: 1 },
+                rent_payer: gateway.pubkey(),
+                creator_token: creator,
+                treasury_token: treasury,
+                result_key,
+                result_hash: ResultHash::of(b"result"),
+                binding: true,
+                signature: [3; 64],
+                execution_time_ms: 1,
+                tokens_used: Some(1),
+            };
+            build.complete_execution(&gateway.pubkey(), &settlement).to_vec()
+        };
+        assert!(fit(MOST_OPENINGS, &[&gateway, &session], open));
+        assert!(fit(MOST_SETTLEMENTS, &[&gateway], settle) && !fit(MOST_SETTLEMENTS + 1, &[&gateway], settle));
     }
 
     #[test]
