@@ -40,8 +40,8 @@ pub struct Limits {
     pub open_patience: Duration,
     /// How long a caller waits for settlement before 202.
     pub settle_patience: Duration,
-    /// How long an opening or a result waits for others, to share a transaction with them; with many calls under way, up to five
-    /// times as long. While few are under way, only one that follows another one within this time waits.
+    /// How long an opening or a result waits for others, to share a transaction with them; with many calls under way,
+    /// up to five times as long. While few are under way, only one that follows another one within this time waits.
     pub gather_window: Duration,
     /// How long a caller waits for the refund before the error is returned without it.
     pub refund_patience: Duration,
@@ -57,7 +57,8 @@ pub struct Limits {
     pub lamports_for_others_per_day: u64,
     /// Longest duration of one read of the chain, including all nodes.
     pub rpc_timeout: Duration,
-    /// Least price that is offered for a compute unit, in millionths of a lamport. 0: no priority fee on a quiet network.
+    /// Least price that is offered for a compute unit, in millionths of a lamport. 0: no priority fee on a quiet
+    /// network.
     pub compute_unit_price: u64,
     /// The most, whatever a node says that others pay. If it is less than the least, that counts.
     pub max_compute_unit_price: u64,

@@ -94,8 +94,8 @@ impl ChainClient {
         self.read("getMinimumBalanceForRentExemption", &json!([bytes]), SMALL_ANSWER).await
     }
 
-    /// What was paid for a compute unit by a transaction that wrote to this account, or would have been enough, in each of the
-    /// last blocks, in millionths of a lamport.
+    /// What was paid for a compute unit by a transaction that wrote to this account, or would have been enough, in
+    /// each of the last blocks, in millionths of a lamport.
     pub async fn recent_unit_prices(&self, account: &Pubkey) -> Result<Vec<u64>, ChainError> {
         let params = json!([[account.to_string()]]);
         let blocks: Vec<RpcPrioritizationFee> = self.read("getRecentPrioritizationFees", &params, SMALL_ANSWER).await?;

@@ -68,8 +68,8 @@ pub struct StoredFeePayer {
     pub state: String,
     /// Calls that the balance pays for before new ones are refused.
     pub calls_left: u64,
-    /// Offered now for a compute unit of openings and settlements, in millionths of a lamport. More if the accounts of an
-    /// agent are busy, or a deadline is near. 0: no priority fee.
+    /// Offered now for a compute unit of openings and settlements, in millionths of a lamport. More if the accounts of
+    /// an agent are busy, or a deadline is near. 0: no priority fee.
     pub compute_unit_price: u64,
     /// When a gateway read the balance.
     pub at: Timestamp,

@@ -1,6 +1,6 @@
-//! What is offered for a compute unit, in millionths of a lamport: the setting on a quiet network, on a busy one what others
-//! paid of late. A settlement offers more the nearer its deadline is, because a result that is not settled by then is lost
-//! for its creator. Nothing offers more than the setting allows, whatever a node says.
+//! What is offered for a compute unit, in millionths of a lamport: the setting on a quiet network, on a busy one what
+//! others paid of late. A settlement offers more the nearer its deadline is, because a result that is not settled by
+//! then is lost for its creator. Nothing offers more than the setting allows, whatever a node says.
 //!
 //! The node is asked beside the work. No call waits for its answer, and without one the setting counts.
 
@@ -21,13 +21,14 @@ const ASK_AGAIN_AFTER: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How long an answer counts if no newer one comes.
 const COUNTS_FOR: Duration = Duration::from_secs(30);
-/// Requests at the same time. Callers decide which agents are asked about; with more of them, the setting counts for some.
+/// Requests at the same time. Callers decide which agents are asked about; with more of them, the setting counts for
+/// some.
 const AT_ONCE: usize = 4;
 const ACCOUNTS: u64 = 10_000;
 /// In so many of a hundred blocks a transaction got in for the offered price.
 const PERCENT: usize = 75;
-/// So long before its deadline a settlement begins to offer more, up to the most. It is longer than a transaction needs to
-/// expire, so that the last one that is signed in time offers much more.
+/// So long before its deadline a settlement begins to offer more, up to the most. It is longer than a transaction needs
+/// to expire, so that the last one that is signed in time offers much more.
 const HURRY_S: u64 = 100;
 
 pub(crate) struct Prices {
@@ -83,8 +84,8 @@ fn usual(mut prices: Vec<u64>) -> u64 {
     prices.get(at).copied().unwrap_or(0)
 }
 
-/// An answer that is no higher than the last offer may show nothing but this gateway's own transactions. So the offer falls
-/// until others pay more.
+/// An answer that is no higher than the last offer may show nothing but this gateway's own transactions. So the offer
+/// falls until others pay more.
 fn next_offer(offered: u64, paid: u64) -> u64 {
     if paid > offered { paid } else { paid.min(offered.saturating_sub(offered.div_ceil(8))) }
 }

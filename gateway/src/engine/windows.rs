@@ -1,5 +1,6 @@
-//! Windows of time in which work of one kind gathers, so that it can be done together. Work that nobody else is expected to
-//! join waits for nothing; what comes within a window behind it waits for the end of that window, or until nobody else fits.
+//! Windows of time in which work of one kind gathers, so that it can be done together. Work that nobody else is
+//! expected to join waits for nothing; what comes within a window behind it waits for the end of that window, or until
+//! nobody else fits.
 
 use std::{
     collections::HashMap,
@@ -54,8 +55,8 @@ impl<K: Copy + Eq + Hash, T> Windows<K, T> {
 
     /// Waits with others, and returns what who did the work of all answered to this one. `None`: it is done alone.
     ///
-    /// `calls`: those under way, of which each may bring work of this kind. `waiting` is what gathers, with what takes the
-    /// answer. `work` does all that gathered, if it is the turn of this one.
+    /// `calls`: those under way, of which each may bring work of this kind. `waiting` is what gathers, with what takes
+    /// the answer. `work` does all that gathered, if it is the turn of this one.
     pub async fn join<A>(
         &self,
         kind: K,
