@@ -49,6 +49,11 @@ function FeePayer({ payer }: { payer: Status['fee_payer'] }) {
                 <Badge kind={kind}>{text}</Badge>
             </Figure>
             <Figure name="Enough for">{plural(payer.calls_left, 'call')}</Figure>
+            <Figure name="Priority fee">
+                {payer.compute_unit_price === 0
+                    ? 'None'
+                    : `${formatCount(payer.compute_unit_price)} micro-lamports a compute unit`}
+            </Figure>
             <Figure name="Read">
                 <Time iso={payer.at} />
             </Figure>

@@ -1367,6 +1367,12 @@ export interface components {
              * @description Calls that the balance pays for before new ones are refused.
              */
             calls_left: number;
+            /**
+             * Format: int64
+             * @description Offered now for a compute unit of openings and settlements, in millionths of a lamport. More if the accounts of
+             *     an agent are busy, or a deadline is near. 0: no priority fee.
+             */
+            compute_unit_price: number;
             /** Format: int64 */
             lamports: number;
             /**

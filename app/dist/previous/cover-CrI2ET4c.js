@@ -1,1 +1,0 @@
-import{lt as e}from"./index-Ts9KvZr0.js";var t=t=>t===0?`none`:e(t,`call`);export{t};

@@ -1,1 +1,0 @@
-import{Gn as e,Un as t,Wn as n}from"./index-Ts9KvZr0.js";function r(r,i){return t({...r,enabled:!0,suspense:!0,throwOnError:n,placeholderData:void 0},e,i)}export{r as t};
