@@ -22,6 +22,7 @@ pub mod people;
 pub mod proof;
 pub mod proxy;
 pub mod refusal;
+pub mod state_machine;
 pub mod steps;
 pub mod world;
 

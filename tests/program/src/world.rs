@@ -39,6 +39,9 @@ use crate::{
     proxy,
 };
 
+/// Sees a transaction before it is sent.
+pub type OnSend = Box<dyn FnMut(&mut World, &[Instruction], &[&Keypair])>;
+
 const LAMPORTS: u64 = 100_000_000_000;
 /// Keys up to this number belong to the world itself; tests get the keys after them.
 const OWN_KEYS: u64 = 21;
@@ -67,6 +70,8 @@ pub struct World {
     pub agent: Agent,
     /// USDC that was minted, in base units.
     pub supply: u64,
+    /// Called with every transaction before it is sent, but not with those that it sends itself.
+    pub on_send: Option<OnSend>,
     /// A test changed the program's accounts without the program, so invariants are not checked.
     tampered: bool,
     seed: u64,
@@ -90,16 +95,18 @@ thread_local! {
 }
 
 fn empty_svm() -> LiteSVM {
-    EMPTY.with_borrow_mut(|empty| {
-        empty
-            .get_or_insert_with(|| {
-                let mut svm = LiteSVM::new();
-                svm.add_program(PROGRAM_ID, elf()).expect("the ELF loads");
-                svm.add_builtin(proxy::PROXY_PROGRAM_ID, proxy::Entrypoint::register);
-                svm
-            })
-            .clone()
-    })
+    EMPTY.with_borrow_mut(|empty| empty.get_or_insert_with(|| with_programs(LiteSVM::new())).clone())
+}
+
+fn with_programs(mut svm: LiteSVM) -> LiteSVM {
+    svm.add_program(PROGRAM_ID, elf()).expect("the ELF loads");
+    svm.add_builtin(proxy::PROXY_PROGRAM_ID, proxy::Entrypoint::register);
+    svm
+}
+
+/// Every later world of this thread starts from a copy of `svm`, which has no programs of ours yet.
+pub fn start_from(svm: LiteSVM) {
+    EMPTY.set(Some(with_programs(svm)));
 }
 
 impl World {
@@ -137,6 +144,7 @@ impl World {
                 mint,
                 agent: Agent { address: addresses.agent(&creator.key(), 0), creator, index: 0, result_key },
                 supply: 0,
+                on_send: None,
                 tampered: false,
                 seed,
                 counter: OWN_KEYS,
@@ -373,6 +381,10 @@ impl World {
     /// Sends a transaction; `payer` pays its fee. If it succeeds, every invariant must hold.
     #[track_caller]
     pub fn send(&mut self, instructions: &[Instruction], signers: &[&Keypair]) -> TransactionResult {
+        if let Some(mut on_send) = self.on_send.take() {
+            on_send(self, instructions, signers);
+            self.on_send = Some(on_send);
+        }
         self.svm.expire_blockhash();
         let payer = self.payer.keypair.insecure_clone();
         let mut keys: Vec<&Keypair> = vec![&payer];

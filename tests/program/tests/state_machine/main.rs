@@ -10,12 +10,6 @@
     reason = "a test: a panic is a failure"
 )]
 
-mod governance;
-mod marketplace;
-mod model;
-mod scenarios;
-mod steps;
-
 use std::collections::BTreeMap;
 
 use proptest::{
@@ -25,7 +19,7 @@ use proptest::{
 };
 use proptest_state_machine::{ReferenceStateMachine, prop_state_machine};
 
-use crate::{
+use crtx_program_tests::state_machine::{
     marketplace::Marketplace,
     model::Model,
     steps::{Payer, Reported, Statement, Step},

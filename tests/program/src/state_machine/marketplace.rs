@@ -1,7 +1,7 @@
 //! The program itself: every step as a transaction.
 
+use crate::*;
 use agent_marketplace::{instructions as ix, state::*};
-use crtx_program_tests::*;
 use crtx_protocol::{
     call_text::OpeningId,
     terms::{MarketTerms, Terms},
@@ -10,7 +10,7 @@ use ed25519_dalek::SigningKey;
 use proptest_state_machine::StateMachineTest;
 use sha2::{Digest, Sha256};
 
-use crate::{
+use super::{
     governance::Parameters,
     model::{AGENTS, CALLERS, Holdings, Model, ModelExecution, Totals},
     steps::{Agreed, How, Payee, Payer, Reported, Statement, Step, To, Who},
@@ -18,7 +18,7 @@ use crate::{
 
 /// A world in LiteSVM and what a scenario created in it.
 pub struct Marketplace {
-    world: World,
+    pub world: World,
     agents: Vec<Agent>,
     /// Hash of the terms with which each agent was listed.
     listed_with: Vec<[u8; 32]>,

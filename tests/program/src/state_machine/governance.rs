@@ -1,7 +1,7 @@
 //! The configuration as the model sees it: roles by who has them, and parameters, both changed by announcement.
 //! It uses none of the program's rules.
 
-use crate::steps::{Step, Who};
+use super::steps::{Step, Who};
 
 pub const WINDOW_S: i64 = 72 * 3_600;
 pub const GRACE_S: i64 = 120;

@@ -1,11 +1,11 @@
 //! How scenarios are generated: mostly from steps that fit the present state, and always from some that do not.
 
+use crate::{COLLATERAL, PRICE, USDC};
 use agent_marketplace::state::{AgentStatus, DisputeDecision, ExecutionStatus};
-use crtx_program_tests::{COLLATERAL, PRICE, USDC};
 use proptest::prelude::*;
 use proptest_state_machine::ReferenceStateMachine;
 
-use crate::{
+use super::{
     governance::{ANNOUNCEMENT_LIFE_S, GRACE_S, HIGHEST_PRICE, PARAMETERS_DELAY_S, ROLE_DELAY_S, WINDOW_S},
     model::{AGENTS, ANSWER_PERIOD_S, CALLERS, DAY_S, DISPUTE_LIMIT_S, Model, ModelExecution},
     steps::{Agreed, How, Payee, Payer, Reported, Statement, Step, To, Who},

@@ -1,10 +1,10 @@
 //! The marketplace as docs/specification.md describes it: which steps succeed, and what everybody then holds.
 //! It uses none of the program's rules.
 
+use crate::{COLLATERAL, PRICE, PURSE, START_UNIX_S, TIMEOUT_S, USDC};
 use agent_marketplace::state::{AgentStatus, DisputeDecision, ExecutionStatus};
-use crtx_program_tests::{COLLATERAL, PRICE, PURSE, START_UNIX_S, TIMEOUT_S, USDC};
 
-use crate::{
+use super::{
     governance::{HIGHEST_PRICE, ModelConfig},
     steps::{Agreed, How, Payee, Payer, Reported, Statement, Step, To, Who},
 };
