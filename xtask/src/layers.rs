@@ -16,7 +16,7 @@ const LAYERS: [&[&str]; 9] = [
     &["crtx-api", "crtx-gateway", "crtx-mirror"],
     &["crtx-server", "crtx-localnet"],
     &["crtx-cli"],
-    &["crtx-program-tests", "crtx-e2e", "crtx-faults", "xtask"],
+    &["crtx-program-tests", "crtx-fuzz", "crtx-e2e", "crtx-faults", "xtask"],
 ];
 
 /// The network of `crtx up`. Nothing that is deployed contains it.

@@ -78,14 +78,26 @@ enum Command {
         #[arg(long)]
         list: bool,
     },
-    /// Attack the program with random sequences of instructions, checking every invariant after each step.
+    /// Attack the program with random sequences of instructions, checking every invariant after each step; or attack one
+    /// target with inputs that reach new code.
     Fuzz {
-        /// Sequences.
-        #[arg(long, default_value_t = 10_000)]
+        /// Run this target under libFuzzer.
+        target: Option<fuzz::Target>,
+        /// How long the target runs.
+        #[arg(long, default_value_t = 5)]
+        minutes: u32,
+        /// Without a target: sequences.
+        #[arg(long, default_value_t = 10_000, conflicts_with = "target")]
         cases: u32,
-        /// Instructions in each.
-        #[arg(long, default_value_t = 50)]
+        /// Without a target: instructions in each.
+        #[arg(long, default_value_t = 50, conflicts_with = "target")]
         steps: u32,
+    },
+    /// Visit every state that a few calls, their disputes and the collateral can reach, and check each.
+    Model {
+        /// Calls. Three take hours.
+        #[arg(long, default_value_t = 2)]
+        calls: u32,
     },
     /// Break a running marketplace again and again while it is used, and check that nobody lost anything.
     Chaos {
@@ -139,7 +151,9 @@ fn run(command: Command) -> Result<()> {
         Command::BuildProgram { check: true } => program::check().map(|verdict| println!("{verdict}")),
         Command::Mutants { list: true, .. } => mutants::list(),
         Command::Mutants { names, list: false } => mutants::run(&names),
-        Command::Fuzz { cases, steps } => fuzz::run(cases, steps),
+        Command::Fuzz { target: Some(target), minutes, .. } => fuzz::run_target(target, minutes),
+        Command::Fuzz { target: None, cases, steps, .. } => fuzz::run(cases, steps),
+        Command::Model { calls } => fuzz::model(calls),
         Command::Chaos { faults, seed } => chaos::run(faults, seed),
         Command::Idl { print: true, .. } => idl::print(),
         Command::Idl { check: true, .. } => idl::check().map(|verdict| println!("{verdict}")),

@@ -23,7 +23,7 @@ use crate::{api, browser, generated, tally::Tally, test_database::TestDatabase, 
 pub enum Suite {
     /// Tests of each crate by itself, those against a real PostgreSQL included.
     Unit,
-    /// The committed ELF in LiteSVM.
+    /// The committed ELF in LiteSVM, and the inputs of the fuzz targets.
     Program,
     /// `crtx up` and everything behind it: Surfpool, PostgreSQL, HTTP.
     E2e,
@@ -64,7 +64,7 @@ impl Suite {
 
     fn of_package(folder: &Path) -> Self {
         match folder.strip_prefix(workspace::root().join("tests")).ok().and_then(Path::to_str) {
-            Some("program") => Self::Program,
+            Some("program" | "fuzz") => Self::Program,
             Some("e2e") => Self::E2e,
             Some("faults") => Self::Faults,
             _ => Self::Unit,
