@@ -95,18 +95,18 @@ thread_local! {
 }
 
 fn empty_svm() -> LiteSVM {
-    EMPTY.with_borrow_mut(|empty| empty.get_or_insert_with(|| with_programs(LiteSVM::new())).clone())
+    EMPTY.with_borrow_mut(|empty| empty.get_or_insert_with(|| with_programs(LiteSVM::new(), elf())).clone())
 }
 
-fn with_programs(mut svm: LiteSVM) -> LiteSVM {
-    svm.add_program(PROGRAM_ID, elf()).expect("the ELF loads");
+fn with_programs(mut svm: LiteSVM, elf: &[u8]) -> LiteSVM {
+    svm.add_program(PROGRAM_ID, elf).expect("the ELF loads");
     svm.add_builtin(proxy::PROXY_PROGRAM_ID, proxy::Entrypoint::register);
     svm
 }
 
-/// Every later world of this thread starts from a copy of `svm`, which has no programs of ours yet.
-pub fn start_from(svm: LiteSVM) {
-    EMPTY.set(Some(with_programs(svm)));
+/// Every later world of this thread starts from a copy of `svm`, with `elf` as the program.
+pub fn start_from(svm: LiteSVM, elf: &[u8]) {
+    EMPTY.set(Some(with_programs(svm, elf)));
 }
 
 impl World {
