@@ -15,10 +15,6 @@ const OPENING: OpeningId = OpeningId { record: [6; 32], opened_at_unix_s: 1_700_
 // What the program's file takes from the other files of the program.
 mod error {
     pub use agent_marketplace::error::MarketplaceError;
-
-    pub fn ensure(holds: bool, error: MarketplaceError) -> anchor_lang::Result<()> {
-        if holds { Ok(()) } else { Err(error.into()) }
-    }
 }
 mod id {
     pub use agent_marketplace::ID;

@@ -17,6 +17,9 @@ pub mod gate;
 pub mod metadata;
 pub mod split;
 
+/// What runs one input.
+type Target = fn(&[u8]);
+
 /// The targets by name.
-pub const TARGETS: &[(&str, fn(&[u8]))] =
+pub const TARGETS: &[(&str, Target)] =
     &[("gate", gate::run), ("split", split::run), ("metadata", metadata::run), ("elf", elf::run)];

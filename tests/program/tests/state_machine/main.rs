@@ -3,12 +3,7 @@
 //! everybody holds after it. The invariants are checked after every step, too.
 //!
 //! `CRTX_FUZZ_CASES` and `CRTX_FUZZ_STEPS` make the campaign longer than the 256 × 40 of the test run.
-#![expect(
-    clippy::arithmetic_side_effects,
-    clippy::indexing_slicing,
-    clippy::expect_used,
-    reason = "a test: a panic is a failure"
-)]
+#![expect(clippy::expect_used, reason = "a test: a panic is a failure")]
 
 use std::collections::BTreeMap;
 
