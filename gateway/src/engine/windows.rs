@@ -19,7 +19,7 @@ use tokio::{
 const MANY: usize = 1_000;
 /// With so many calls under way, others are expected to come soon: then the first one waits for them as well.
 const SEVERAL_CALLS: usize = 4;
-/// With each call more than this, the windows get longer by their length,
+/// With each call more than this, the windows get longer by their length, and end when all calls wait,
 const CALLS_WITHOUT_HASTE: u32 = 11;
 /// up to so many times their length.
 const LONGEST: u32 = 5;
@@ -91,8 +91,10 @@ impl<K: Copy + Eq + Hash, T> Windows<K, T> {
             }
         }
         window.waiting.push(waiting());
+        // While few calls are under way, more of them are admitted before a short window ends.
+        let full = if calls > CALLS_WITHOUT_HASTE { expected.min(self.most) } else { self.most };
         match window.waiting.len() {
-            count if count >= expected.max(SEVERAL_CALLS).min(self.most) => {
+            count if count >= full => {
                 window.ends = self.end(now, calls);
                 Entered::Full(mem::take(&mut window.waiting))
             }
@@ -184,11 +186,12 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_waited_for_if_all_calls_under_way_wait() {
-        let windows = Windows::new(LENGTH, 10);
+    fn nobody_is_waited_for_if_all_of_many_calls_under_way_wait() {
+        let windows = Windows::new(LENGTH, 20);
         let now = Instant::now();
-        let entered: Vec<_> = (0..5).map(|number| windows.enter(now, "kind", 5, || number)).collect();
-        assert_eq!(entered.last(), Some(&Entered::Full(vec![0, 1, 2, 3, 4])));
+        let last = |calls| (0..calls).map(|number| windows.enter(now, calls, calls, || number)).last();
+        assert_eq!(last(12), Some(Entered::Full((0..12).collect())));
+        assert_eq!(last(11), Some(Entered::Waits), "others may come, and the window is short");
     }
 
     #[test]
