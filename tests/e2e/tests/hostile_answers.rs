@@ -40,6 +40,7 @@ const POISON: &str = "x\u{1b}[2J\u{1b}]0;title\u{7}\u{9b}31m\u{7f}\t\u{202e}\u{2
 
 /// Every command that there is, with arguments. `KEYPAIR`, `FOLDER` and `ANSWER` stand for files.
 const COMMANDS: [(&str, &[&str]); 60] = [
+    ("admin accept", &["--yes"]),
     ("admin announce-roles", &["--resolver", AGENT, "--yes"]),
     ("admin apply-parameters", &["--yes"]),
     ("admin apply-roles", &["--yes"]),
@@ -59,7 +60,9 @@ const COMMANDS: [(&str, &[&str]); 60] = [
             "--yes",
         ],
     ),
+    ("admin nominate", &[AGENT, "--yes"]),
     ("admin pause", &["--yes"]),
+    ("admin remove-resolver", &["--yes"]),
     ("admin resume", &[AGENT, "--yes"]),
     ("admin set-fee", &["150", "--yes"]),
     ("admin set-keys", &["--guardian", AGENT, "--yes"]),
