@@ -2,6 +2,6 @@
 // `programs/agent-marketplace/artifacts/agent_marketplace.json`. A test compares the two.
 
 export const COMMITTED_PROGRAM = {
-    sha256: 'ac8635e5cb4a7f58869a7a7483f09af34f7c64a44c12833d752a690707b15169',
-    bytes: 572_056,
+    sha256: 'e0eb05f10f96abbc5796c8bf33bc7d8ee542e815b2291fe0a0b3693cf12b9fad',
+    bytes: 575_464,
 } as const;

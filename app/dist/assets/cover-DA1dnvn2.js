@@ -1,1 +1,0 @@
-import{ft as e}from"./index-D9ORrKme.js";var t=t=>t===0?`none`:e(t,`call`);export{t};
