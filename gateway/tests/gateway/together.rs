@@ -193,8 +193,8 @@ async fn a_transaction_of_several_settlements_that_fails_on_chain_is_repeated_on
     until_settled(&market, &ids).await;
     // On a busy machine a result can come after the window of the others.
     let counts = settlements(&market);
-    let (alone, together): (Vec<_>, Vec<_>) = counts.iter().partition(|count| **count == 1);
-    assert!(alone.len() == 5 && !together.is_empty(), "{counts:?}");
+    let alone = counts.iter().filter(|count| **count == 1).count();
+    assert!(alone == 5 && counts.len() > 5, "{counts:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
