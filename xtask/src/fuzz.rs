@@ -80,6 +80,10 @@ pub fn run_target(target: Target, minutes: u32) -> Result<()> {
         .arg(format!("-max_len={}", target.longest_input()))
         .arg(format!("-max_total_time={}", minutes.saturating_mul(60)))
         .args(["-timeout=60", "-rss_limit_mb=4096", "-print_final_stats=1"]);
+    let dictionary = folder.join(format!("{name}.dict"));
+    if dictionary.is_file() {
+        fuzz.arg(format!("-dict={}", dictionary.display()));
+    }
     if !workspace::status(&mut fuzz)?.success() {
         bail!(
             "a finding, saved in {}. `cargo test --workspace --test replay {name} -- --nocapture` runs it again",

@@ -17,9 +17,9 @@ pub mod gate;
 pub mod metadata;
 pub mod split;
 
-/// What runs one input.
-type Target = fn(&[u8]);
+/// What attacks one promise with any bytes.
+pub type Target = fn(&[u8]);
 
 /// The targets by name.
-pub const TARGETS: &[(&str, Target)] =
-    &[("gate", gate::run), ("split", split::run), ("metadata", metadata::run), ("elf", elf::run)];
+pub const TARGETS: [(&str, Target); 4] =
+    [("gate", gate::run), ("split", split::run), ("metadata", metadata::run), ("elf", elf::run)];

@@ -132,7 +132,8 @@ impl Search {
         }
     }
 
-    /// Two states are one if they differ only in what no action reads: the totals, what wallets hold, how a dispute ended.
+    /// Two states are one if they differ only in what no action reads: the totals, what wallets hold, how a dispute ended, or which
+    /// of two calls of one price is which.
     /// Escrow and vault follow from the listing, which `check` compares.
     fn key(&self, time: usize) -> Key {
         let listing = self.listing().map(|l| {
@@ -148,7 +149,9 @@ impl Search {
             let dispute = dispute.map(|d| (d.covered_amount, d.raised_at_unix_s, d.answered_at_unix_s != 0));
             Some((record.status, record.dispute_count, record.finished_at_unix_s, dispute))
         };
-        format!("{time} {listing:?} {:?}", self.calls.iter().map(call).collect::<Vec<_>>())
+        let mut calls: Vec<_> = self.calls.iter().map(|execution| format!("{:?}", call(execution))).collect();
+        calls.sort_unstable();
+        format!("{time} {listing:?} {calls:?}")
     }
 
     /// The instructions of an action and who signs them; `None` if there is nothing to act on.

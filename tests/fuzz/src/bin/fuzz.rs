@@ -4,11 +4,12 @@
 
 use std::sync::OnceLock;
 
+use crtx_fuzz::Target;
 use libfuzzer_sys::fuzz_target;
 
-static TARGET: OnceLock<fn(&[u8])> = OnceLock::new();
+static TARGET: OnceLock<Target> = OnceLock::new();
 
-fn chosen() -> fn(&[u8]) {
+fn chosen() -> Target {
     crtx_fuzz::coverage::watch();
     let name = std::env::var("CRTX_FUZZ_TARGET").expect("CRTX_FUZZ_TARGET names a target");
     crtx_fuzz::TARGETS.iter().find(|(target, _)| *target == name).expect("a target of this name").1
