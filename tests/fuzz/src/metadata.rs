@@ -69,8 +69,12 @@ fn decimal(literal: &str) -> Option<(String, i64)> {
     let significant = digits.trim_start_matches('0');
     let leading = digits.len() - significant.len();
     let digits = significant.trim_end_matches('0').to_owned();
+    // Zero, whatever its exponent.
+    if digits.is_empty() {
+        return Some((digits, 0));
+    }
     let point = exponent.parse::<i64>().ok()?.checked_add(whole.len() as i64 - leading as i64)?;
-    Some(if digits.is_empty() { (digits, 0) } else { (digits, point) })
+    Some((digits, point))
 }
 
 /// The bounds of the specification, each checked in another way than the crate does.
