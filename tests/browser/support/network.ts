@@ -2,7 +2,7 @@
 // one. `CRTX_BIN` names the program; `CRTX_UP_JSON` names a file with the line of a network that runs already.
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
@@ -44,6 +44,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
 /** A network of its own, also for tests that change what others need: roles, rules, the chain's clock. */
 export async function startNetwork(): Promise<{ network: Network; end: () => Promise<void> }> {
     const folder = mkdtempSync(path.join(tmpdir(), 'crtx-browser-'));
+    // The user that PostgreSQL runs as may enter, so that the database lies in this folder and goes with it.
+    chmodSync(folder, 0o755);
+    mkdirSync(path.join(folder, 'data'));
     const program = process.env['CRTX_BIN'] ?? path.join(root, 'target/debug/crtx');
     const child = spawn(program, ['up', '--port', '0', '--data-dir', path.join(folder, 'data'), '--json'], {
         env: { ...process.env, XDG_CONFIG_HOME: folder },

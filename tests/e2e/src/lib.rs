@@ -36,6 +36,17 @@ const STOP_LIMIT: Duration = Duration::from_secs(60);
 /// Names the folder of the configuration, so that no test touches that of the user.
 pub const CONFIG_DIR: &str = "CRTX_CONFIG_DIR";
 
+/// A folder for one test. The unprivileged user that PostgreSQL runs as may enter it, so that the database lies in it
+/// and goes with it.
+///
+/// # Panics
+///
+/// Panics if the folder cannot be made.
+pub fn folder() -> tempfile::TempDir {
+    let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    tempfile::Builder::new().prefix("crtx-test-").permissions(everybody).tempdir().expect("a folder")
+}
+
 /// The folder in which a `crtx up` of these tests notes where it is.
 pub fn config_dir(data_dir: &Path) -> PathBuf {
     data_dir.join("config")
@@ -149,6 +160,8 @@ impl Up {
         let words: Vec<_> = command.as_std().get_args().collect();
         let data_dir = words.iter().skip_while(|word| **word != "--data-dir").nth(1).context("no --data-dir")?;
         let config_dir = config_dir(Path::new(data_dir));
+        // `crtx up` would make it a folder of this user alone, and the database would lie elsewhere; see `folder`.
+        std::fs::create_dir_all(data_dir)?;
         let mut child = command
             .env(CONFIG_DIR, config_dir)
             .env_remove("DATABASE_URL")

@@ -25,10 +25,7 @@ pub struct Server {
 
 /// A marketplace whose services are not started, and its folder.
 pub async fn without_services() -> Result<(tempfile::TempDir, Up)> {
-    use std::os::unix::fs::PermissionsExt;
-    let folder = tempfile::tempdir()?;
-    // The database's server may run as another user.
-    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755))?;
+    let folder = crate::folder();
     let data = folder.path().join("data");
     let data = data.to_str().context("a UTF-8 path")?;
     let up = Up::start_with(&["up", "--json", "--services", "none", "--data-dir", data]).await?;

@@ -228,7 +228,7 @@ fn address(round: usize) -> Ipv4Addr {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn random_input_at_every_endpoint_gets_a_specified_answer_and_harms_nothing() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crtx_e2e::folder();
     let mut up = Up::start(folder.path(), &[]).await.unwrap();
     let market = Market::new(up.info().clone());
     let pool = crtx_store::testing::connect(&market.info.database_url, 2).await.unwrap();

@@ -40,13 +40,6 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// A folder that the unprivileged user of the database may enter.
-fn folder() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    folder
-}
-
 /// The blocks of shell commands of a document, in their order.
 fn commands(document: &str) -> String {
     let (mut script, mut inside) = (String::new(), false);
@@ -129,7 +122,7 @@ fn the_commands_of_a_document_are_its_shell_blocks() {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_command_of_the_deployment_document_works_and_the_call_is_paid_and_verified() {
     let Some(program) = validator::find("deploy") else { return };
-    let folder = folder();
+    let folder = crtx_e2e::folder();
     let (home, programs) = (folder.path(), folder.path().join("bin"));
     let ports = Ports::free().unwrap();
     let cluster = Cluster::start(home, &|text| eprintln!("{text}")).await.expect("PostgreSQL");
@@ -243,7 +236,7 @@ async fn admin_init_refuses_what_is_wrong_and_is_done_once_however_often_it_is_k
     const TOKEN: &str = "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA";
     const TOKEN_2022: &str = "TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb";
     let Some(program) = validator::find("deploy") else { return };
-    let folder = folder();
+    let folder = crtx_e2e::folder();
     let place = folder.path();
     let terminal = Terminal::new(place, &place.join("config"));
     for name in [&ROLES[..], &["authority", "stranger", "genesis"]].concat() {

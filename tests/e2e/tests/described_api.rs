@@ -61,7 +61,7 @@ async fn run(market: &Market, report: &Path) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_answer_is_as_described_and_only_requests_as_described_are_accepted() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crtx_e2e::folder();
     let mut up = Up::start(folder.path(), &[]).await.unwrap();
     let market = Market::new(up.info().clone());
     market.paid().await;

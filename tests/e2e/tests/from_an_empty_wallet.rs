@@ -9,7 +9,6 @@
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt,
     path::Path,
     process::Stdio,
     time::{Duration, Instant},
@@ -60,13 +59,6 @@ fn edit(agent: &Path, from: &str, to: &str) {
     fs::write(path, text.replace(from, to)).unwrap();
 }
 
-/// A folder that the unprivileged user of the database may enter.
-fn folder() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    folder
-}
-
 /// A person with a new wallet in `<name>.json` that holds 1 000 USDC; returns its address, too.
 fn person(terminal: &Terminal, name: &str) -> (Terminal, String) {
     let file = format!("{name}.json");
@@ -97,7 +89,7 @@ async fn until(terminal: &Terminal, arguments: &[&str], is_wanted: impl Fn(&Valu
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_lives_from_an_empty_wallet_to_its_closing_by_the_command_line_alone() {
-    let folder = folder();
+    let folder = crtx_e2e::folder();
     let data = folder.path().join("data");
     let mut up = Up::start(&data, &[]).await.unwrap();
     let market = Market::new(up.info().clone());
@@ -196,7 +188,7 @@ async fn an_agent_lives_from_an_empty_wallet_to_its_closing_by_the_command_line_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_creator_settles_what_a_wallet_opened_while_no_service_runs() {
-    let folder = folder();
+    let folder = crtx_e2e::folder();
     let data = folder.path().join("data");
     let up = Up::start_with(&["up", "--json", "--services", "none", "--data-dir", data.to_str().unwrap()]).await;
     let mut up = up.unwrap();

@@ -204,7 +204,7 @@ fn malformed(api_key: &str, session: &Session, browser: &Session) -> Vec<(&'stat
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_owner_endpoint_refuses_every_wrong_credential() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crtx_e2e::folder();
     let mut up = Up::start(folder.path(), &[]).await.unwrap();
     let victim = Victim::of(&up, folder.path()).await;
     let browser = Session::cookie(&victim.market, &victim.chain.wallet).await;
@@ -264,7 +264,7 @@ fn is_refused(endpoint: &Endpoint, what: &str, answer: &Answer, anonymous: &Answ
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_session_of_another_wallet_sees_and_changes_nothing() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crtx_e2e::folder();
     let mut up = Up::start(folder.path(), &[]).await.unwrap();
     let victim = Victim::of(&up, folder.path()).await;
     let (market, stranger) = (&victim.market, Keypair::new());
@@ -356,7 +356,7 @@ async fn a_full_store_of_one_wallet_is_not_the_others(victim: &Victim, stranger:
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cookie_is_good_for_pages_of_the_own_origin_alone() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crtx_e2e::folder();
     let mut up = Up::start(folder.path(), &[]).await.unwrap();
     let market = Market::new(up.info().clone());
     let wallet = Keypair::new();
@@ -423,7 +423,7 @@ async fn a_cookie_is_good_for_pages_of_the_own_origin_alone() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_an_unused_challenge_of_this_service_signed_by_its_wallet_opens_a_session() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crtx_e2e::folder();
     let mut up = Up::start(folder.path(), &[]).await.unwrap();
     let market = Market::new(up.info().clone());
     let (wallet, stranger) = (Keypair::new(), Keypair::new());

@@ -9,7 +9,6 @@
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt,
     process::{Command, Stdio},
     time::{Duration, Instant},
 };
@@ -33,9 +32,7 @@ struct World {
 impl World {
     /// A person whose wallet holds 1 000 USDC.
     async fn start() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        // The database's unprivileged user must be able to enter.
-        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let folder = crtx_e2e::folder();
         let data = folder.path().join("data");
         let up = Up::start(&data, &[]).await.unwrap();
         let market = Market::new(up.info().clone());

@@ -38,14 +38,6 @@ async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// A folder that the database's unprivileged user may enter, so that the database lies in it.
-fn open_folder() -> tempfile::TempDir {
-    use std::os::unix::fs::PermissionsExt;
-    let folder = tempfile::tempdir().unwrap();
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    folder
-}
-
 fn up(arguments: &[&str]) -> Output {
     let config = tempfile::tempdir().unwrap();
     let mut command = Command::new(crtx_binary());
@@ -77,7 +69,7 @@ fn identity(market: &Market) -> (String, String, String, String, Vec<String>) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sigterm_and_sigint_stop_every_child() {
-    let folder = open_folder();
+    let folder = crtx_e2e::folder();
     for signal in ["TERM", "INT"] {
         let mut up = Up::start(folder.path(), &[]).await.unwrap();
         assert!(processes_of(folder.path()).len() > 1, "the database runs in the folder");
@@ -89,7 +81,7 @@ async fn sigterm_and_sigint_stop_every_child() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ctrl_c_in_a_terminal_reaches_the_group_and_still_stops_cleanly() {
-    let folder = open_folder();
+    let folder = crtx_e2e::folder();
     let mut up = Up::start(folder.path(), &[]).await.unwrap();
     let market = Market::new(up.info().clone());
     let id = pay(&market).await;
@@ -116,7 +108,7 @@ fn process_group(pid: u32) -> i32 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_up_continues_with_the_same_agents_keys_and_history() {
-    let folder = open_folder();
+    let folder = crtx_e2e::folder();
     let mut first = Up::start(folder.path(), &[]).await.unwrap();
     let market = Market::new(first.info().clone());
     let id = pay(&market).await;
@@ -139,7 +131,7 @@ async fn a_second_up_continues_with_the_same_agents_keys_and_history() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_kill_up_says_what_it_continues_from_and_chain_and_database_agree() {
-    let folder = open_folder();
+    let folder = crtx_e2e::folder();
     let mut killed = Up::start(folder.path(), &[]).await.unwrap();
     let market = Market::new(killed.info().clone());
     let id = pay(&market).await;
@@ -179,7 +171,7 @@ async fn after_a_kill_up_says_what_it_continues_from_and_chain_and_database_agre
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_chain_that_was_lost_takes_the_databases_view_of_it_along() {
-    let folder = open_folder();
+    let folder = crtx_e2e::folder();
     let mut first = Up::start(folder.path(), &[]).await.unwrap();
     let market = Market::new(first.info().clone());
     let id = pay(&market).await;
@@ -199,7 +191,7 @@ async fn a_chain_that_was_lost_takes_the_databases_view_of_it_along() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_marketplaces_run_side_by_side() {
-    let (one, two) = (open_folder(), open_folder());
+    let (one, two) = (crtx_e2e::folder(), crtx_e2e::folder());
     let mut first = Up::start(one.path(), &[]).await.unwrap();
     let mut second = Up::start(two.path(), &[]).await.unwrap();
     let (first_market, second_market) = (Market::new(first.info().clone()), Market::new(second.info().clone()));
@@ -218,7 +210,7 @@ async fn two_marketplaces_run_side_by_side() {
 async fn a_port_in_use_is_a_clear_error_before_anything_is_started() {
     let taken = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    let folder = open_folder();
+    let folder = crtx_e2e::folder();
     let data = folder.path().join("data");
     let output = up(&["--json", "--port", &port, "--data-dir", data.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(1));
@@ -230,7 +222,7 @@ async fn a_port_in_use_is_a_clear_error_before_anything_is_started() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_data_directory_in_use_or_of_somebody_else_is_a_clear_error() {
-    let folder = open_folder();
+    let folder = crtx_e2e::folder();
     let mut running = Up::start(folder.path(), &[]).await.unwrap();
     let port = crtx_e2e::free_port().unwrap().to_string();
     let output = up(&["--port", &port, "--data-dir", folder.path().to_str().unwrap()]);
@@ -239,7 +231,7 @@ async fn a_data_directory_in_use_or_of_somebody_else_is_a_clear_error() {
     pay(&Market::new(running.info().clone())).await;
     running.stop().await.unwrap();
 
-    let other = open_folder();
+    let other = crtx_e2e::folder();
     let thesis: PathBuf = other.path().join("thesis.txt");
     fs::write(&thesis, "words").unwrap();
     let output = up(&["--port", &port, "--fresh", "--data-dir", other.path().to_str().unwrap()]);
@@ -250,7 +242,7 @@ async fn a_data_directory_in_use_or_of_somebody_else_is_a_clear_error() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_data_directory_of_an_earlier_version_is_a_clear_error_and_fresh_starts_over() {
-    let folder = open_folder();
+    let folder = crtx_e2e::folder();
     Up::start(folder.path(), &[]).await.unwrap().stop().await.unwrap();
     // Earlier versions had no insurance.
     let keys = folder.path().join("keys.json");
@@ -270,7 +262,7 @@ async fn a_data_directory_of_an_earlier_version_is_a_clear_error_and_fresh_start
 
 #[tokio::test(flavor = "multi_thread")]
 async fn fresh_starts_over() {
-    let folder = open_folder();
+    let folder = crtx_e2e::folder();
     let mut first = Up::start(folder.path(), &[]).await.unwrap();
     let market = Market::new(first.info().clone());
     pay(&market).await;
@@ -285,7 +277,7 @@ async fn fresh_starts_over() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_creators_port_that_is_taken_is_replaced_by_another_and_the_listing_follows() {
-    let folder = open_folder();
+    let folder = crtx_e2e::folder();
     let mut first = Up::start(folder.path(), &[]).await.unwrap();
     let endpoint = first.info().agents[0].endpoint.clone();
     first.stop().await.unwrap();
@@ -299,7 +291,7 @@ async fn a_creators_port_that_is_taken_is_replaced_by_another_and_the_listing_fo
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_under_way_is_settled_before_the_stop_or_after_the_next_start() {
-    let folder = open_folder();
+    let folder = crtx_e2e::folder();
     let mut first = Up::start(folder.path(), &[]).await.unwrap();
     let market = Market::new(first.info().clone());
     let balances = market.balances().await;
@@ -332,10 +324,10 @@ async fn a_call_under_way_is_settled_before_the_stop_or_after_the_next_start() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_database_of_the_users_own_is_used_and_left_running() {
-    let folder = open_folder();
+    let folder = crtx_e2e::folder();
     let mut keeper = Up::start(folder.path(), &[]).await.unwrap();
     let url = keeper.info().database_url.replace("/crtx?", "/postgres?");
-    let own = open_folder();
+    let own = crtx_e2e::folder();
     let port = crtx_e2e::free_port().unwrap().to_string();
     let mut command = Command::new(crtx_binary());
     command.args(["up", "--json", "--port", &port, "--data-dir", own.path().to_str().unwrap()]);
@@ -358,7 +350,7 @@ const MANY_BLOCKS: usize = 4_200;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_record_verifies_after_thousands_of_blocks_and_two_restarts() {
-    let folder = open_folder();
+    let folder = crtx_e2e::folder();
     let mut up = Up::start(folder.path(), &[]).await.unwrap();
     let market = Market::new(up.info().clone());
     let (id, refunded) = (pay(&market).await, market.behave("fail").await.body["error"]["execution_id"].clone());
@@ -385,7 +377,7 @@ async fn a_record_verifies_after_thousands_of_blocks_and_two_restarts() {
 /// Kills at moments that nobody chose, while transactions arrive.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kill_at_any_moment_loses_nothing_that_was_confirmed() {
-    let folder = open_folder();
+    let folder = crtx_e2e::folder();
     let mut up = Up::start(folder.path(), &[]).await.unwrap();
     let mut confirmed: Vec<String> = vec![];
     for round in 0..4u64 {
@@ -418,7 +410,7 @@ async fn a_kill_at_any_moment_loses_nothing_that_was_confirmed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_torn_journal_shows_nothing_that_the_chain_lost() {
-    let folder = open_folder();
+    let folder = crtx_e2e::folder();
     let mut killed = Up::start(folder.path(), &[]).await.unwrap();
     let market = Market::new(killed.info().clone());
     let balances = market.balances().await;
@@ -486,7 +478,7 @@ async fn final_status(market: &Market, id: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn readers_never_see_an_empty_market_while_the_network_starts_again() {
-    let folder = open_folder();
+    let folder = crtx_e2e::folder();
     let port = crtx_e2e::free_port().unwrap().to_string();
     let arguments = ["up", "--json", "--port", &port, "--data-dir", folder.path().to_str().unwrap()];
     let mut up = Up::start_with(&arguments).await.unwrap();
@@ -537,7 +529,7 @@ async fn read_until_stopped(base_url: String, api_key: String) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_called_finalized_is_on_the_disk() {
     const SYNC: Duration = Duration::from_secs(3);
-    let folder = open_folder();
+    let folder = crtx_e2e::folder();
     let disk = SlowDisk::build(folder.path(), SYNC).unwrap().only("0.jnl");
     let mut up = Up::start_on(&disk, &folder.path().join("data"), &[]).await.unwrap();
     let market = Market::new(up.info().clone());
@@ -560,7 +552,7 @@ async fn what_is_called_finalized_is_on_the_disk() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_network_on_a_slow_disk_starts_pays_and_continues_after_a_kill() {
-    let folder = open_folder();
+    let folder = crtx_e2e::folder();
     let disk = SlowDisk::build(folder.path(), Duration::from_millis(15)).unwrap();
     let data = folder.path().join("data");
     let mut up = Up::start_on(&disk, &data, &["--fresh"]).await.unwrap();

@@ -26,7 +26,7 @@ fn main() {
     if arguments.list {
         libtest_mimic::run(&arguments, trials(None, &runtime)).exit();
     }
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = crtx_e2e::folder();
     let mut up = runtime.block_on(Up::start(folder.path(), &[])).expect("crtx up");
     let market = Arc::new(Market::new(up.info().clone()));
     let conclusion = libtest_mimic::run(&arguments, trials(Some(market), &runtime));

@@ -8,10 +8,7 @@
     reason = "tests"
 )]
 
-use std::{
-    os::unix::fs::PermissionsExt,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use crtx_chain::token::{self, TOKEN_PROGRAM_ID, TokenAccount};
 use crtx_e2e::{
@@ -38,9 +35,7 @@ struct World {
 
 impl World {
     async fn start() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        // The database's unprivileged user must be able to enter.
-        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+        let folder = crtx_e2e::folder();
         let up = Up::start(&folder.path().join("data"), &[]).await.unwrap();
         let market = Market::new(up.info().clone());
         let chain = Chain::of(&market, &folder.path().join("data"));

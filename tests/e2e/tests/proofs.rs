@@ -55,8 +55,7 @@ fn detail<'a>(report: &'a Value, name: &str) -> &'a str {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn results_that_are_signed_for_their_call_and_others_are_proved_from_the_chain() {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let folder = crtx_e2e::folder();
     let mut up = Up::start(folder.path(), &[]).await.unwrap();
     let market = Market::new(up.info().clone());
     let chain = Chain::of(&market, folder.path());
@@ -94,8 +93,7 @@ async fn settled_in(market: &Market, execution_id: &str) -> (Value, u64) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_that_come_together_share_transactions_and_each_is_proved_by_itself() {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let folder = crtx_e2e::folder();
     let mut up = Up::start(folder.path(), &[]).await.unwrap();
     let market = Market::new(up.info().clone());
     let before = market.balances().await;
@@ -119,8 +117,7 @@ async fn calls_that_come_together_share_transactions_and_each_is_proved_by_itsel
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refund_an_upheld_dispute_and_a_closed_record_are_proved_from_the_chain() {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let folder = crtx_e2e::folder();
     let mut up = Up::start(folder.path(), &[]).await.unwrap();
     let market = Market::new(up.info().clone());
     let chain = Chain::of(&market, folder.path());

@@ -44,9 +44,7 @@ struct World {
 
 impl World {
     async fn start(more: &[&str]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        // The database's unprivileged user must be able to enter.
-        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+        let folder = crtx_e2e::folder();
         let up = Up::start(&folder.path().join("data"), more).await.unwrap();
         let market = Market::new(up.info().clone());
         let chain = Chain::of(&market, &folder.path().join("data"));

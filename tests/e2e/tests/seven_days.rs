@@ -109,8 +109,7 @@ async fn status(market: &Market) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn after_seven_busy_days_every_record_is_closed_all_rent_is_returned_and_no_dispute_is_open() {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let folder = crtx_e2e::folder();
     let mut up = Up::start(folder.path(), &[]).await.unwrap();
     let market = Market::new(up.info().clone());
     let chain = Chain::of(&market, folder.path());

@@ -228,7 +228,7 @@ async fn burgled(up: &Up, folder: &std::path::Path) -> (Loot, ApiKey) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_whole_database_and_the_gateways_key_pair_open_no_execution() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crtx_e2e::folder();
     let mut up = Up::start(folder.path(), &[]).await.unwrap();
     let (loot, key) = burgled(&up, folder.path()).await;
     let before = (loot.market.balances().await, records(&loot.chain).await);

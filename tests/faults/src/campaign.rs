@@ -51,8 +51,7 @@ pub struct Options {
 /// Runs a campaign. Fails only where it could not be carried out; violations are in the report.
 pub async fn run(options: &Options) -> Result<Report> {
     let started = Instant::now();
-    let folder = tempfile::Builder::new().prefix("crtx-chaos-").tempdir()?;
-    open_to_all(folder.path())?;
+    let folder = crtx_e2e::folder();
     let logs = options.folder.join(format!("seed-{}", options.seed));
     if logs.exists() {
         std::fs::remove_dir_all(&logs)?;
@@ -67,12 +66,6 @@ pub async fn run(options: &Options) -> Result<Report> {
         report.kept = Some(folder.keep());
     }
     Ok(report)
-}
-
-/// The database's unprivileged user must be able to enter.
-fn open_to_all(folder: &Path) -> Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    Ok(std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755))?)
 }
 
 struct Campaign {

@@ -3,7 +3,6 @@
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt,
     time::{Duration, Instant},
 };
 
@@ -17,9 +16,7 @@ const PROMPT: Duration = Duration::from_secs(12);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn up_says_that_its_database_died_and_ends_at_once_and_the_next_start_goes_on() {
-    let folder = tempfile::tempdir().unwrap();
-    // The database's unprivileged user must be able to enter.
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let folder = crtx_e2e::folder();
     let data_dir = folder.path().join("data");
     let said = folder.path().join("said");
     let port = free_port().unwrap().to_string();

@@ -10,10 +10,7 @@
     reason = "a measuring program may stop at the first surprise"
 )]
 
-use std::{
-    os::unix::fs::PermissionsExt,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use crtx_e2e::{
@@ -38,7 +35,7 @@ struct Call {
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let folder = tempfile::tempdir()?;
+    let folder = crtx_e2e::folder();
     let mut up = Up::start(folder.path(), &[]).await?;
     let market = Market::new(up.info().clone());
     let first = call(&market).await?;
@@ -73,9 +70,7 @@ async fn main() -> Result<()> {
 
 /// Milliseconds of `crtx up --fresh` and of the first call, on a disk that is slow to sync.
 async fn on_a_slow_disk() -> Result<(f64, f64)> {
-    let folder = tempfile::tempdir()?;
-    // The database's unprivileged user loads the library too.
-    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755))?;
+    let folder = crtx_e2e::folder();
     let disk = SlowDisk::build(folder.path(), SLOW_SYNC)?;
     let mut up = Up::start_on(&disk, &folder.path().join("data"), &["--fresh"]).await?;
     let first = call(&Market::new(up.info().clone())).await?;

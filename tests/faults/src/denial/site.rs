@@ -1,6 +1,6 @@
 //! A marketplace under attack: real processes, an attacker with a wallet, and a bystander with another one.
 
-use std::{os::unix::fs::PermissionsExt, path::PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use crtx_store::PgPool;
@@ -38,9 +38,7 @@ impl Site {
     /// Starts `gateways` gateways in addition to that of `crtx up`. `name` is the folder of their logs.
     pub async fn start(name: &str, gateways: usize) -> Result<Self> {
         let turn = ONE_AT_A_TIME.lock().await;
-        let folder = tempfile::Builder::new().prefix("crtx-denial-").tempdir()?;
-        // The database server may run as another user.
-        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755))?;
+        let folder = crtx_e2e::folder();
         let logs = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/denial").join(name);
         let world = World::start(folder.path(), &logs, gateways).await?;
         let chain = world.chain()?;

@@ -33,7 +33,7 @@ const WARM_UP: Duration = Duration::from_secs(1);
 const LOOKED_INTO: usize = 64;
 
 pub async fn measure(length: Duration) -> Result<Vec<Row>> {
-    let folder = tempfile::tempdir()?;
+    let folder = crtx_e2e::folder();
     let mut up = Up::start(folder.path(), &[]).await?;
     let market = Market::new(up.info().clone());
     let info = up.info();

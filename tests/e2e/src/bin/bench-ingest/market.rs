@@ -1,6 +1,6 @@
 //! What runs: the database, the scripted node, and the services over both.
 
-use std::{os::unix::fs::PermissionsExt, process::Stdio};
+use std::process::Stdio;
 
 use anyhow::{Context, Result};
 use crtx_e2e::alone::{Alone, Settings};
@@ -42,8 +42,7 @@ struct Place {
 
 impl Market {
     pub async fn start(accounts: u32) -> Result<Self> {
-        let folder = tempfile::tempdir()?;
-        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755))?;
+        let folder = crtx_e2e::folder();
         let cluster = Cluster::start(folder.path(), &|text| eprintln!("{text}")).await?;
         cluster.begin_syncing().await?;
         let pool = crtx_store::testing::connect(&cluster.url(), 6).await?;
@@ -76,7 +75,7 @@ impl Market {
         self.pool.close().await;
         drop(self.node);
         self.cluster.stop().await?;
-        crtx_postgres::remove(self.folder.path())
+        Ok(())
     }
 }
 

@@ -44,12 +44,12 @@ pub struct Service {
     pub postgres_pid: u32,
     /// `None`: the database is somebody else's.
     cluster: Option<Cluster>,
-    folder: tempfile::TempDir,
+    _folder: tempfile::TempDir,
 }
 
 impl Service {
     pub async fn start(agents: u32, executions: u32, database_url: Option<String>) -> Result<Self> {
-        let folder = tempfile::tempdir()?;
+        let folder = crtx_e2e::folder();
         let cluster = match database_url {
             Some(_) => None,
             None => Some(Cluster::start(folder.path(), &|text| eprintln!("{text}")).await?),
@@ -92,7 +92,7 @@ impl Service {
         }
         let first_list_ms = started.elapsed().as_secs_f64() * 1_000.0;
         eprintln!("seeded in {seed_s:.0} s, first list after {first_list_ms:.0} ms");
-        Ok(Self { size, pool, seed_s, first_list_ms, api, beats, _node: node, postgres_pid, cluster, folder })
+        Ok(Self { size, pool, seed_s, first_list_ms, api, beats, _node: node, postgres_pid, cluster, _folder: folder })
     }
 
     pub fn base_url(&self) -> &str {
@@ -110,7 +110,7 @@ impl Service {
         if let Some(cluster) = self.cluster {
             cluster.stop().await?;
         }
-        crtx_postgres::remove(self.folder.path())
+        Ok(())
     }
 }
 

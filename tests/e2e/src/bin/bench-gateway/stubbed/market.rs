@@ -119,7 +119,7 @@ impl Wallet {
 
 impl StubbedMarket {
     pub async fn start() -> Result<Self> {
-        let folder = tempfile::tempdir()?;
+        let folder = crtx_e2e::folder();
         let cluster = Cluster::start(folder.path(), &|text| eprintln!("{text}")).await?;
         cluster.begin_syncing().await?;
         let pool = crtx_store::testing::connect(&cluster.url(), 4).await?;
@@ -192,7 +192,7 @@ impl StubbedMarket {
         self.gateway.stop().await?;
         self.pool.close().await;
         self.cluster.stop().await?;
-        crtx_postgres::remove(self.folder.path())
+        Ok(())
     }
 }
 
