@@ -50,22 +50,35 @@ impl Engine {
                 return Ok(None);
             }
         }
-        let transaction = self.sign_refund(work, rejections).await?;
-        self.executions.signed(work.lease, TransactionKind::Fail, &stored(&transaction)).await?;
-        if rejections > 0
-            && let Some(refusal) = work.hold.unless_lost(self.predict_refusal(&transaction)).await?
-        {
-            self.note(work, &transaction.signature.to_string(), &refusal).await?;
-            return self.leave_refund(work, pause_after(rejections)).await;
-        }
-        let outcome = self.send(work, &transaction, self.config.limits.refund_patience).await?;
+        let shared = if is_first { self.refund_with_others(work).await? } else { None };
+        let (transaction, outcome) = match shared {
+            Some((transaction, outcome)) => {
+                let outcome = self.outcome_of_shared(work, &transaction, outcome).await?;
+                (transaction, outcome)
+            }
+            None => {
+                let transaction = self.sign_refund(work, rejections).await?;
+                self.executions.signed(work.lease, TransactionKind::Fail, &stored(&transaction)).await?;
+                if rejections > 0
+                    && let Some(refusal) = work.hold.unless_lost(self.predict_refusal(&transaction)).await?
+                {
+                    self.note(work, &transaction.signature.to_string(), &refusal).await?;
+                    return self.leave_refund(work, pause_after(rejections)).await;
+                }
+                let outcome = self.send(work, &transaction, self.config.limits.refund_patience).await?;
+                (transaction, outcome)
+            }
+        };
         match outcome {
             Outcome::Confirmed { .. } => {
                 self.note(work, &transaction.signature.to_string(), &outcome).await?;
                 self.refunded(work).await.map(|()| None)
             }
             Outcome::Expired => Ok(None),
-            Outcome::Rejected { .. } => self.leave_refund(work, pause_after(rejections)).await,
+            Outcome::Rejected { .. } => {
+                self.together.serve_alone(work.call.caller);
+                self.leave_refund(work, pause_after(rejections)).await
+            }
             Outcome::Unknown => self.leave_refund(work, RESUME_AFTER).await,
         }
     }
@@ -119,8 +132,7 @@ impl Engine {
             let (payer, mint) = (self.config.keypair.pubkey(), self.instructions.usdc_mint);
             preparation.push(token::create_associated_token_account(&payer, wallet, &mint));
         }
-        let (agent, rent_payer, grant) = (record.agent, record.rent_payer, record.grant());
-        Ok((preparation, Refund { agent, record: *address, rent_payer, grant, refund_token }))
+        Ok((preparation, refund_to(refund_token, address, record)))
     }
 
     /// Returns the account for a refund, and whether it is the associated one that must be created first. The accounts
@@ -143,6 +155,12 @@ impl Engine {
         let may_create = || !exists && self.created_accounts.take((), "closed token accounts").is_ok();
         chosen(usable.map(|(address, _)| address), usual, may_create)
     }
+}
+
+/// The refund of an open record to this account.
+pub(super) fn refund_to(refund_token: Pubkey, address: &Pubkey, record: &Execution) -> Refund {
+    let (agent, rent_payer, grant) = (record.agent, record.rent_payer, record.grant());
+    Refund { agent, record: *address, rent_payer, grant, refund_token }
 }
 
 /// Without an account that can receive money and without a new one, the refund is refused before it costs a fee, and

@@ -49,7 +49,7 @@ impl Engine {
             Outcome::Expired => {}
             Outcome::Unknown => return self.leave(work, RESUME_AFTER, Ended::StillSettling).await.map(Some),
             Outcome::Rejected { .. } => {
-                self.together.settle_alone(work.call.agent);
+                self.together.serve_alone(work.call.agent);
                 let rejections = self.executions.rejections(&work.lease.record, TransactionKind::Complete).await?;
                 let pause = backoff(rejections.saturating_sub(1), FIRST_PAUSE, LONGEST_PAUSE);
                 if pause > LONGEST_WAIT_IN_HAND {

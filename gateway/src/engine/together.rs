@@ -1,4 +1,4 @@
-//! Opens and settles executions together, in one transaction, so that they share the network's fee for it.
+//! Opens, settles and refunds executions together, in one transaction, so that they share the network's fee for it.
 //!
 //! While few calls are under way, what comes first goes alone and waits for nothing ([`super::windows`]). Only a transaction
 //! that passes a simulation is stored and sent, so that an instruction that the chain would refuse takes no other one along;
@@ -27,6 +27,7 @@ use super::{
     dispatch::SIGNING_PATIENCE,
     ended::EngineError,
     opening::OPEN_UNITS,
+    refund::refund_to,
     transactions::{SETTLE_UNITS, stored},
     windows::Windows,
     work::Work,
@@ -39,18 +40,21 @@ const MOST_UNITS: u32 = 1_390_000;
 const MOST_OPENINGS: usize = 21;
 /// So many settlements of one agent, with their proofs, are as long as a transaction of version 1 may be.
 const MOST_SETTLEMENTS: usize = 10;
+/// So many refunds run within the units that a transaction may ask for.
+const MOST_REFUNDS: usize = 23;
 /// How long a node may take to say that a transaction would succeed.
 const SIMULATION_PATIENCE: Duration = Duration::from_millis(500);
-/// How long an agent whose settlement the chain refused is settled alone.
+/// How long an agent whose settlement, or a wallet whose refund the chain refused is served alone.
 const ALONE_FOR: Duration = Duration::from_secs(600);
-const AGENTS: u64 = 10_000;
+const MOST_ALONE: u64 = 10_000;
 /// How long the answer counts whether the network has transactions of version 1.
 const ASK_AGAIN_AFTER: Duration = Duration::from_secs(600);
 
 pub(crate) struct Together {
     /// Openings of one wallet's key at one agent: nobody else's settings can make them fail.
-    openings: Windows<[Pubkey; 3], ToBeOpened>,
-    settlements: Windows<(), ToBeSettled>,
+    openings: Windows<[Pubkey; 3], Stored>,
+    settlements: Windows<(), Settling>,
+    refunds: Windows<(), Stored>,
     alone: Cache<Pubkey, ()>,
     has_version_1: Cache<(), bool>,
 }
@@ -58,7 +62,8 @@ pub(crate) struct Together {
 /// An execution that waits for others.
 struct Waiting<T, Answer> {
     lease: Lease,
-    agent: Pubkey,
+    /// The agent or wallet that is served alone for a while if the chain refuses this.
+    party: Option<Pubkey>,
     /// What it offers for a compute unit.
     unit_price: u64,
     /// Built once: their addresses cost more than everything else in a group.
@@ -67,8 +72,10 @@ struct Waiting<T, Answer> {
     answer: oneshot::Sender<Answer>,
 }
 
-type ToBeOpened = Waiting<(), Option<Shared>>;
-type ToBeSettled = Waiting<Delivered, Joined>;
+/// One whose state is stored already: only its transaction is missing.
+type Stored = Waiting<(), Option<Shared>>;
+/// One whose result is not stored yet.
+type Settling = Waiting<Delivered, Joined>;
 
 /// A stored transaction that is sent once for several executions, and what will be its outcome.
 pub(super) type Shared = (SignedTransaction, oneshot::Receiver<Outcome>);
@@ -88,14 +95,15 @@ impl Together {
         Self {
             openings: Windows::new(window, MOST_OPENINGS),
             settlements: Windows::new(window, MOST_SETTLEMENTS),
-            alone: Cache::builder().max_capacity(AGENTS).time_to_live(ALONE_FOR).build(),
+            refunds: Windows::new(window, MOST_REFUNDS),
+            alone: Cache::builder().max_capacity(MOST_ALONE).time_to_live(ALONE_FOR).build(),
             has_version_1: Cache::builder().time_to_live(ASK_AGAIN_AFTER).build(),
         }
     }
 
-    /// The chain refused a settlement of this agent.
-    pub fn settle_alone(&self, agent: Pubkey) {
-        self.alone.insert(agent, ());
+    /// The chain refused a settlement of this agent, or a refund of this wallet.
+    pub fn serve_alone(&self, party: Pubkey) {
+        self.alone.insert(party, ());
     }
 }
 
@@ -107,27 +115,38 @@ impl Engine {
         let kind = [caller.wallet, caller.session_key, agent];
         let calls = || self.gate.calls(&Holder::Wallet(caller.wallet));
         let unit_price = self.unit_price(&agent, None);
-        let waiting = |answer| Waiting { lease, agent, unit_price, instructions: vec![opening], what: (), answer };
-        let open = async |all| self.open_together(caller, all).await;
+        let waiting =
+            |answer| Waiting { lease, party: None, unit_price, instructions: vec![opening], what: (), answer };
+        let open = async |all| {
+            let session = Keypair::new_from_array(caller.key.session_signing_key().to_bytes());
+            let (signers, patience) = ([&*self.config.keypair, &session], self.config.limits.open_patience);
+            self.share(all, TransactionKind::Open, OPEN_UNITS, &signers, patience).await;
+        };
         self.together.openings.join(kind, calls, waiting, open).await?.ok().flatten()
     }
+}
 
-    async fn open_together(&self, caller: &Caller, waiting: Vec<ToBeOpened>) {
-        let session = Keypair::new_from_array(caller.key.session_signing_key().to_bytes());
-        let signers = [&*self.config.keypair, &session];
-        let Some(basis) = self.basis().await else { return };
-        let groups = groups(waiting, |group| self.sign_together(group, OPEN_UNITS, &signers, basis).ok());
-        join_all(groups.into_iter().map(async |(group, transaction)| {
-            if let Some(transaction) = transaction
-                && self.passes(&transaction).await.is_ok()
-                && self.store_together(&group, TransactionKind::Open, &transaction).await
-            {
-                let (leases, patience) = (group.len(), self.config.limits.open_patience);
-                tracing::debug!(leases, "opening together");
-                self.send_together(group, transaction, patience, Some);
-            }
-        }))
-        .await;
+/// Refunds.
+impl Engine {
+    /// `None`: the refund goes alone.
+    pub(super) async fn refund_with_others(&self, work: &Work) -> Result<Option<Shared>, EngineError> {
+        let (lease, record) = (work.lease, work.record()?);
+        if self.together.alone.contains_key(&record.caller) {
+            return Ok(None);
+        }
+        let paid_from = record.terms.ok_or(EngineError::Missing("the terms of an open record"))?.paid_from;
+        let refund = refund_to(paid_from, &lease.record, record);
+        let instructions = self.report(record, &refund, work.failure()?)?;
+        let (party, unit_price) = (Some(record.caller), self.unit_price(&record.agent, None));
+        let waiting = |answer| Waiting { lease, party, unit_price, instructions, what: (), answer };
+        let calls = || self.gate.calls(&Holder::Process);
+        let send = async |mut all: Vec<Stored>| {
+            // Refunds of one wallet share more accounts.
+            all.sort_by_key(|one| one.party);
+            let (signers, patience) = ([&*self.config.keypair], self.config.limits.refund_patience);
+            self.share(all, TransactionKind::Fail, SETTLE_UNITS, &signers, patience).await;
+        };
+        Ok(self.together.refunds.join((), calls, waiting, send).await.and_then(Result::ok).flatten())
     }
 }
 
@@ -140,12 +159,12 @@ impl Engine {
         }
         // Without the terms of an open record there is nothing to settle.
         let Ok(settlement) = self.settlement_of(work) else { return Ok(Joined::Alone) };
-        let (lease, agent, delivered) = (work.lease, work.call.agent, work.delivered()?);
+        let (lease, party, delivered) = (work.lease, Some(work.call.agent), work.delivered()?);
         let unit_price = self.settlement_price(work)?;
         let calls = || self.gate.calls(&Holder::Process);
         let waiting = |answer| {
             let instructions = self.instructions.complete_execution(&self.config.keypair.pubkey(), &settlement).into();
-            Waiting { lease, agent, unit_price, instructions, what: delivered.clone(), answer }
+            Waiting { lease, party, unit_price, instructions, what: delivered.clone(), answer }
         };
         let settle = async |all| self.settle_together(all).await;
         match self.together.settlements.join((), calls, waiting, settle).await {
@@ -155,10 +174,10 @@ impl Engine {
         }
     }
 
-    async fn settle_together(&self, mut waiting: Vec<ToBeSettled>) {
+    async fn settle_together(&self, mut waiting: Vec<Settling>) {
         let Some(basis) = self.basis().await else { return answer_all(waiting, || Joined::Alone) };
         // Settlements of one agent share more accounts.
-        waiting.sort_by_key(|one| one.agent);
+        waiting.sort_by_key(|one| one.party);
         let signers = [&*self.config.keypair];
         let groups = groups(waiting, |group| self.sign_together(group, SETTLE_UNITS, &signers, basis).ok());
         join_all(groups.into_iter().map(async |(group, transaction)| match transaction {
@@ -168,7 +187,7 @@ impl Engine {
         .await;
     }
 
-    async fn settle_group(&self, group: Vec<ToBeSettled>, transaction: SignedTransaction, basis: Basis) {
+    async fn settle_group(&self, group: Vec<Settling>, transaction: SignedTransaction, basis: Basis) {
         let results: Vec<_> = group.iter().map(|one| (one.lease, &one.what)).collect();
         let stored = match self.executions.results_stored(&results, None).await {
             Ok(stored) => stored,
@@ -180,25 +199,15 @@ impl Engine {
         let (group, lost): (Vec<_>, Vec<_>) =
             group.into_iter().partition(|one| stored.contains(&one.lease.record.to_string()));
         // The transaction settles those as well whose lease is lost, and whose outcome another worker decides.
-        if lost.is_empty() && self.pass_and_store(&group, &transaction, basis).await {
+        if lost.is_empty()
+            && self.passes(&group, &transaction, basis).await
+            && self.store_together(&group, TransactionKind::Complete, &transaction).await
+        {
             let patience = self.config.limits.settle_patience;
             self.send_together(group, transaction, patience, Joined::Together);
         } else {
             answer_all(group, || Joined::Stored);
         }
-    }
-
-    /// `false`: they have to be settled alone.
-    async fn pass_and_store(&self, group: &[ToBeSettled], transaction: &SignedTransaction, basis: Basis) -> bool {
-        if let Err(refused) = self.passes(transaction).await {
-            let before = if basis.has_version_1 { 0 } else { Self::budget(0, offered(group)).len() };
-            let refused = refused.and_then(|refused| refused_settlement(&refused, before));
-            if let Some(one) = refused.and_then(|at| group.get(at)) {
-                self.together.settle_alone(one.agent);
-            }
-            return false;
-        }
-        self.store_together(group, TransactionKind::Complete, transaction).await
     }
 }
 
@@ -211,6 +220,28 @@ struct Basis {
 
 /// One transaction for several executions.
 impl Engine {
+    /// Sends these together, in as few transactions as fit. One that gets no answer goes alone. `units`: of each.
+    async fn share(
+        &self,
+        waiting: Vec<Stored>,
+        kind: TransactionKind,
+        units: u32,
+        signers: &[&Keypair],
+        patience: Duration,
+    ) {
+        let Some(basis) = self.basis().await else { return };
+        let groups = groups(waiting, |group| self.sign_together(group, units, signers, basis).ok());
+        join_all(groups.into_iter().map(async |(group, transaction)| {
+            if let Some(transaction) = transaction
+                && self.passes(&group, &transaction, basis).await
+                && self.store_together(&group, kind, &transaction).await
+            {
+                self.send_together(group, transaction, patience, Some);
+            }
+        }))
+        .await;
+    }
+
     async fn basis(&self) -> Option<Basis> {
         let blockhash = timeout(SIGNING_PATIENCE, self.chain.recent_blockhash()).await.ok()?.ok()?;
         Some(Basis { blockhash, has_version_1: self.has_version_1().await })
@@ -248,15 +279,20 @@ impl Engine {
         }
     }
 
-    /// The error is the refusal, if the node gave a verdict.
-    async fn passes(&self, transaction: &SignedTransaction) -> Result<(), Option<Refused>> {
+    /// `false`: they have to go alone. Notes whose instruction the chain would refuse.
+    async fn passes<T, A>(&self, group: &[Waiting<T, A>], transaction: &SignedTransaction, basis: Basis) -> bool {
         match timeout(SIMULATION_PATIENCE, self.chain.simulate(transaction)).await {
-            Ok(Simulation::Passes) => Ok(()),
+            Ok(Simulation::Passes) => true,
             Ok(Simulation::Refused(refused)) => {
                 tracing::info!(error = %refused.error(), "they are sent alone");
-                Err(Some(refused))
+                let before = if basis.has_version_1 { 0 } else { Self::budget(0, offered(group)).len() };
+                let counts = group.iter().map(|one| one.instructions.len());
+                if let Some(party) = refused_one(&refused, before, counts).and_then(|at| group.get(at)?.party) {
+                    self.together.serve_alone(party);
+                }
+                false
             }
-            Ok(Simulation::Unknown) | Err(_) => Err(None),
+            Ok(Simulation::Unknown) | Err(_) => false,
         }
     }
 
@@ -333,19 +369,23 @@ fn answer_all<T, A>(group: Vec<Waiting<T, A>>, answer: impl Fn() -> A) {
     group.into_iter().for_each(|one| drop(one.answer.send(answer())));
 }
 
-/// Which settlement the chain would refuse. Each is its proof and its instruction, behind `before` other instructions.
-fn refused_settlement(refused: &Refused, before: usize) -> Option<usize> {
-    match refused.error() {
-        TransactionError::InstructionError(index, _) => usize::from(*index).checked_sub(before)?.checked_div(2),
-        _ => None,
-    }
+/// Which one the chain would refuse. They have `counts` instructions each, behind `before` other ones.
+fn refused_one(refused: &Refused, before: usize, counts: impl Iterator<Item = usize>) -> Option<usize> {
+    let TransactionError::InstructionError(index, _) = refused.error() else { return None };
+    let index = usize::from(*index).checked_sub(before)?;
+    let ends = counts.scan(0_usize, |end, count| {
+        *end = end.saturating_add(count);
+        Some(*end)
+    });
+    ends.into_iter().position(|end| index < end)
 }
 
 #[cfg(test)]
 mod tests {
+    use agent_marketplace::state::FailureReason;
     use crtx_chain::{
         Instructions,
-        instructions::{Opening, Settlement},
+        instructions::{Opening, Refund, Settlement},
     };
     use crtx_protocol::{address::Addresses, call_text::OpeningId, result_hash::ResultHash};
 
@@ -409,18 +449,26 @@ mod tests {
             };
             build.complete_execution(&gateway.pubkey(), &settlement).to_vec()
         };
+        let refund = |record: Pubkey| {
+            let refund =
+                Refund { agent, record, rent_payer: gateway.pubkey(), grant: Some(wallet), refund_token: creator };
+            vec![build.fail_execution(&gateway.pubkey(), &refund, FailureReason::Timeout)]
+        };
         assert!(fit(MOST_OPENINGS, &[&gateway, &session], open));
+        assert!(fit(MOST_REFUNDS, &[&gateway], refund));
         assert!(fit(MOST_SETTLEMENTS, &[&gateway], settle) && !fit(MOST_SETTLEMENTS + 1, &[&gateway], settle));
     }
 
     #[test]
-    fn a_refusal_names_the_settlement_whose_proof_or_instruction_failed() {
+    fn a_refusal_names_the_one_whose_instruction_failed() {
         let refused = |index| {
             let error = solana_instruction::error::InstructionError::Custom(1);
             Refused::Instruction(TransactionError::InstructionError(index, error))
         };
-        assert_eq!([0, 1, 2, 5].map(|index| refused_settlement(&refused(index), 0)), [0, 0, 1, 2].map(Some));
-        assert_eq!([0, 1, 2, 5].map(|index| refused_settlement(&refused(index), 1)), [None, Some(0), Some(0), Some(2)]);
-        assert_eq!(refused_settlement(&Refused::Payer(TransactionError::InsufficientFundsForFee), 0), None);
+        let counts = || [2, 1, 2].into_iter();
+        assert_eq!([0, 1, 2, 3, 4].map(|index| refused_one(&refused(index), 0, counts())), [0, 0, 1, 2, 2].map(Some));
+        assert_eq!([0, 1, 3].map(|index| refused_one(&refused(index), 1, counts())), [None, Some(0), Some(1)]);
+        assert_eq!(refused_one(&refused(5), 0, counts()), None);
+        assert_eq!(refused_one(&Refused::Payer(TransactionError::InsufficientFundsForFee), 0, counts()), None);
     }
 }

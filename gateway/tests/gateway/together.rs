@@ -1,9 +1,10 @@
-//! Results that come at the same time are settled in one transaction. Whatever happens to it, each call is paid once.
+//! Results that come at the same time are settled in one transaction, and failures are refunded in one. Whatever happens
+//! to it, each call is paid or refunded once.
 
 use std::time::{Duration, Instant};
 
 use crate::support::{HOLDING, Market, PRICE, count_instructions};
-use agent_marketplace::instruction::{CompleteExecution, OpenExecutionWithGrant};
+use agent_marketplace::instruction::{CompleteExecution, FailExecution, OpenExecutionWithGrant};
 use anchor_lang::Discriminator;
 use crtx_chain::{FetchedAccount, VERSION_1_FEATURE, testing::OnSend};
 use crtx_gateway::Limits;
@@ -32,6 +33,10 @@ fn openings_in(bytes: &[u8]) -> usize {
     count_instructions(bytes, OpenExecutionWithGrant::DISCRIMINATOR)
 }
 
+fn refunds_in(bytes: &[u8]) -> usize {
+    count_instructions(bytes, FailExecution::DISCRIMINATOR)
+}
+
 /// Every transaction that was sent, once.
 fn sent(market: &Market) -> Vec<Vec<u8>> {
     let mut sent = market.node.script().sent.clone();
@@ -50,7 +55,13 @@ fn settling(market: &Market) -> Vec<(TransactionVersion, usize, usize)> {
 
 /// Opens so many calls, whose results come `delay_ms` after the openings.
 async fn open(market: &Market, count: usize, delay_ms: u64) -> Vec<Uuid> {
-    let body = json!({"task": "it", "async": true, "parameters": {"delay_ms": delay_ms}});
+    open_that(market, "ok", count, delay_ms).await
+}
+
+/// The same with a behaviour of the creator's service.
+async fn open_that(market: &Market, behaviour: &str, count: usize, delay_ms: u64) -> Vec<Uuid> {
+    let parameters = json!({"behaviour": behaviour, "delay_ms": delay_ms});
+    let body = json!({"task": "it", "async": true, "parameters": parameters});
     let keys: Vec<String> = (0..count).map(|number| format!("call-{number}")).collect();
     let calls = keys.iter().map(|key| market.execute_once(key, &body));
     for answer in futures::future::join_all(calls).await {
@@ -73,6 +84,26 @@ async fn until_settled(market: &Market, ids: &[Uuid]) {
     assert_eq!(market.usdc().amount, HOLDING - count * PRICE);
     assert_eq!(market.listing().completed_executions, count);
     assert_eq!(market.creator_calls(), ids.len());
+}
+
+/// Waits until every call is refunded, and checks that each was refunded once.
+async fn until_refunded(market: &Market, ids: &[Uuid]) {
+    let started = Instant::now();
+    for id in ids {
+        while market.row(*id).await.state != State::Failed {
+            assert!(started.elapsed() < Duration::from_secs(30), "{id} is {:?}", market.row(*id).await.state);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+    assert_eq!(market.usdc().amount, HOLDING);
+    assert_eq!((market.listing().open_executions, market.listing().open_amount), (0, 0));
+}
+
+/// Numbers of refunds in each transaction that has some.
+fn refunds(market: &Market) -> Vec<usize> {
+    let mut counts: Vec<usize> = sent(market).iter().map(|bytes| refunds_in(bytes)).filter(|one| *one > 0).collect();
+    counts.sort_unstable();
+    counts
 }
 
 /// Waits until so many settlements were sent in one transaction.
@@ -232,4 +263,75 @@ async fn a_shared_settlement_that_expired_is_signed_again_for_each_call() {
     }
     until_settled(&market, &ids).await;
     assert_eq!(settlements(&market).iter().filter(|count| **count == 4).count(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_that_fail_together_are_refunded_in_one_transaction() {
+    for behaviour in ["fail", "fail unsigned"] {
+        let market = start().await;
+        with_version_1(&market);
+        let ids = open_that(&market, behaviour, 8, 300).await;
+        until_refunded(&market, &ids).await;
+        assert_eq!(refunds(&market), [8], "{behaviour}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failure_that_is_the_only_one_waits_for_nobody() {
+    let market = Market::start_with(Limits { gather_window: Duration::from_secs(3_600), ..Market::limits() }).await;
+    with_version_1(&market);
+    assert_eq!(market.behave("fail").await.code(), "execution_failed");
+    assert_eq!(refunds(&market), [1]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refunds_that_a_simulation_refuses_go_alone_and_so_do_those_of_the_same_wallet_from_then_on() {
+    let market = start().await;
+    with_version_1(&market);
+    let ids = open_that(&market, "fail", 4, 300).await;
+    market.node.script().simulation = Some(json!({"InstructionError": [3, {"Custom": 6_001}]}));
+    until_refunded(&market, &ids).await;
+    assert_eq!(refunds(&market), [1; 4]);
+
+    market.node.script().simulation = None;
+    let answers = futures::future::join_all((0..4).map(|_| market.behave("fail"))).await;
+    assert!(answers.iter().all(|answer| answer.code() == "execution_failed"), "{answers:?}");
+    assert_eq!(refunds(&market), [1; 8]);
+    let simulated = market.node.script().simulated.clone();
+    assert_eq!(simulated.iter().filter(|bytes| refunds_in(bytes) > 0).count(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transaction_of_several_refunds_that_fails_on_chain_is_repeated_one_by_one() {
+    let market = start().await;
+    with_version_1(&market);
+    let worker = market.work();
+    market.node.script().refuses = Box::new(|bytes, _| refunds_in(bytes) > 1);
+    let ids = open_that(&market, "fail", 5, 300).await;
+    until_refunded(&market, &ids).await;
+    worker.stop().await;
+    let counts = refunds(&market);
+    assert_eq!(counts.iter().filter(|count| **count == 1).count(), 5, "{counts:?}");
+    assert!(counts.iter().any(|count| *count > 1), "{counts:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shared_refund_that_got_lost_is_found_sent_and_followed_by_another_worker() {
+    let market = start().await;
+    with_version_1(&market);
+    let ids = open_that(&market, "fail", 5, 300).await;
+    market.node.script().on_send = OnSend::Drop;
+    let started = Instant::now();
+    while refunds(&market) != [5] {
+        assert!(started.elapsed() < Duration::from_secs(10), "{:?}", refunds(&market));
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    // All of them are left with an unknown outcome.
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    market.node.script().on_send = OnSend::Land;
+    for id in &ids {
+        assert_eq!(market.resume(*id).await.state, State::Failed);
+    }
+    until_refunded(&market, &ids).await;
+    assert_eq!(refunds(&market), [5], "nothing is signed twice");
 }

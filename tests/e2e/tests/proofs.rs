@@ -112,6 +112,15 @@ async fn calls_that_come_together_share_transactions_and_each_is_proved_by_itsel
         }
     }
     assert!(shared > 0, "no settlement was shared");
+
+    let ids = futures::future::join_all((0..24).map(|_| failed(&market))).await;
+    assert_eq!(market.balances().await.caller, before.caller - cost);
+    let mut refunded_in = std::collections::HashSet::new();
+    for id in &ids {
+        record_that(&market, id, |record| record["status"] == "failed").await;
+        refunded_in.insert(assert_verified(&market, id, "refunded")["settling_transaction"].to_string());
+    }
+    assert!(refunded_in.len() < ids.len(), "no refund was shared");
     up.stop().await.unwrap();
 }
 
