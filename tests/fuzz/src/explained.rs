@@ -13,8 +13,8 @@ use agent_marketplace::{
     },
     token::TOKEN_PROGRAM_ID,
 };
-use anchor_lang::{Discriminator, ZeroCopy, prelude::Pubkey};
-use crtx_program_tests::{Instruction, PROGRAM_ID, World};
+use anchor_lang::prelude::Pubkey;
+use crtx_program_tests::{Instruction, World, invariants};
 use crtx_protocol::{
     call_text::{self, OpeningId},
     failure_text, result_text,
@@ -36,42 +36,24 @@ pub struct Books {
     grants: BTreeMap<Pubkey, SpendingGrant>,
 }
 
-fn read<T: ZeroCopy + Discriminator>(data: &[u8]) -> Option<T> {
-    let body = data.strip_prefix(T::DISCRIMINATOR)?.get(..size_of::<T>())?;
-    Some(bytemuck::pod_read_unaligned(body))
-}
-
 impl Books {
     pub fn of(world: &World) -> Self {
+        let accounts = invariants::read(&world.svm);
         let mut books = Self {
             now: world.now(),
             usdc: BTreeMap::new(),
             config: world.config(),
-            listings: BTreeMap::new(),
-            records: BTreeMap::new(),
-            terms: BTreeMap::new(),
-            disputes: BTreeMap::new(),
-            grants: BTreeMap::new(),
+            listings: accounts.listings.into_iter().collect(),
+            records: accounts.records.into_iter().collect(),
+            terms: accounts.terms,
+            disputes: accounts.disputes.into_iter().map(|(_, dispute)| (dispute.execution, dispute)).collect(),
+            grants: accounts.grants.into_iter().collect(),
         };
         for (_, account) in world.svm.get_program_accounts(&TOKEN_PROGRAM_ID) {
             if account.lamports > 0 && account.data.len() == 165 && account.data[..32] == world.mint.to_bytes() {
                 let owner = Pubkey::try_from(&account.data[32..64]).expect("32 bytes");
                 let amount = u64::from_le_bytes(account.data[64..72].try_into().expect("8 bytes"));
                 *books.usdc.entry(owner).or_default() += i128::from(amount);
-            }
-        }
-        for (address, account) in world.svm.get_program_accounts(&PROGRAM_ID) {
-            let data = &account.data;
-            if let Some(listing) = read(data) {
-                books.listings.insert(address, listing);
-            } else if let Some(record) = read(data) {
-                books.records.insert(address, record);
-                let terms = data.get(ExecutionRecord::SPACE..ExecutionRecord::OPEN_SPACE);
-                books.terms.extend(terms.map(|terms| (address, bytemuck::pod_read_unaligned(terms))));
-            } else if let Some(dispute) = read::<Dispute>(data) {
-                books.disputes.insert(dispute.execution, dispute);
-            } else if let Some(grant) = read(data) {
-                books.grants.insert(address, grant);
             }
         }
         books
@@ -237,7 +219,7 @@ pub fn assert_steps_were_allowed(before: &Books, after: &Books, instructions: &[
 fn proof_is_shown(instructions: &[Instruction], key: &[u8; 32], message: &[u8]) -> bool {
     instructions.windows(2).any(|pair| {
         let [proof, ours] = pair else { return false };
-        ours.program_id == PROGRAM_ID
+        ours.program_id == crtx_program_tests::PROGRAM_ID
             && proof.program_id == ED25519_PROGRAM_ID
             && proof.accounts.is_empty()
             && is_canonical(&proof.data, key, message)

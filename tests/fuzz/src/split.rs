@@ -12,7 +12,8 @@ pub fn run(data: &[u8]) {
     }
 }
 
-fn check(amount: u64, fee_bps: u32) {
+/// Fails unless the parts are what the fee says.
+pub fn check(amount: u64, fee_bps: u32) {
     let parts = split(amount, fee_bps);
     assert_eq!(parts.is_some(), fee_bps <= 10_000, "a fee of at most a whole splits");
     let Some(Split { creator, platform }) = parts else { return };

@@ -16,11 +16,13 @@ use agent_marketplace::state::{
     AgentListed, AgentStatus, DisputeDecision, DisputeOutcome, ExecutionRecord, ExecutionStatus, FailureReason,
 };
 use anchor_lang::prelude::Pubkey;
-use crtx_fuzz::explained::{Books, assert_money_is_explained, assert_steps_were_allowed};
+use crtx_fuzz::{
+    explained::{Books, assert_money_is_explained, assert_steps_were_allowed},
+    split::check,
+};
 use crtx_program_tests::{
     COLLATERAL, Execution, Instruction, Keypair, PRICE, Signer as _, World, assert_ok, signed_by,
 };
-use crtx_protocol::fee::{Split, split};
 use solana_account::Account;
 
 const DAY_S: i64 = 86_400;
@@ -132,9 +134,9 @@ impl Search {
         }
     }
 
-    /// Two states are one if they differ only in what no action reads: the totals, what wallets hold, how a dispute ended, or which
-    /// of two calls of one price is which.
-    /// Escrow and vault follow from the listing, which `check` compares.
+    /// Two states are one if they differ only in what no action reads: the totals, what wallets hold, how a dispute
+    /// ended, or which of two calls of one price is which. Escrow and vault follow from the listing, which `check`
+    /// compares.
     fn key(&self, time: usize) -> Key {
         let listing = self.listing().map(|l| {
             let amounts =
@@ -359,10 +361,7 @@ fn every_rest_and_every_fee_splits_exactly() {
     for fee_bps in 0..=500_u32 {
         for rest in 0..10_000_u64 {
             for whole in wholes {
-                let amount = whole * 10_000 + rest;
-                let Split { creator, platform } = split(amount, fee_bps).expect("it splits");
-                let exact = u128::from(amount) * u128::from(fee_bps) / 10_000;
-                assert!(u128::from(platform) == exact && creator + platform == amount, "{amount} at {fee_bps}");
+                check(whole * 10_000 + rest, fee_bps);
             }
         }
     }

@@ -14,15 +14,15 @@ use crate::{
 
 /// Everything the program owns, decoded.
 #[derive(Default)]
-struct Accounts {
-    configs: Vec<(Pubkey, Config)>,
-    profiles: Vec<(Pubkey, CreatorProfile)>,
-    listings: Vec<(Pubkey, AgentListed)>,
-    records: Vec<(Pubkey, ExecutionRecord)>,
+pub struct Accounts {
+    pub configs: Vec<(Pubkey, Config)>,
+    pub profiles: Vec<(Pubkey, CreatorProfile)>,
+    pub listings: Vec<(Pubkey, AgentListed)>,
+    pub records: Vec<(Pubkey, ExecutionRecord)>,
     /// The terms that follow behind the open records.
-    terms: BTreeMap<Pubkey, OpenTerms>,
-    disputes: Vec<(Pubkey, Dispute)>,
-    grants: Vec<(Pubkey, SpendingGrant)>,
+    pub terms: BTreeMap<Pubkey, OpenTerms>,
+    pub disputes: Vec<(Pubkey, Dispute)>,
+    pub grants: Vec<(Pubkey, SpendingGrant)>,
 }
 
 /// Panics with the id of the invariant that does not hold. `supply` is the USDC that was minted.
@@ -41,7 +41,10 @@ pub fn assert_invariants(svm: &LiteSVM, addresses: &Addresses, mint: &Pubkey, su
     assert_eq!(total, supply, "INV-09: USDC was made or lost");
 }
 
-fn read(svm: &LiteSVM) -> Accounts {
+/// # Panics
+///
+/// Panics at an account of no known kind, and at one that is not rent-exempt.
+pub fn read(svm: &LiteSVM) -> Accounts {
     let mut all = Accounts::default();
     for (address, account) in svm.get_program_accounts(&PROGRAM_ID) {
         if account.lamports == 0 {
