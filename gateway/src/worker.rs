@@ -195,8 +195,8 @@ async fn poll_fee_payer(engine: &Engine, shutdown: &CancellationToken) -> Result
         let rent = engine.chain.rent_exemption(ExecutionRecord::OPEN_SPACE).await?;
         let address = engine.config.keypair.pubkey();
         let [account, config] = engine.read([address, engine.instructions.addresses.config()]).await?;
-        let mut payer = engine.fee_payer.note(address, account.map_or(0, |account| account.lamports), rent);
-        payer.compute_unit_price = engine.general_unit_price();
+        let lamports = account.map_or(0, |account| account.lamports);
+        let mut payer = engine.fee_payer.note(address, lamports, rent, engine.general_unit_price());
         if let Some(config) = engine.decode::<Config>(config.as_ref()).filter(|config| config.parameters.fee_bps > 0) {
             payer.treasury_problem = engine.treasurys_problem(&config.treasury_owner).await?;
         }

@@ -69,10 +69,10 @@ impl FeePayerWatch {
     }
 
     /// Stores rent and balance, and logs a change of state.
-    pub fn note(&self, address: Pubkey, lamports: u64, record_rent: u64) -> FeePayer {
+    pub fn note(&self, address: Pubkey, lamports: u64, record_rent: u64, compute_unit_price: u64) -> FeePayer {
         self.record_rent.store(record_rent, Ordering::Relaxed);
         let (state, calls_left) = self.judge(lamports);
-        let payer = FeePayer { address, lamports, state, calls_left, compute_unit_price: 0, treasury_problem: None };
+        let payer = FeePayer { address, lamports, state, calls_left, compute_unit_price, treasury_problem: None };
         let before = self.last.lock().unwrap_or_else(PoisonError::into_inner).replace(state);
         match state {
             _ if before == Some(state) => {}

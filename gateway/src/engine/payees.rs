@@ -195,7 +195,7 @@ impl Engine {
     async fn create_account(&self, owner: &Pubkey, place: u8) -> Result<bool, EngineError> {
         let (gateway, mint) = (&*self.config.keypair, &self.instructions.usdc_mint);
         let payer = gateway.pubkey();
-        let mut instructions = Self::budget(CREATE_UNITS, self.config.limits.compute_unit_price);
+        let mut instructions = self.patient_budget(CREATE_UNITS);
         match place.checked_sub(1) {
             None => instructions.push(token::create_associated_token_account(&payer, owner, mint)),
             Some(number) => {

@@ -2,7 +2,7 @@
 //! others paid of late. A settlement offers more the nearer its deadline is, because a result that is not settled by
 //! then is lost for its creator. Nothing offers more than the setting allows, whatever a node says.
 //!
-//! The node is asked beside the work. No call waits for its answer, and without one the setting counts.
+//! A task of its own asks the node. No call waits for the answer, and the setting counts until there is one.
 
 use std::{sync::Arc, time::Duration};
 

@@ -25,6 +25,11 @@ impl Engine {
         [compute_unit_limit(units.saturating_add(u32::from(few)))].into_iter().chain(price).collect()
     }
 
+    /// [`Self::budget`] of work that nobody waits for.
+    pub(crate) fn patient_budget(&self, units: u32) -> Vec<Instruction> {
+        Self::budget(units, self.config.limits.compute_unit_price)
+    }
+
     /// Sends a stored transaction, waits for at most `patience`, and stores the outcome. Success is stored by the caller,
     /// together with the next state.
     pub(super) async fn send(

@@ -9,7 +9,7 @@ use solana_instruction::Instruction;
 use solana_pubkey::Pubkey;
 
 use super::{Round, send::Job};
-use crate::engine::{Engine, EngineError};
+use crate::engine::EngineError;
 
 /// Records whose closings fit one transaction: own ones share their rent payer, others may have two each.
 const OWN_PER_TRANSACTION: usize = 8;
@@ -43,7 +43,7 @@ impl Round<'_> {
             closings.into_iter().partition(|closing| self.pauses.refusals(&closing.record) > 0);
         let size = if own { OWN_PER_TRANSACTION } else { OTHERS_PER_TRANSACTION };
         let send = |(group, units)| async move {
-            let job = job(Engine::budget(units, self.engine.config.limits.compute_unit_price), units, group, own);
+            let job = job(self.engine.patient_budget(units), units, group, own);
             if let Err(error) = job.send(self.engine, self.pauses).await {
                 tracing::warn!(%error, "records were not closed");
             }

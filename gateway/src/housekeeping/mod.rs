@@ -129,8 +129,7 @@ impl Round<'_> {
         if !self.pauses.allow(&address) {
             return Ok(());
         }
-        let budget = Engine::budget(UNITS, self.engine.config.limits.compute_unit_price);
-        let instructions = [budget, vec![instruction]].concat();
+        let instructions = [self.engine.patient_budget(UNITS), vec![instruction]].concat();
         let job = Job { chore, own, addresses: vec![address], instructions, units: UNITS, rent_lamports: 0 };
         job.send(self.engine, self.pauses).await
     }
