@@ -183,6 +183,14 @@ pub struct Wrong {
     all: u64,
 }
 
+impl Wrong {
+    /// The same total is wrong in the same way.
+    pub fn is_same(&self, other: &Self) -> bool {
+        (&self.place, &self.what, &self.stated, &self.counted)
+            == (&other.place, &other.what, &other.stated, &other.counted)
+    }
+}
+
 /// What a check found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {

@@ -158,6 +158,28 @@ async fn an_invented_execution_is_found_by_its_missing_account_and_by_the_totals
 }
 
 #[tokio::test]
+async fn totals_that_are_wrong_in_another_way_at_each_look_are_unproven_and_one_that_stays_wrong_is_found() {
+    let market = Market::open().await;
+    let load = async {
+        loop {
+            market.execute("UPDATE mirror_agents SET open_executions = open_executions + 1").await;
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    market.execute("UPDATE mirror_agents SET open_amount = 7").await;
+    let mut auditor = market.auditor();
+    auditor.second_look_after = Duration::from_millis(100);
+    let report = tokio::select! {
+        report = auditor.examine(false) => report.expect("audited"),
+        () = load => unreachable!(),
+    };
+    assert_eq!(report.checks[&CheckName::Listings].unproven, 1, "{report:#?}");
+    let faults = report.faults.iter().filter(|fault| fault.check == CheckName::Listings);
+    let faults: Vec<_> = faults.map(|fault| fault.message.as_str()).collect();
+    assert!(faults.iter().all(|text| text.contains("open_amount is 7")) && !faults.is_empty(), "{faults:?}");
+}
+
+#[tokio::test]
 async fn an_invented_execution_that_the_mirror_took_for_closed_is_found_by_its_missing_transaction() {
     let market = Market::open().await;
     let invented = record_at(900);
