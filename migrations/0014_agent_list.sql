@@ -9,7 +9,8 @@ CREATE TABLE mirror_agent_changes (
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
 CREATE INDEX mirror_agent_changes_in_order ON mirror_agent_changes (changed_in, agent);
 
--- A transaction that changes an agent has locked its row, so two transactions never wait for each other here.
+-- At the end of the transaction, because a transaction that changes totals alone notes its agents without their rows, and
+-- last: it would hold executions that one with a listing and executions waits for, and wait for the note of that one.
 CREATE FUNCTION note_changed_agent() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO mirror_agent_changes AS c (agent, changed_in)
@@ -19,11 +20,11 @@ BEGIN
 END
 $$;
 
-CREATE TRIGGER note_inserted_or_deleted AFTER INSERT OR DELETE ON mirror_agents
-    FOR EACH ROW EXECUTE FUNCTION note_changed_agent();
+CREATE CONSTRAINT TRIGGER note_inserted_or_deleted AFTER INSERT OR DELETE ON mirror_agents
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION note_changed_agent();
 -- Every column that the list shows, sorts or filters by, or that such a column is generated from. An update of another
 -- one, such as the open amount, which changes with each call, is no change of the list.
-CREATE TRIGGER note_changed AFTER UPDATE ON mirror_agents FOR EACH ROW
+CREATE CONSTRAINT TRIGGER note_changed AFTER UPDATE ON mirror_agents DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
     WHEN ((OLD.address, OLD.creator, OLD.price, OLD.total_executions, OLD.successful_executions,
            OLD.timed_executions, OLD.execution_time_ms_total, OLD.binding, OLD.created_at,
            OLD.status, OLD.closed_at_slot, OLD.metadata_hash, OLD.name, OLD.tagline, OLD.tags)
@@ -62,7 +63,7 @@ BEGIN
     RETURN NULL;
 END
 $$;
-CREATE TRIGGER note_changed_roles AFTER UPDATE ON mirror_config FOR EACH ROW
+CREATE CONSTRAINT TRIGGER note_changed_roles AFTER UPDATE ON mirror_config DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
     WHEN ((OLD.admin, OLD.treasury_owner, OLD.insurance_owner)
           IS DISTINCT FROM (NEW.admin, NEW.treasury_owner, NEW.insurance_owner))
     EXECUTE FUNCTION note_changed_roles();

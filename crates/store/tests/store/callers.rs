@@ -290,6 +290,36 @@ async fn a_snapshot_in_several_statements_and_a_writer_of_its_last_row_do_not_wa
     assert_exact(pool).await;
 }
 
+#[tokio::test]
+async fn a_batch_with_a_listing_and_a_writer_of_one_of_its_executions_do_not_wait_for_each_other() {
+    let database = TestDatabase::create().await;
+    let pool = database.pool();
+    let mut listing = listing(wallet(1), 0);
+    let agent = show(pool, listing, "agent", &["data"]).await;
+    let record = address(2, 1);
+    put(pool, &record, 5, &open(2, agent, 1)).await;
+    (listing.revision, listing.price) = (listing.revision + 1, 70_000);
+    let (mut batch, mut change) = (Batch::default(), Batch::default());
+    batch.push(&agent, 6, &listing).expect("a row");
+    batch.push(&record, 6, &completed(open(2, agent, 1), "r")).expect("a row");
+    change.push(&record, 6, &completed(open(2, agent, 1), "r")).expect("a row");
+
+    let holder = crtx_store::testing::mirrored::lock_execution(pool, &record).await;
+    let writers = [(change, 1), (batch, 2)].map(|(batch, place)| {
+        let pool = pool.clone();
+        tokio::spawn(async move {
+            until_waiting(&pool, place - 1).await;
+            mirror::apply_changes(&pool, &batch, 6).await
+        })
+    });
+    until_waiting(pool, 2).await;
+    holder.rollback().await.expect("the lock is free");
+    for writer in writers {
+        assert_eq!(writer.await.expect("no panic").expect("no deadlock"), 1);
+    }
+    assert_exact(pool).await;
+}
+
 /// What happens to one of a few executions.
 #[derive(Clone, Copy, Debug)]
 enum Step {
