@@ -1,8 +1,9 @@
 //! Configuration of one gateway.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use crtx_chain::RpcUrls;
+use crtx_content::ContentLocation;
 use crtx_http::{Links, outbound::OutboundPolicy};
 use crtx_protocol::{address::Addresses, cluster::Cluster};
 use crtx_store::{
@@ -29,7 +30,7 @@ pub struct GatewayConfig {
     pub outbound: OutboundPolicy,
     /// Links in answers. Content is linked under the public address of `GET /ipfs/{cid}`.
     pub links: Links,
-    pub content: PathBuf,
+    pub content: ContentLocation,
     pub limits: Limits,
 }
 

@@ -3,6 +3,7 @@
 
 use std::{collections::HashMap, fs, path::PathBuf};
 
+use crtx_content::ContentLocation;
 use crtx_server::{
     Role,
     config::{self, Loaded, Problems, load, resolve},
@@ -141,6 +142,30 @@ fn what_a_role_needs_and_nobody_set_is_a_problem_of_its_own() {
     let worker = Case::complete().without("CRTX_RPC_WS_URL").flag("role", "worker");
     assert!(worker.resolve().is_ok(), "a worker needs no stream of changes");
     assert!(Case::complete().file("role = []").problems()[0].contains("no role is named"));
+}
+
+#[test]
+fn content_is_in_a_folder_or_in_a_bucket_whose_key_is_never_printed() {
+    let bucket = || {
+        Case::complete()
+            .without("CRTX_CONTENT_DIR")
+            .variable("CRTX_CONTENT_S3_BUCKET", "content")
+            .variable("CRTX_CONTENT_S3_ENDPOINT", "http://127.0.0.1:9000")
+    };
+    let with_key = bucket()
+        .variable("CRTX_CONTENT_S3_ACCESS_KEY_ID", "hunter1")
+        .variable("CRTX_CONTENT_S3_SECRET_ACCESS_KEY", "hunter2");
+    let service = with_key.resolve().expect("resolved").service;
+    let (gateway, indexer) = (service.gateway.expect("a gateway"), service.indexer.expect("an indexer"));
+    assert!(matches!(gateway.content, ContentLocation::Bucket(_)));
+    assert!(matches!(indexer.content.store, Some(ContentLocation::Bucket(_))));
+    let shown = format!("{:?} {:?} {:?}", gateway.content, indexer, with_key.load().unwrap());
+    assert!(!shown.contains("hunter"), "{shown}");
+
+    let problems = bucket().variable("CRTX_CONTENT_DIR", "/tmp/content").problems();
+    assert!(problems[0].contains("in a folder or in a bucket"), "{problems:?}");
+    let problems = bucket().variable("CRTX_CONTENT_S3_ACCESS_KEY_ID", "hunter1").problems();
+    assert!(problems[0].contains("an access key and its secret are set together"), "{problems:?}");
 }
 
 #[test]

@@ -13,22 +13,14 @@ use crtx_protocol::result_hash::ResultHash;
 use object_store::{ObjectStoreExt, PutPayload, local::LocalFileSystem, path::Path as Key};
 use tokio::sync::Semaphore;
 
+use crate::error::ContentError;
+
 const FOLDER_OF_OWNER: u32 = 0o700;
 const FILE_OF_OWNER: u32 = 0o600;
 /// Threads that read at the same time.
 const MOST_RUNNING: usize = 16;
 /// Callers that wait at the same time. More are refused.
 const MOST_WAITING: usize = 4_096;
-
-#[derive(Debug, thiserror::Error)]
-pub enum ContentError {
-    #[error("the content store is unavailable: {0}")]
-    Store(#[from] object_store::Error),
-    #[error("the content folder is unavailable: {0}")]
-    Folder(#[from] io::Error),
-    #[error("the content is longer than {max_bytes} bytes")]
-    TooLarge { max_bytes: usize },
-}
 
 #[derive(Debug)]
 pub(crate) struct Folder {
@@ -145,15 +137,14 @@ impl Default for Readers {
 
 impl Readers {
     /// Runs `work`, unless the caller has gone before it begins.
-    async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
-        let too_many = |_| io::Error::new(ErrorKind::ResourceBusy, "too many reads wait");
-        let _place = self.places.try_acquire().map_err(too_many)?;
+    async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, ContentError> {
+        let _place = self.places.try_acquire().map_err(|_| ContentError::Busy)?;
         let thread = Arc::clone(&self.threads).acquire_owned().await.map_err(io::Error::other)?;
         let working = tokio::task::spawn_blocking(move || {
             let _thread = thread;
             work()
         });
-        working.await.map_err(io::Error::other)
+        Ok(working.await.map_err(io::Error::other)?)
     }
 }
 
@@ -197,7 +188,7 @@ mod tests {
         let readers = Readers::default();
         for _ in 0..40 {
             let (bad, good) = tokio::join!(readers.run(|| panic!("on purpose")), readers.run(|| 1));
-            let bad: io::Result<()> = bad;
+            let bad: Result<(), ContentError> = bad;
             assert!(bad.is_err());
             assert_eq!(good.expect("an answer"), 1);
         }

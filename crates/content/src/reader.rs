@@ -1,18 +1,18 @@
 //! Reads content where an operator allows it: in a store, and at a URL.
 
-use std::path::PathBuf;
-
 use crtx_download::DownloadError;
 use crtx_protocol::{content::content_url, result_hash::ResultHash};
 use reqwest::Client;
 
-use crate::{folder::ContentError, store::ContentStore};
+use crate::{
+    error::ContentError,
+    store::{ContentLocation, ContentStore},
+};
 
 /// Where content is found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct ContentSources {
-    /// The folder of a store.
-    pub store: Option<PathBuf>,
+    pub store: Option<ContentLocation>,
     /// A URL that a CID is appended to, chosen by the operator.
     pub base_url: Option<String>,
 }
@@ -36,7 +36,7 @@ pub struct ContentReader {
 impl ContentReader {
     /// `client` reaches the base URL.
     pub fn new(sources: ContentSources, client: Client) -> Self {
-        Self { store: sources.store.as_deref().map(ContentStore::open), base_url: sources.base_url, client }
+        Self { store: sources.store.as_ref().map(ContentStore::open), base_url: sources.base_url, client }
     }
 
     /// Content of at most `max_bytes`. What a URL answers is not checked against the hash.
@@ -72,12 +72,12 @@ mod tests {
     async fn a_reader_of_a_folder_creates_nothing_and_finds_what_is_written_later() {
         let folder = tempfile::tempdir().expect("folder");
         let path = folder.path().join("content");
-        let sources = ContentSources { store: Some(path.clone()), base_url: None };
+        let sources = ContentSources { store: Some(ContentLocation::Folder(path.clone())), base_url: None };
         let reader = ContentReader::new(sources, Client::new());
         let hash = ResultHash::of(b"hello");
         assert_eq!(reader.get(&hash, 5).await.expect("read"), None);
         assert!(!path.exists());
-        ContentStore::create(&path).expect("store").put("hello").await.expect("put");
+        ContentStore::create(&ContentLocation::Folder(path)).expect("store").put("hello").await.expect("put");
         assert_eq!(reader.get(&hash, 5).await.expect("read").as_deref(), Some(b"hello".as_slice()));
         let error = reader.get(&hash, 4).await.expect_err("too long");
         assert!(matches!(error, ReadError::Store(ContentError::TooLarge { max_bytes: 4 })), "{error}");

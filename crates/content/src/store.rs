@@ -6,7 +6,7 @@
 //! see both.
 
 use std::{
-    path::Path,
+    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -15,7 +15,7 @@ use bytes::Bytes;
 use crtx_protocol::{content::cid_of, result_hash::ResultHash};
 use parking_lot::Mutex;
 
-use crate::folder::{ContentError, Folder};
+use crate::{bucket::Bucket, error::ContentError, folder::Folder};
 
 /// How long a call waits for its result to be written.
 const PUT_PATIENCE: Duration = Duration::from_secs(2);
@@ -25,23 +25,89 @@ const PAUSE_AFTER_TIME_OUT: Duration = Duration::from_secs(5);
 /// Content that is held, below the kept content.
 const HELD: &str = "held/";
 
+/// Where a store keeps its content.
+#[derive(Clone, Debug)]
+pub enum ContentLocation {
+    Folder(PathBuf),
+    Bucket(Bucket),
+}
+
+#[derive(Clone, Debug)]
+enum Place {
+    Folder(Arc<Folder>),
+    Bucket(Bucket),
+}
+
+impl Place {
+    async fn put(&self, key: &str, content: Bytes) -> Result<(), ContentError> {
+        match self {
+            Self::Folder(folder) => folder.put(key, content).await,
+            Self::Bucket(bucket) => bucket.put(key, content).await,
+        }
+    }
+
+    async fn get(&self, key: &str, max_bytes: usize) -> Result<Option<Bytes>, ContentError> {
+        match self {
+            Self::Folder(folder) => folder.get(key, max_bytes).await,
+            Self::Bucket(bucket) => bucket.get(key, max_bytes).await,
+        }
+    }
+
+    /// The bytes under the first of these keys that has the bytes of that hash.
+    async fn get_checked(
+        &self,
+        keys: Vec<String>,
+        hash: ResultHash,
+        max_bytes: usize,
+    ) -> Result<Option<Bytes>, ContentError> {
+        match self {
+            Self::Folder(folder) => folder.get_checked(keys, hash, max_bytes).await,
+            Self::Bucket(bucket) => {
+                for key in keys {
+                    if let Some(content) = bucket.get(&key, max_bytes).await? {
+                        if ResultHash::of(&content) == hash {
+                            return Ok(Some(content));
+                        }
+                        tracing::error!(%hash, "stored content does not match its name");
+                    }
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    async fn delete(&self, key: &str) -> Result<(), ContentError> {
+        match self {
+            Self::Folder(folder) => folder.delete(key).await,
+            Self::Bucket(bucket) => bucket.delete(key).await,
+        }
+    }
+}
+
 /// Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ContentStore {
-    folder: Arc<Folder>,
+    place: Place,
     /// Until then nothing is written: each write to a store that hangs would hold a thread.
     paused_until: Arc<Mutex<Option<Instant>>>,
 }
 
 impl ContentStore {
-    /// A store for reading and writing. Creates the folder if it is missing.
-    pub fn create(folder: &Path) -> Result<Self, ContentError> {
-        Ok(Self { folder: Arc::new(Folder::create(folder)?), paused_until: Arc::default() })
+    /// A store for reading and writing. Creates a folder that is missing; a bucket has to be there.
+    pub fn create(location: &ContentLocation) -> Result<Self, ContentError> {
+        if let ContentLocation::Folder(path) = location {
+            Folder::create(path)?;
+        }
+        Ok(Self::open(location))
     }
 
     /// A store that is only read, and whose folder may not exist yet.
-    pub fn open(folder: &Path) -> Self {
-        Self { folder: Arc::new(Folder::new(folder)), paused_until: Arc::default() }
+    pub fn open(location: &ContentLocation) -> Self {
+        let place = match location {
+            ContentLocation::Folder(path) => Place::Folder(Arc::new(Folder::new(path))),
+            ContentLocation::Bucket(bucket) => Place::Bucket(bucket.clone()),
+        };
+        Self { place, paused_until: Arc::default() }
     }
 
     /// Stores bytes that are safe elsewhere, if the store takes them within a short time. False: they have to be
@@ -69,7 +135,7 @@ impl ContentStore {
     pub async fn put(&self, content: impl Into<Bytes>) -> Result<ResultHash, ContentError> {
         let content = content.into();
         let hash = ResultHash::of(&content);
-        self.folder.put(&cid_of(&hash), content).await?;
+        self.place.put(&cid_of(&hash), content).await?;
         Ok(hash)
     }
 
@@ -80,17 +146,17 @@ impl ContentStore {
 
     /// The same, if it is not longer than `max_bytes`.
     pub async fn get_up_to(&self, hash: &ResultHash, max_bytes: usize) -> Result<Option<Bytes>, ContentError> {
-        self.folder.get_checked(vec![cid_of(hash), held(hash)], *hash, max_bytes).await
+        self.place.get_checked(vec![cid_of(hash), held(hash)], *hash, max_bytes).await
     }
 
     /// Whether the content is kept, intact.
     pub async fn is_kept(&self, hash: &ResultHash) -> Result<bool, ContentError> {
-        Ok(self.folder.get_checked(vec![cid_of(hash)], *hash, usize::MAX).await?.is_some())
+        Ok(self.place.get_checked(vec![cid_of(hash)], *hash, usize::MAX).await?.is_some())
     }
 
     /// Whether bytes are kept under the name of that hash that do not match it. Readers never see them.
     pub async fn is_damaged(&self, hash: &ResultHash) -> Result<bool, ContentError> {
-        let content = self.folder.get(&cid_of(hash), usize::MAX).await?;
+        let content = self.place.get(&cid_of(hash), usize::MAX).await?;
         Ok(content.is_some_and(|content| ResultHash::of(&content) != *hash))
     }
 
@@ -98,7 +164,7 @@ impl ContentStore {
     pub async fn hold(&self, content: impl Into<Bytes>) -> Result<ResultHash, ContentError> {
         let content = content.into();
         let hash = ResultHash::of(&content);
-        self.folder.put(&held(&hash), content).await?;
+        self.place.put(&held(&hash), content).await?;
         Ok(hash)
     }
 
@@ -107,7 +173,7 @@ impl ContentStore {
         if self.is_kept(hash).await? {
             return Ok(true);
         }
-        let held = self.folder.get_checked(vec![held(hash)], *hash, usize::MAX).await?;
+        let held = self.place.get_checked(vec![held(hash)], *hash, usize::MAX).await?;
         let Some(content) = held else { return Ok(false) };
         self.put(content).await?;
         Ok(true)
@@ -115,7 +181,7 @@ impl ContentStore {
 
     /// Deletes what is held under that hash. What is kept stays.
     pub async fn release(&self, hash: &ResultHash) -> Result<(), ContentError> {
-        self.folder.delete(&held(hash)).await
+        self.place.delete(&held(hash)).await
     }
 }
 
@@ -130,7 +196,7 @@ mod tests {
     #[tokio::test]
     async fn content_is_found_under_its_hash_and_nothing_else_is() {
         let folder = tempfile::tempdir().expect("folder");
-        let store = ContentStore::create(&folder.path().join("content")).expect("store");
+        let store = ContentStore::create(&ContentLocation::Folder(folder.path().join("content"))).expect("store");
         let hash = store.put("hello").await.expect("put");
         assert_eq!(hash, ResultHash::of(b"hello"));
         assert_eq!(store.get(&hash).await.expect("get").expect("there"), "hello");
@@ -143,7 +209,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().expect("folder");
         let path = folder.path().join("content");
-        let store = ContentStore::create(&path).expect("store");
+        let store = ContentStore::create(&ContentLocation::Folder(path.clone())).expect("store");
         let (kept, held) = (store.put("kept").await.expect("put"), store.hold("held").await.expect("held"));
         let mode = |name: &str| std::fs::metadata(path.join(name)).expect("there").permissions().mode() & 0o777;
         assert_eq!(mode(""), 0o700);
@@ -153,7 +219,7 @@ mod tests {
     #[tokio::test]
     async fn damaged_content_is_not_served_and_can_be_stored_again() {
         let folder = tempfile::tempdir().expect("folder");
-        let store = ContentStore::create(folder.path()).expect("store");
+        let store = ContentStore::create(&ContentLocation::Folder(folder.path().to_owned())).expect("store");
         let hash = store.put("hello").await.expect("put");
         std::fs::write(folder.path().join(cid_of(&hash)), "hellp").expect("damage");
         assert_eq!(store.get(&hash).await.expect("get"), None);
@@ -167,7 +233,7 @@ mod tests {
     async fn a_store_that_is_broken_says_so_and_takes_content_again_once_it_works() {
         let folder = tempfile::tempdir().expect("folder");
         let path = folder.path().join("content");
-        let store = ContentStore::create(&path).expect("store");
+        let store = ContentStore::create(&ContentLocation::Folder(path.clone())).expect("store");
         std::fs::remove_dir(&path).expect("removed");
         std::fs::write(&path, "a file in the place of the folder").expect("broken");
         assert!(!store.try_put("hello").await);
@@ -180,7 +246,7 @@ mod tests {
     #[tokio::test]
     async fn held_content_is_read_like_kept_content_and_is_gone_after_its_release() {
         let folder = tempfile::tempdir().expect("folder");
-        let store = ContentStore::create(folder.path()).expect("store");
+        let store = ContentStore::create(&ContentLocation::Folder(folder.path().to_owned())).expect("store");
         let hash = store.hold("hello").await.expect("held");
         assert_eq!(store.get(&hash).await.expect("get").expect("there"), "hello");
         assert!(!store.is_kept(&hash).await.expect("read"));
@@ -193,7 +259,7 @@ mod tests {
     #[tokio::test]
     async fn a_release_never_takes_away_what_is_kept() {
         let folder = tempfile::tempdir().expect("folder");
-        let store = ContentStore::create(folder.path()).expect("store");
+        let store = ContentStore::create(&ContentLocation::Folder(folder.path().to_owned())).expect("store");
         let hash = store.hold("hello").await.expect("held");
         store.put("hello").await.expect("somebody else stores the same");
         store.release(&hash).await.expect("released");
@@ -207,7 +273,7 @@ mod tests {
     #[tokio::test]
     async fn empty_content_is_content() {
         let folder = tempfile::tempdir().expect("folder");
-        let store = ContentStore::create(folder.path()).expect("store");
+        let store = ContentStore::create(&ContentLocation::Folder(folder.path().to_owned())).expect("store");
         let hash = store.put("").await.expect("put");
         assert_eq!(store.get(&hash).await.expect("get").expect("there"), "");
     }

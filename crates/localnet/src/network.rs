@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context, anyhow};
 use crtx_chain::{ChainClient, Instructions};
-use crtx_content::ContentStore;
+use crtx_content::{ContentLocation, ContentStore};
 use crtx_postgres::Cluster;
 use crtx_protocol::address::Addresses;
 use crtx_store::{
@@ -123,7 +123,7 @@ impl LocalNetwork {
         let server_config =
             server_config::write(&self.data_dir.path, &database_url, network, &instructions, &keys.gateway_authority)?;
         let content_dir = self.data_dir.path.join(data_dir::CONTENT);
-        let content = ContentStore::create(&content_dir)?;
+        let content = ContentStore::create(&ContentLocation::Folder(content_dir.clone()))?;
         align::align(pool, network, &chain, progress).await.context("aligning the database with the chain")?;
         setup::fund(network, &chain, &keys).await?;
         let setup = Setup { chain: &chain, instructions, keys: &keys, content: &content, creator_port };

@@ -22,7 +22,7 @@ mod work;
 use std::{sync::Arc, time::Duration};
 
 use crtx_chain::{ChainClient, FetchedAccount, Instructions, Layout};
-use crtx_content::ContentStore;
+use crtx_content::{ContentLocation, ContentStore};
 use crtx_http::{
     Credentials,
     allowance::{Allowances, Rate},
@@ -127,7 +127,13 @@ impl Engine {
             instructions: Instructions::new(config.addresses, config.usdc_mint),
             content: ContentStore::create(&config.content)?,
             // Long answers are on the disk of the content, because the system's temporary folder may be in memory.
-            creators: Creators::new(outbound.clone(), config.content.clone())?,
+            creators: Creators::new(
+                outbound.clone(),
+                match &config.content {
+                    ContentLocation::Folder(folder) => folder.clone(),
+                    ContentLocation::Bucket(_) => std::env::temp_dir(),
+                },
+            )?,
             documents: AgentDocuments::new(executions.clone(), outbound.clone())?,
             agent_tests: AgentTests::new(outbound),
             examinations: Examinations::new(),

@@ -12,6 +12,7 @@ use crtx_chain::{
     testing::OnSend,
     token::{TOKEN_PROGRAM_ID, TokenAccount},
 };
+use crtx_content::ContentLocation;
 use crtx_gateway::Limits;
 use crtx_protocol::result_hash::ResultHash;
 use crtx_store::{executions::State, testing::probes};
@@ -220,7 +221,7 @@ async fn locked_mirror_rows_delay_no_paid_call() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_broken_content_store_loses_no_result_and_delays_no_settlement() {
     let market = Market::start().await;
-    let folder = &market.config.content;
+    let ContentLocation::Folder(folder) = &market.config.content else { panic!("a folder") };
     std::fs::remove_dir_all(folder).unwrap();
     std::fs::write(folder, "a file in the place of the folder").unwrap();
     let answer = market.execute(&task()).await;

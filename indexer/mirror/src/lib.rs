@@ -66,7 +66,7 @@ pub async fn run(
     let syncer = Syncer::new(reader, pool.clone(), config.program_id, config.sync, confirmed, counted);
     let syncer = Arc::new(syncer);
     let leads = || syncer.leads();
-    let content = config.content.store.as_deref().map(ContentStore::open);
+    let content = config.content.store.as_ref().map(ContentStore::open);
     let fetcher = Fetcher::new(pool.clone(), config.outbound, config.content)?;
     let closer = Closer::new(Arc::clone(&history), pool.clone(), config.program_id);
     let mut auditor = Auditor::new(source, pool.clone(), config.program_id);

@@ -161,6 +161,8 @@ mod tests {
         assert_eq!(
             secrets,
             [
+                "content.s3_access_key_id",
+                "content.s3_secret_access_key",
                 "database.url",
                 "gateway.keypair",
                 "rpc.urls",

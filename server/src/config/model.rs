@@ -117,9 +117,25 @@ pub struct ProgramSettings {
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default)]
 pub struct ContentSettings {
-    /// Folder with one file for each CID, shared by all processes. Roles `api` and `worker`: required.
+    /// Folder with one file for each CID, shared by all processes. Roles `api` and `worker`: required, unless there is
+    /// `s3_bucket`.
     pub dir: Option<PathBuf>,
-    /// URL that a CID is appended to when a listing's document has an `ipfs://` address and is not in the folder.
+    /// Bucket of an S3-compatible service in place of `dir`, for processes on several machines. Long answers of creators
+    /// are then in the folder that `TMPDIR` names while they are read.
+    pub s3_bucket: Option<String>,
+    /// Put before the names of objects, such as `crtx/`.
+    pub s3_prefix: Option<String>,
+    /// URL of the service. Default: that of AWS in the region.
+    pub s3_endpoint: Option<Text<HttpUrl>>,
+    /// Default: `AWS_REGION`, else `us-east-1`.
+    pub s3_region: Option<String>,
+    /// Access key of the service. It needs `s3:GetObject`, `s3:PutObject`, `s3:DeleteObject`, and `s3:ListBucket`, without which
+    /// an object that is missing looks like one that may not be read. Default: what the variables of AWS name
+    /// (`AWS_ACCESS_KEY_ID`, a web identity, a container's credentials), else the role of the machine.
+    pub s3_access_key_id: Option<Secret<String>>,
+    /// Secret of that access key.
+    pub s3_secret_access_key: Option<Secret<String>>,
+    /// URL that a CID is appended to when a listing's document has an `ipfs://` address and is not stored here.
     pub base_url: Option<Text<HttpUrl>>,
 }
 

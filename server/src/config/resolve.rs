@@ -1,10 +1,10 @@
 //! Settings as the parts of a process take them. What a role needs and nobody set is a problem, too.
 
-use std::{collections::BTreeSet, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, net::SocketAddr, sync::Arc, time::Duration};
 
 use crtx_api::Deployment;
 use crtx_chain::RpcUrls;
-use crtx_content::ContentSources;
+use crtx_content::{Bucket, BucketSettings, ContentLocation, ContentSources};
 use crtx_gateway::{GatewayConfig, Limits};
 use crtx_http::{Links, outbound::OutboundPolicy};
 use crtx_mirror::{
@@ -66,12 +66,13 @@ impl Check<'_> {
         let works_on_calls = roles.contains(&Role::Api) || roles.contains(&Role::Worker);
         let gateway = if works_on_calls { self.gateway_needs() } else { None };
         let ws_urls = if roles.contains(&Role::Indexer) { self.ws_urls() } else { None };
+        let content = self.content(works_on_calls);
         let (network, rpc_urls, links) = (network?, rpc_urls?.reveal().clone(), links?);
         let outbound = match network {
             Network::Local => OutboundPolicy::LOCAL,
             Network::Devnet | Network::Mainnet => OutboundPolicy::STRICT.with_ports(settings.outbound.ports.clone()),
         };
-        let gateway = gateway.map(|(usdc_mint, content, keypair)| GatewayConfig {
+        let gateway = gateway.zip(content.clone()).map(|((usdc_mint, keypair), content)| GatewayConfig {
             rpc_urls: rpc_urls.clone(),
             addresses: Addresses::new(settings.program.id.0),
             usdc_mint,
@@ -99,7 +100,7 @@ impl Check<'_> {
             },
             outbound,
             content: ContentSources {
-                store: settings.content.dir.clone(),
+                store: content,
                 base_url: settings.content.base_url.as_ref().map(|url| url.0.to_string()),
             },
             ..IndexerConfig::new(rpc_urls.clone(), &ws_urls, settings.program.id.0)
@@ -130,13 +131,51 @@ impl Check<'_> {
     }
 
     /// What a gateway needs in addition to the settings of every process.
-    fn gateway_needs(&mut self) -> Option<(Pubkey, PathBuf, Arc<Keypair>)> {
+    fn gateway_needs(&mut self) -> Option<(Pubkey, Arc<Keypair>)> {
         let settings = &self.loaded.settings;
         let who = "the roles `api` and `worker`";
         let usdc_mint = self.required("program.usdc_mint", settings.program.usdc_mint.as_ref(), who);
-        let content = self.required("content.dir", settings.content.dir.as_ref(), who).cloned();
         let keypair = self.required("gateway.keypair", settings.gateway.keypair.as_ref(), who);
-        Some((usdc_mint?.0, content?, Arc::clone(&keypair?.reveal().0)))
+        Some((usdc_mint?.0, Arc::clone(&keypair?.reveal().0)))
+    }
+
+    /// Where content is. `None` is a problem only if it `is_required`.
+    fn content(&mut self, is_required: bool) -> Option<ContentLocation> {
+        let settings = &self.loaded.settings.content;
+        let Some(name) = &settings.s3_bucket else {
+            let who = "the roles `api` and `worker`";
+            let folder = settings.dir.clone().map(ContentLocation::Folder);
+            if is_required {
+                self.required("content.dir", folder.as_ref(), who);
+            }
+            return folder;
+        };
+        if settings.dir.is_some() {
+            self.problem("content.s3_bucket", "content is in a folder or in a bucket; `content.dir` is set, too");
+        }
+        let secret = |value: &Option<Secret<String>>| value.as_ref().map(|value| value.reveal().clone());
+        let credentials = match (secret(&settings.s3_access_key_id), secret(&settings.s3_secret_access_key)) {
+            (Some(id), Some(secret)) => Some((id, secret)),
+            (None, None) => None,
+            _ => {
+                self.problem("content.s3_access_key_id", "an access key and its secret are set together");
+                None
+            }
+        };
+        let bucket = Bucket::new(&BucketSettings {
+            name: name.clone(),
+            prefix: settings.s3_prefix.clone().unwrap_or_default(),
+            endpoint: settings.s3_endpoint.as_ref().map(|url| url.0.to_string()),
+            region: settings.s3_region.clone(),
+            credentials,
+        });
+        match bucket {
+            Ok(bucket) => Some(ContentLocation::Bucket(bucket)),
+            Err(error) => {
+                self.problem("content.s3_bucket", error);
+                None
+            }
+        }
     }
 
     /// What an indexer needs in addition to them.

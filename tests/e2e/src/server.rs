@@ -44,10 +44,15 @@ pub async fn until_listed(market: &Market, agent: &str) {
 impl Server {
     /// Starts a process with these roles; its log is written into `folder`.
     pub fn start(info: &Info, folder: &Path, name: &str, roles: &str) -> Result<Self> {
+        Self::start_with(&info.server_config, folder, name, roles)
+    }
+
+    /// The same with another configuration.
+    pub fn start_with(config: &Path, folder: &Path, name: &str, roles: &str) -> Result<Self> {
         let listen = format!("127.0.0.1:{}", free_port()?);
         let child = Command::new(crtx_binary().with_file_name("crtx-server"))
             .args(["--role", roles, "--listen", &listen, "--config"])
-            .arg(&info.server_config)
+            .arg(config)
             .env_remove("DATABASE_URL")
             .stdin(Stdio::null())
             .stdout(Stdio::null())

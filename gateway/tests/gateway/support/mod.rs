@@ -29,6 +29,7 @@ use crtx_chain::{
     },
     token::{TOKEN_PROGRAM_ID, TokenAccount},
 };
+use crtx_content::ContentLocation;
 use crtx_gateway::{Gateway, GatewayConfig, Limits};
 use crtx_http::{Links, outbound::OutboundPolicy, session_token::SessionToken};
 use crtx_protocol::{
@@ -145,7 +146,7 @@ impl Market {
             cluster: Cluster::Localnet,
             outbound: OutboundPolicy::LOCAL,
             links: Links::local("http://127.0.0.1:8080", node.url()),
-            content: content.path().to_owned(),
+            content: ContentLocation::Folder(content.path().to_owned()),
             limits,
         };
         let gateway = Gateway::new(config.clone(), database.pool().clone()).expect("gateway");

@@ -8,7 +8,7 @@ use agent_marketplace::{
 };
 use chrono::TimeDelta;
 use crtx_chain::Instructions;
-use crtx_content::ContentStore;
+use crtx_content::{ContentLocation, ContentStore};
 use crtx_protocol::result_hash::ResultHash;
 use crtx_store::{sessions::SessionKind, testing::fixtures::*};
 use serde_json::{Value, json};
@@ -282,7 +282,7 @@ async fn noise_costs_a_bounded_number_of_requests_and_a_node_that_fails_leaves_n
 #[tokio::test]
 async fn a_result_that_others_settled_is_shown_as_soon_as_its_content_is_there() {
     let folder = tempfile::tempdir().unwrap();
-    let store = ContentStore::create(folder.path()).unwrap();
+    let store = ContentStore::create(&ContentLocation::Folder(folder.path().to_owned())).unwrap();
     let market = Market::open_with(|state| state.content = Some(store.clone())).await;
     let pool = market.database.pool();
     let key = market.key_of(wallet(CALLER)).await;

@@ -9,7 +9,7 @@ use std::{
 };
 
 use crate::chain::{Chain, agent_closed, listing_bytes, record_bytes, record_closed};
-use crtx_content::ContentStore;
+use crtx_content::{ContentLocation, ContentStore};
 use crtx_mirror::{
     closings::search::Closer,
     proof::{AuditReport, Auditor, CheckName},
@@ -388,7 +388,7 @@ async fn content_that_does_not_match_its_name_is_found() {
     let market = Market::open().await;
     completed_call(market.pool(), 7, "the result").await;
     let folder = tempfile::tempdir().expect("folder");
-    let store = ContentStore::create(folder.path()).expect("store");
+    let store = ContentStore::create(&ContentLocation::Folder(folder.path().to_owned())).expect("store");
     let hash = store.put("the result").await.expect("put");
     let mut auditor = market.auditor();
     auditor.content = Some(store);

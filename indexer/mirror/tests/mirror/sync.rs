@@ -11,7 +11,7 @@ use agent_marketplace::state::{AgentListed, Config, ExecutionRecord};
 use anchor_lang::Discriminator;
 use async_trait::async_trait;
 use crtx_chain::{Execution, FetchedAccount, past::SignatureInfo, token::TokenAccount};
-use crtx_content::ContentSources;
+use crtx_content::{ContentLocation, ContentSources};
 use crtx_http::outbound::OutboundPolicy;
 use crtx_mirror::{
     documents::Fetcher,
@@ -461,7 +461,7 @@ async fn serve(content: Vec<u8>) -> String {
 }
 
 fn content_in(folder: &std::path::Path) -> ContentSources {
-    ContentSources { store: Some(folder.to_owned()), base_url: None }
+    ContentSources { store: Some(ContentLocation::Folder(folder.to_owned())), base_url: None }
 }
 
 fn fetcher(database: &TestDatabase, policy: OutboundPolicy, sources: ContentSources) -> Arc<Fetcher> {
