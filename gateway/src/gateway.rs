@@ -24,7 +24,8 @@ impl Gateway {
         Ok(Self { engine: Arc::new(Engine::new(config, money)?) })
     }
 
-    /// Compares the gateway's configuration with the program's: otherwise it could open calls and not settle them.
+    /// Compares the gateway's configuration with the program's: otherwise it could open calls and not settle them. A
+    /// content store that fails is only reported: calls do without it.
     pub async fn check(&self) -> Result<(), GatewayError> {
         let engine = &self.engine;
         let [account] = engine.read([engine.instructions.addresses.config()]).await?;
@@ -38,6 +39,7 @@ impl Gateway {
         if config.usdc_mint != engine.instructions.usdc_mint {
             return wrong(format!("names the mint {}, not {}", config.usdc_mint, engine.instructions.usdc_mint));
         }
+        engine.content.report().await;
         Ok(())
     }
 

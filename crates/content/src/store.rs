@@ -19,6 +19,8 @@ use crate::{bucket::Bucket, error::ContentError, folder::Folder};
 
 /// How long a call waits for its result to be written.
 const PUT_PATIENCE: Duration = Duration::from_secs(2);
+/// How long the start of a process waits for the store.
+const READ_PATIENCE: Duration = Duration::from_secs(3);
 /// How long a store that did not answer in time is left alone.
 const PAUSE_AFTER_TIME_OUT: Duration = Duration::from_secs(5);
 
@@ -108,6 +110,16 @@ impl ContentStore {
             ContentLocation::Bucket(bucket) => Place::Bucket(bucket.clone()),
         };
         Self { place, paused_until: Arc::default() }
+    }
+
+    /// Logs whether the store can be read, so that an operator sees wrong settings before the first call does.
+    pub async fn report(&self) {
+        let nothing = ResultHash::of(b"");
+        match tokio::time::timeout(READ_PATIENCE, self.get(&nothing)).await {
+            Ok(Ok(_)) => tracing::info!("the content store can be read"),
+            Ok(Err(error)) => tracing::error!(%error, "the content store cannot be read"),
+            Err(_) => tracing::error!("the content store does not answer"),
+        }
     }
 
     /// Stores bytes that are safe elsewhere, if the store takes them within a short time. False: they have to be
