@@ -27,7 +27,7 @@ pub const SECRET_ACCESS_KEY: &str = "secret-of-the-tests";
 
 /// What the server does in place of its work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Failure {
+pub enum Outage {
     #[default]
     None,
     /// The next so many requests are answered with 503.
@@ -44,7 +44,7 @@ pub enum Failure {
 #[derive(Debug)]
 pub struct S3Server {
     pub address: SocketAddr,
-    failure: Arc<Mutex<Failure>>,
+    failure: Arc<Mutex<Outage>>,
     _folder: tempfile::TempDir,
     task: JoinHandle<()>,
 }
@@ -66,7 +66,7 @@ impl S3Server {
         Self { address, failure, _folder: folder, task }
     }
 
-    pub fn fail(&self, failure: Failure) {
+    pub fn fail(&self, failure: Outage) {
         *self.failure.lock() = failure;
     }
 
@@ -92,18 +92,18 @@ impl Drop for S3Server {
     }
 }
 
-async fn answer(State((mut service, failure)): State<(S3Service, Arc<Mutex<Failure>>)>, request: Request) -> Response {
+async fn answer(State((mut service, failure)): State<(S3Service, Arc<Mutex<Outage>>)>, request: Request) -> Response {
     let failure = {
         let mut now = failure.lock();
         let this = *now;
-        if let Failure::Busy(times) = &mut *now {
+        if let Outage::Busy(times) = &mut *now {
             *times = times.saturating_sub(1);
         }
         this
     };
     match failure {
-        Failure::Busy(1..) => return StatusCode::SERVICE_UNAVAILABLE.into_response(),
-        Failure::Slow(time) => tokio::time::sleep(time).await,
+        Outage::Busy(1..) => return StatusCode::SERVICE_UNAVAILABLE.into_response(),
+        Outage::Slow(time) => tokio::time::sleep(time).await,
         _ => {}
     }
     let is_read = request.method() == Method::GET;
@@ -116,9 +116,9 @@ async fn answer(State((mut service, failure)): State<(S3Service, Arc<Mutex<Failu
     }
     let object = to_bytes(body, usize::MAX).await.unwrap_or_default();
     let body = match failure {
-        Failure::Wrong => Body::from(vec![b'x'; object.len()]),
+        Outage::Wrong => Body::from(vec![b'x'; object.len()]),
         // A body of unknown length does not replace the length that the server said.
-        Failure::Short => {
+        Outage::Short => {
             let half = object.slice(..object.len() / 2);
             Body::from_stream(futures::stream::once(async move { Ok::<_, std::io::Error>(half) }))
         }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crtx_content::{
     Bucket, BucketSettings, ContentError, ContentLocation, ContentReader, ContentSources, ContentStore, ReadError,
-    testing::{Failure, S3Server},
+    testing::{Outage, S3Server},
 };
 use crtx_protocol::result_hash::ResultHash;
 
@@ -67,21 +67,21 @@ async fn held_content_is_kept_or_released_and_a_release_never_takes_away_what_is
 async fn wrong_and_short_objects_are_never_served() {
     let (server, store) = started().await;
     let hash = store.put("hello").await.expect("put");
-    server.fail(Failure::Wrong);
+    server.fail(Outage::Wrong);
     assert_eq!(store.get(&hash).await.expect("read"), None);
     assert!(store.is_damaged(&hash).await.expect("read"));
-    server.fail(Failure::Short);
+    server.fail(Outage::Short);
     assert!(!matches!(store.get(&hash).await, Ok(Some(_))));
-    server.fail(Failure::None);
+    server.fail(Outage::None);
     assert_eq!(store.get(&hash).await.expect("get").expect("there"), "hello");
 }
 
 #[tokio::test]
 async fn a_service_that_is_busy_for_a_moment_is_asked_again() {
     let (server, store) = started().await;
-    server.fail(Failure::Busy(2));
+    server.fail(Outage::Busy(2));
     let hash = store.put("hello").await.expect("put");
-    server.fail(Failure::Busy(2));
+    server.fail(Outage::Busy(2));
     assert_eq!(store.get(&hash).await.expect("get").expect("there"), "hello");
 }
 
@@ -89,7 +89,7 @@ async fn a_service_that_is_busy_for_a_moment_is_asked_again() {
 async fn an_unavailable_service_is_an_error_and_not_missing_content() {
     let (server, store) = started().await;
     let hash = store.put("hello").await.expect("put");
-    server.fail(Failure::Busy(u64::MAX));
+    server.fail(Outage::Busy(u64::MAX));
     assert!(matches!(store.get(&hash).await, Err(ContentError::Store(_))));
     assert!(matches!(store.put("more").await, Err(ContentError::Store(_))));
     assert!(matches!(store.release(&hash).await, Err(ContentError::Store(_))));
@@ -102,12 +102,12 @@ async fn an_unavailable_service_is_an_error_and_not_missing_content() {
 #[tokio::test]
 async fn a_service_that_does_not_answer_holds_no_call_and_gets_content_again_later() {
     let (server, store) = started().await;
-    server.fail(Failure::Slow(Duration::from_secs(3_600)));
+    server.fail(Outage::Slow(Duration::from_secs(3_600)));
     let began = Instant::now();
     assert!(!store.try_put("hello").await);
     assert!(!store.try_put("hello").await, "it is left alone for a while");
     assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
-    server.fail(Failure::None);
+    server.fail(Outage::None);
     tokio::time::sleep(Duration::from_secs(5)).await;
     assert!(store.try_put("hello").await);
 }

@@ -129,8 +129,8 @@ pub struct ContentSettings {
     pub s3_endpoint: Option<Text<HttpUrl>>,
     /// Default: `AWS_REGION`, else `us-east-1`.
     pub s3_region: Option<String>,
-    /// Access key of the service. It needs `s3:GetObject`, `s3:PutObject`, `s3:DeleteObject`, and `s3:ListBucket`, without which
-    /// an object that is missing looks like one that may not be read. Default: what the variables of AWS name
+    /// Access key of the service. It may read, write and delete objects, and list the bucket: otherwise an object that is
+    /// missing looks like one that may not be read. Default: what the variables of AWS name
     /// (`AWS_ACCESS_KEY_ID`, a web identity, a container's credentials), else the role of the machine.
     pub s3_access_key_id: Option<Secret<String>>,
     /// Secret of that access key.

@@ -9,7 +9,7 @@ use std::{
 
 use crtx_content::{
     ContentLocation, ContentStore,
-    testing::{ACCESS_KEY_ID, BUCKET, Failure, S3Server, SECRET_ACCESS_KEY},
+    testing::{ACCESS_KEY_ID, BUCKET, Outage, S3Server, SECRET_ACCESS_KEY},
 };
 use crtx_e2e::{
     Info,
@@ -77,12 +77,12 @@ async fn machines_without_a_shared_folder_serve_each_others_content_also_after_t
     assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stdout));
 
     // The result waits in the database until the bucket takes it.
-    bucket.fail(Failure::Busy(u64::MAX));
+    bucket.fail(Outage::Busy(u64::MAX));
     let kept = here.execute(&agent, &json!({"task": "Three. Four."})).await;
     assert_eq!(kept.status, 200, "{kept:?}");
     let record = there.get_as_owner(&format!("/v1/executions/{}", kept.text("execution_id"))).await;
     assert_eq!(record.text("result"), kept.text("result"), "{record:?}");
-    bucket.fail(Failure::None);
+    bucket.fail(Outage::None);
     one.kill().await.unwrap();
     assert_eq!(content(&there, &path_of(kept.text("ipfs_url"))).await, kept.text("result"));
 
