@@ -7,7 +7,10 @@ use axum::Router;
 use crtx_api::{ApiState, Deployment};
 use crtx_chain::ChainClient;
 use crtx_gateway::{Gateway, GatewayConfig, GatewayError, Recovery};
-use crtx_http::{AuthState, ServeLimits, TrustedProxies};
+use crtx_http::{
+    AuthState, ServeLimits, TrustedProxies,
+    other_network::{OtherNetwork, with_other_network},
+};
 use crtx_mirror::{IndexerConfig, figures::Figures};
 use crtx_store::Pools;
 use tokio::{net::TcpListener, sync::mpsc::UnboundedSender, task::JoinSet};
@@ -35,6 +38,8 @@ pub struct ServiceConfig {
     pub trusted_proxies: TrustedProxies,
     /// Where `/metrics` is served; nowhere if `None`.
     pub metrics_listen: Option<SocketAddr>,
+    /// The deployment of the other network, which answers requests with its keys.
+    pub other_network_url: Option<String>,
     /// Whether the dashboard is served at `/`. Only with the role `api`.
     pub dashboard: bool,
     /// Endpoints of the local network alone.
@@ -47,6 +52,7 @@ pub struct ServiceConfig {
 pub struct Service {
     config: ServiceConfig,
     gateway: Option<Gateway>,
+    other_network: Option<Arc<OtherNetwork>>,
     pools: Pools,
 }
 
@@ -63,7 +69,9 @@ impl Service {
     /// Puts the parts together. The database's schema must be up to date ([`crtx_store::migrate`]).
     pub fn new(config: ServiceConfig, pools: Pools) -> Result<Self, GatewayError> {
         let gateway = config.gateway.clone().map(|gateway| Gateway::new(gateway, pools.money.clone())).transpose()?;
-        Ok(Self { config, gateway, pools })
+        let own = config.deployment.cluster.key_network();
+        let other_network = config.other_network_url.as_deref().map(|url| OtherNetwork::new(url, own)).transpose()?;
+        Ok(Self { config, gateway, other_network: other_network.map(Arc::new), pools })
     }
 
     /// Compares the configuration with the program's on the chain.
@@ -80,7 +88,7 @@ impl Service {
         let indexed = self.config.indexer.as_ref().map(|_| Arc::<Figures>::default());
         let metrics = self.config.metrics_listen.map(|_| Metrics::new(self.pools.clone(), indexed.clone()));
         let router = self.router(&running.work, metrics.as_ref());
-        let Self { config, gateway, pools } = self;
+        let Self { config, gateway, pools, .. } = self;
         if let (Some(listen), Some(metrics)) = (config.metrics_listen, metrics) {
             let (shutdown, failures) = (running.work.clone(), failures.clone());
             running.work_tasks.spawn(async move {
@@ -151,7 +159,11 @@ impl Service {
         } else {
             crtx_http::finish(router)
         };
-        crtx_http::over_tls_alone(router, links.site())
+        let router = crtx_http::over_tls_alone(router, links.site());
+        match self.other_network.clone().filter(|_| self.config.roles.contains(&Role::Api)) {
+            Some(other) => with_other_network(router, other),
+            None => router,
+        }
     }
 }
 

@@ -22,6 +22,7 @@ pub mod links;
 pub mod log;
 pub mod lookup;
 pub mod offload;
+pub mod other_network;
 pub mod outbound;
 pub mod pace;
 pub mod query;

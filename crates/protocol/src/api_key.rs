@@ -28,6 +28,13 @@ pub enum KeyNetwork {
 }
 
 impl KeyNetwork {
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Live => Self::Test,
+            Self::Test => Self::Live,
+        }
+    }
+
     pub const fn prefix(self) -> &'static str {
         match self {
             Self::Live => "crtx_live_",

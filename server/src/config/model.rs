@@ -38,6 +38,10 @@ pub struct Settings {
     pub trusted_proxies: Vec<Text<AddressRange>>,
     /// URL under which clients reach the API. Content is linked below it. Role `api`: required, except on `local`.
     pub public_url: Option<Text<HttpUrl>>,
+    /// Base URL of the deployment of the other network: of `devnet` for `mainnet`, and the other way round. Requests with
+    /// an API key of that network are passed on to it, so that one address serves both. It has to list this process in
+    /// its `trusted_proxies`. The keys travel to it: over https, unless the way is private. Role `api`.
+    pub other_network_url: Option<Text<HttpUrl>>,
     /// Page of an account on a chain explorer, with `{address}` where the address goes. Default: the public explorer
     /// of the network.
     pub explorer_url: Option<String>,

@@ -123,6 +123,7 @@ impl Check<'_> {
                 indexer,
                 trusted_proxies: settings.trusted_proxies.iter().map(|range| range.0).collect(),
                 metrics_listen: settings.metrics.listen,
+                other_network_url: settings.other_network_url.as_ref().map(|url| url.0.to_string()),
                 dashboard: settings.dashboard.enabled,
                 local: None,
                 max_lag: Some(settings.indexer.max_lag_seconds).filter(|lag| *lag > 0).map(Duration::from_secs),
