@@ -29,7 +29,7 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(1_200);
 
 /// Names the deployments that a request has passed. A request that passed one is not passed on again.
 const PASSED: HeaderName = header::VIA;
-const PASSED_BY: HeaderValue = HeaderValue::from_static("1.1 crtx");
+const PASSED_BY: &str = "1.1 crtx";
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 /// What belongs to one connection, or to this site alone.
 const KEPT_HERE: [HeaderName; 12] = [
@@ -70,8 +70,10 @@ impl OtherNetwork {
     /// Whether a request has a well-formed key of that network, and comes from a client.
     fn answers(&self, headers: &HeaderMap) -> bool {
         let key = bearer(headers, "API_KEY").ok().flatten().and_then(|text| text.parse::<ApiKey>().ok());
+        // Proxies may have joined the lines into one.
+        let mut passed = headers.get_all(PASSED).iter().flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
         key.is_some_and(|key| key.network() == self.network)
-            && !headers.get_all(PASSED).iter().any(|by| by == PASSED_BY)
+            && !passed.any(|by| by.trim_ascii() == PASSED_BY.as_bytes())
     }
 
     async fn pass_on(&self, request: Request) -> Response {
@@ -107,7 +109,12 @@ pub fn with_other_network(router: Router, other: Arc<OtherNetwork>) -> Router {
 }
 
 async fn choose(State(other): State<Arc<OtherNetwork>>, request: Request, next: Next) -> Response {
-    if other.answers(request.headers()) { other.pass_on(request).await } else { next.run(request).await }
+    // `OPTIONS *` is about a server, and has no path.
+    if request.uri().path().starts_with('/') && other.answers(request.headers()) {
+        other.pass_on(request).await
+    } else {
+        next.run(request).await
+    }
 }
 
 /// The header of a request as it is passed on. The client is named by what this server knows, and not by what it wrote.
@@ -117,7 +124,7 @@ fn of_request(mut headers: HeaderMap, client: Option<IpAddr>) -> HeaderMap {
     if let Some(value) = client.and_then(|client| HeaderValue::from_str(&client.to_string()).ok()) {
         headers.insert(X_FORWARDED_FOR, value);
     }
-    headers.append(PASSED, PASSED_BY);
+    headers.append(PASSED, HeaderValue::from_static(PASSED_BY));
     headers
 }
 
@@ -224,6 +231,7 @@ mod tests {
             &[("authorization", &other), ("authorization", &other)],
             &[("authorization", &other), ("via", "1.1 crtx")],
             &[("authorization", &other), ("via", "1.1 proxy"), ("via", "1.1 crtx")],
+            &[("authorization", &other), ("via", "1.1 proxy,1.1 crtx , 1.1 proxy")],
         ] {
             assert_eq!(ask(&router, headers).await.2, "here", "{headers:?}");
         }
