@@ -70,7 +70,8 @@ impl Service {
     pub fn new(config: ServiceConfig, pools: Pools) -> Result<Self, GatewayError> {
         let gateway = config.gateway.clone().map(|gateway| Gateway::new(gateway, pools.money.clone())).transpose()?;
         let own = config.deployment.cluster.key_network();
-        let other_network = config.other_network_url.as_deref().map(|url| OtherNetwork::new(url, own)).transpose()?;
+        let other_url = config.other_network_url.as_deref().filter(|_| config.roles.contains(&Role::Api));
+        let other_network = other_url.map(|url| OtherNetwork::new(url, own)).transpose()?;
         Ok(Self { config, gateway, other_network: other_network.map(Arc::new), pools })
     }
 
@@ -160,7 +161,7 @@ impl Service {
             crtx_http::finish(router)
         };
         let router = crtx_http::over_tls_alone(router, links.site());
-        match self.other_network.clone().filter(|_| self.config.roles.contains(&Role::Api)) {
+        match self.other_network.clone() {
             Some(other) => with_other_network(router, other),
             None => router,
         }

@@ -97,18 +97,21 @@ pub struct ContentStore {
 impl ContentStore {
     /// A store for reading and writing. Creates a folder that is missing; a bucket has to be there.
     pub fn create(location: &ContentLocation) -> Result<Self, ContentError> {
-        if let ContentLocation::Folder(path) = location {
-            Folder::create(path)?;
-        }
-        Ok(Self::open(location))
+        Ok(Self::at(match location {
+            ContentLocation::Folder(path) => Place::Folder(Arc::new(Folder::create(path)?)),
+            ContentLocation::Bucket(bucket) => Place::Bucket(bucket.clone()),
+        }))
     }
 
     /// A store that is only read, and whose folder may not exist yet.
     pub fn open(location: &ContentLocation) -> Self {
-        let place = match location {
+        Self::at(match location {
             ContentLocation::Folder(path) => Place::Folder(Arc::new(Folder::new(path))),
             ContentLocation::Bucket(bucket) => Place::Bucket(bucket.clone()),
-        };
+        })
+    }
+
+    fn at(place: Place) -> Self {
         Self { place, paused_until: Arc::default() }
     }
 

@@ -21,9 +21,9 @@ use tower::Service;
 
 use crate::bucket::{Bucket, BucketSettings};
 
-pub const BUCKET: &str = "content";
-pub const ACCESS_KEY_ID: &str = "crtx-tests";
-pub const SECRET_ACCESS_KEY: &str = "secret-of-the-tests";
+const BUCKET: &str = "content";
+const ACCESS_KEY_ID: &str = "crtx-tests";
+const SECRET_ACCESS_KEY: &str = "secret-of-the-tests";
 
 /// What the server does in place of its work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub enum Outage {
 /// An S3 server with an empty bucket. It checks signatures and checksums. It ends when this is dropped.
 #[derive(Debug)]
 pub struct S3Server {
-    pub address: SocketAddr,
+    address: SocketAddr,
     failure: Arc<Mutex<Outage>>,
     _folder: tempfile::TempDir,
     task: JoinHandle<()>,

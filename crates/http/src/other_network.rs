@@ -21,6 +21,7 @@ use crate::{
     credentials::bearer,
     error::{ApiError, ErrorCode},
     layers::Peer,
+    serve::X_FORWARDED_FOR,
 };
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
@@ -30,7 +31,6 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(1_200);
 /// Names the deployments that a request has passed. A request that passed one is not passed on again.
 const PASSED: HeaderName = header::VIA;
 const PASSED_BY: &str = "1.1 crtx";
-const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 /// What belongs to one connection, or to this site alone.
 const KEPT_HERE: [HeaderName; 12] = [
     header::HOST,

@@ -373,11 +373,11 @@ fn answer_all<T, A>(group: Vec<Waiting<T, A>>, answer: impl Fn() -> A) {
 fn refused_one(refused: &Refused, before: usize, counts: impl Iterator<Item = usize>) -> Option<usize> {
     let TransactionError::InstructionError(index, _) = refused.error() else { return None };
     let index = usize::from(*index).checked_sub(before)?;
-    let ends = counts.scan(0_usize, |end, count| {
+    let mut ends = counts.scan(0_usize, |end, count| {
         *end = end.saturating_add(count);
         Some(*end)
     });
-    ends.into_iter().position(|end| index < end)
+    ends.position(|end| index < end)
 }
 
 #[cfg(test)]

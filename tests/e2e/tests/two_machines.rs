@@ -8,8 +8,8 @@ use std::{
 };
 
 use crtx_content::{
-    ContentLocation, ContentStore,
-    testing::{ACCESS_KEY_ID, BUCKET, Outage, S3Server, SECRET_ACCESS_KEY},
+    BucketSettings, ContentLocation, ContentStore,
+    testing::{Outage, S3Server},
 };
 use crtx_e2e::{
     Info,
@@ -24,10 +24,11 @@ const LIMIT: Duration = Duration::from_secs(60);
 fn with_bucket(info: &Info, bucket: &S3Server, folder: &Path) -> PathBuf {
     let text = fs::read_to_string(&info.server_config).unwrap();
     let dir = text.lines().find(|line| line.starts_with("dir = ")).expect("a folder of content");
+    let BucketSettings { name, prefix, endpoint, credentials, .. } = bucket.settings();
+    let ((id, secret), endpoint) = (credentials.unwrap(), endpoint.unwrap());
     let settings = format!(
-        "s3_bucket = \"{BUCKET}\"\ns3_prefix = \"crtx/\"\ns3_endpoint = \"http://{}\"\n\
-         s3_access_key_id = \"{ACCESS_KEY_ID}\"\ns3_secret_access_key = \"{SECRET_ACCESS_KEY}\"",
-        bucket.address
+        "s3_bucket = \"{name}\"\ns3_prefix = \"{prefix}\"\ns3_endpoint = \"{endpoint}\"\n\
+         s3_access_key_id = \"{id}\"\ns3_secret_access_key = \"{secret}\""
     );
     let path = folder.join("bucket.toml");
     fs::write(&path, text.replace(dir, &settings)).unwrap();
@@ -52,7 +53,7 @@ async fn machines_without_a_shared_folder_serve_each_others_content_also_after_t
     let bucket = S3Server::start().await;
     let (folder, mut up) = without_services().await.unwrap();
     let info = up.info().clone();
-    let store = bucket_store(&bucket);
+    let store = ContentStore::create(&ContentLocation::Bucket(bucket.bucket())).unwrap();
     for file in
         fs::read_dir(&info.content_dir).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file())
     {
@@ -89,10 +90,4 @@ async fn machines_without_a_shared_folder_serve_each_others_content_also_after_t
     assert!(two.stop().await.unwrap().success());
     assert!(!info.content_dir.exists(), "nobody wrote to the folder");
     up.stop().await.unwrap();
-}
-
-fn bucket_store(bucket: &S3Server) -> ContentStore {
-    let settings = crtx_content::BucketSettings { prefix: "crtx/".to_owned(), ..bucket.settings() };
-    let bucket = crtx_content::Bucket::new(&settings).unwrap();
-    ContentStore::create(&ContentLocation::Bucket(bucket)).unwrap()
 }

@@ -19,6 +19,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use bodies::BodyOwner;
 pub use limits::ServeLimits;
+pub(crate) use proxies::X_FORWARDED_FOR;
 pub use proxies::{AddressRange, NotAnAddressRange, TrustedProxies};
 
 use bodies::Bodies;

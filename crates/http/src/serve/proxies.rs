@@ -12,7 +12,7 @@ use ipnet::IpNet;
 
 use super::connections::network_of;
 
-const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+pub(crate) const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const BLANK: [char; 2] = [' ', '\t'];
 
 /// An IP address, or all addresses with the same first bits, such as `192.0.2.0/24`.
