@@ -13,12 +13,13 @@ use std::{
 
 use anyhow::{Context, bail};
 use crtx_http::AddressRange;
-use crtx_localnet::{LocalNetwork, Marketplace, Progress};
+use crtx_localnet::{LocalNetwork, Marketplace, NetworkOptions, Progress};
 use crtx_server::{Running, Service, StopLimits, process::StopSignal};
 use tokio::net::TcpListener;
 
 use self::{progress::ProgressBar, ready::Ready};
 use crate::{
+    arguments::lifetime,
     output::{self, note},
     settings::{Keypairs, LocalRun, find_folder, parse_name},
 };
@@ -55,6 +56,12 @@ pub struct UpArgs {
     /// Addresses and address ranges of proxies in front of the API, which may name the clients of requests
     #[arg(long, env = "CRTX_TRUSTED_PROXIES", value_name = "RANGES", value_delimiter = ',')]
     pub trusted_proxies: Vec<AddressRange>,
+    /// Agave's solana-test-validator, in place of the embedded network: real slots, expiry and finality
+    #[arg(long, env = "CRTX_VALIDATOR", value_name = "FILE")]
+    pub validator: Option<PathBuf>,
+    /// How long a settlement may take after the time-out of an agent, such as 2m, on a new chain
+    #[arg(long, value_name = "TIME", value_parser = lifetime)]
+    pub settle_grace: Option<i64>,
     /// Leave the dashboard out, with its wallets
     #[arg(long)]
     pub no_dashboard: bool,
@@ -115,7 +122,8 @@ async fn serve(
     started: Instant,
 ) -> anyhow::Result<()> {
     let progress = ProgressBar::new(STEPS);
-    let marketplace = network.start(&progress).await?;
+    let options = NetworkOptions { validator: arguments.validator.clone(), settle_grace_s: arguments.settle_grace };
+    let marketplace = network.start(&options, &progress).await?;
     let mut base_url = None;
     if let Some(listener) = listener {
         let address = listener.local_addr()?;

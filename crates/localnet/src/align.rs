@@ -10,8 +10,9 @@ use crtx_store::{
 use solana_pubkey::Pubkey;
 
 use crate::{
-    chain::{Chain, StartedFrom, now_unix_ms},
+    chain::{StartedFrom, now_unix_ms},
     progress::Progress,
+    solana::SolanaNetwork,
 };
 
 /// All accounts of the program.
@@ -24,8 +25,13 @@ struct Accounts {
 
 /// Aligns the database with the chain, and reports if the chain continues from an unclean stop. Nothing else may use
 /// chain and database at the same time.
-pub async fn align(pool: &PgPool, chain: &Chain, client: &ChainClient, progress: &dyn Progress) -> anyhow::Result<()> {
-    if let StartedFrom::Recovered { slot, saved_at_unix_ms } = chain.started_from {
+pub async fn align(
+    pool: &PgPool,
+    network: &SolanaNetwork,
+    client: &ChainClient,
+    progress: &dyn Progress,
+) -> anyhow::Result<()> {
+    if let StartedFrom::Recovered { slot, saved_at_unix_ms } = network.started_from() {
         let ago = now_unix_ms().saturating_sub(saved_at_unix_ms) / 1_000;
         progress.note(&format!(
             "the last run did not stop cleanly: the chain continues from its last block on disk (slot {slot}, {ago} s \
@@ -33,8 +39,8 @@ pub async fn align(pool: &PgPool, chain: &Chain, client: &ChainClient, progress:
         ));
     }
     let shown = mirror::checkpoint(pool).await?.and_then(|checkpoint| checkpoint.genesis_hash);
-    let same_chain = shown.as_deref() == Some(chain.genesis_hash.as_str());
-    if same_chain && chain.started_from == StartedFrom::Saved {
+    let same_chain = shown.as_deref() == Some(network.genesis_hash());
+    if same_chain && network.started_from() == StartedFrom::Saved {
         return Ok(());
     }
     let read_after = local_network::database_time(pool).await?;
@@ -45,12 +51,12 @@ pub async fn align(pool: &PgPool, chain: &Chain, client: &ChainClient, progress:
             mirror::clear(pool).await?;
         }
         mirror::apply_changes(pool, &accounts.batch, 0).await?;
-        mirror::snapshot_applied(pool, accounts.slot, Some(&chain.genesis_hash)).await?;
+        mirror::snapshot_applied(pool, accounts.slot, Some(network.genesis_hash())).await?;
     }
     let missing = local_network::unaccounted(pool, &accounts.addresses).await?;
     let (mut closed, mut lost) = (Vec::new(), Vec::new());
     for address in missing {
-        if chain.knows(&address)? { &mut closed } else { &mut lost }.push(address);
+        if network.knows(client, &address).await? { &mut closed } else { &mut lost }.push(address);
     }
     let now = local_network::ChainNow { snapshot: &accounts.batch, open: &accounts.open, lost: &lost, read_after };
     let changed = local_network::realign(pool, &now).await?;
@@ -65,11 +71,11 @@ pub async fn align(pool: &PgPool, chain: &Chain, client: &ChainClient, progress:
 }
 
 /// Shows the accounts that the set-up of a new marketplace made, so that no reader finds it empty.
-pub async fn show(pool: &PgPool, chain: &Chain, client: &ChainClient) -> anyhow::Result<()> {
-    if chain.started_from == StartedFrom::Nothing {
+pub async fn show(pool: &PgPool, network: &SolanaNetwork, client: &ChainClient) -> anyhow::Result<()> {
+    if network.started_from() == StartedFrom::Nothing {
         let accounts = read(client).await?;
         mirror::apply_changes(pool, &accounts.batch, 0).await?;
-        mirror::snapshot_applied(pool, accounts.slot, Some(&chain.genesis_hash)).await?;
+        mirror::snapshot_applied(pool, accounts.slot, Some(network.genesis_hash())).await?;
     }
     Ok(())
 }

@@ -15,7 +15,10 @@ const MARKER: &str = "crtx-data";
 const MARKER_TEXT: &str = "Made by `crtx up`. `crtx up --fresh` deletes what lies here.\n";
 
 pub const KEYS: &str = "keys.json";
+/// Of the embedded network.
 pub const CHAIN: &str = "chain";
+/// Of Agave's validator.
+pub const VALIDATOR: &str = "validator";
 pub const CONTENT: &str = "content";
 /// Key pairs of the roles, as commands read them.
 pub const WALLETS: &str = "wallets";
@@ -25,7 +28,7 @@ pub const SERVER_CONFIG: &str = "crtx-server.toml";
 pub const GATEWAY_KEYPAIR: &str = "gateway-authority.json";
 const PORTS: &str = "ports.json";
 /// What crtx writes and `--fresh` deletes, in addition to the database.
-const OURS: [&str; 7] = [KEYS, PORTS, CHAIN, CONTENT, WALLETS, SERVER_CONFIG, GATEWAY_KEYPAIR];
+const OURS: [&str; 8] = [KEYS, PORTS, CHAIN, VALIDATOR, CONTENT, WALLETS, SERVER_CONFIG, GATEWAY_KEYPAIR];
 
 /// An open data directory. The lock is held until this is dropped.
 pub struct DataDir {
@@ -86,6 +89,16 @@ impl DataDir {
             }
         }
         Ok(())
+    }
+
+    /// The folder of the network, `name`. Fails if the directory has the other network: its chain is another one.
+    pub fn network(&self, name: &str) -> anyhow::Result<PathBuf> {
+        let other = if name == VALIDATOR { CHAIN } else { VALIDATOR };
+        if self.path.join(other).exists() {
+            let made = if other == VALIDATOR { "with" } else { "without" };
+            bail!("{} was made {made} --validator; --fresh starts over", self.path.display());
+        }
+        Ok(self.path.join(name))
     }
 
     /// The ports of the last run; none where there was none.

@@ -1,4 +1,4 @@
-//! A local network in one process: PostgreSQL, an embedded Solana network with the program, the set-up of a
+//! A local network: PostgreSQL, a Solana network with the program (embedded, or Agave's validator), the set-up of a
 //! marketplace on it, and a demo creator. [`LocalNetwork`] starts and stops them; the marketplace's services are not
 //! part of it.
 #![forbid(unsafe_code)]
@@ -13,8 +13,11 @@ mod network;
 mod progress;
 mod server_config;
 mod setup;
+mod solana;
+mod validator;
 
 pub use keys::{CallerWallet, Keys};
-pub use network::{LocalNetwork, Marketplace};
+pub use network::{LocalNetwork, Marketplace, NetworkOptions};
 pub use progress::Progress;
 pub use setup::ListedAgent;
+pub use validator::Ports;

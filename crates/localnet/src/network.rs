@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use agent_marketplace::state::MarketParameters;
 use anyhow::{Context, anyhow};
 use crtx_chain::{ChainClient, Instructions};
 use crtx_content::{ContentLocation, ContentStore};
@@ -31,6 +32,8 @@ use crate::{
     progress::Progress,
     server_config,
     setup::{self, ListedAgent, Setup},
+    solana::SolanaNetwork,
+    validator::{Validator, ValidatorOptions},
 };
 
 /// The program that is deployed: the committed ELF of `programs/agent-marketplace`.
@@ -46,12 +49,21 @@ const CREATOR_LIMIT: Duration = Duration::from_secs(1);
 /// How long a stop waits for connections that are in use.
 const POOL_LIMIT: Duration = Duration::from_secs(2);
 
+/// What a local network is made of.
+#[derive(Clone, Debug, Default)]
+pub struct NetworkOptions {
+    /// Agave's `solana-test-validator`, in place of the embedded network.
+    pub validator: Option<PathBuf>,
+    /// Seconds that settlement may take after an agent's time-out, on a new chain; `None`: the program's default.
+    pub settle_grace_s: Option<i64>,
+}
+
 /// Everything that runs, for stopping it.
 pub struct LocalNetwork {
     data_dir: DataDir,
     cluster: Option<Cluster>,
     pools: Option<Pools>,
-    chain: Option<Chain>,
+    solana: Option<SolanaNetwork>,
     /// Ends the demo creator.
     creator: CancellationToken,
     creator_task: JoinSet<()>,
@@ -87,7 +99,7 @@ impl LocalNetwork {
             data_dir: DataDir::open(data_dir, fresh)?,
             cluster: None,
             pools: None,
-            chain: None,
+            solana: None,
             creator: CancellationToken::new(),
             creator_task: JoinSet::new(),
             database_ended: false,
@@ -97,27 +109,27 @@ impl LocalNetwork {
     }
 
     /// Starts everything. What has started when this fails, or is dropped, is stopped by [`Self::stop`].
-    pub async fn start(&mut self, progress: &dyn Progress) -> anyhow::Result<Marketplace> {
+    pub async fn start(&mut self, options: &NetworkOptions, progress: &dyn Progress) -> anyhow::Result<Marketplace> {
         let keys = Keys::load_or_create(&self.data_dir.path.join(data_dir::KEYS))?;
         let ports = self.data_dir.ports();
 
         progress.step("starting PostgreSQL and the Solana network");
-        let database_url = self.start_foundations(&keys, &ports, progress).await?;
+        let database_url = self.start_foundations(options, &keys, &ports, progress).await?;
         let pools = Pools::connect(&database_url, PoolSizes::of(DATABASE_CONNECTIONS)).await.context("the database")?;
         self.pools = Some(pools.clone());
         let pool = &pools.indexer;
         crtx_store::migrate(pool).await.context("the database's schema")?;
 
         progress.step("setting the marketplace up");
-        let network = self.chain.as_ref().context("no chain")?;
+        let network = self.solana.as_ref().context("no chain")?;
         let (rpc_url, ws_url) = (network.rpc_url(), network.ws_url());
         let instructions = Instructions::new(Addresses::new(agent_marketplace::ID), keys.usdc_mint.pubkey());
         let chain = ChainClient::new(&rpc_url, RPC_TIMEOUT);
         let creator_listener = TcpListener::bind((Ipv4Addr::LOCALHOST, free_port(ports.creator)?)).await?;
         let creator_port = creator_listener.local_addr()?.port();
         self.data_dir.save_ports(&LastPorts {
-            rpc: Some(network.rpc_port),
-            ws: Some(network.ws_port),
+            rpc: Some(network.rpc_port()),
+            ws: Some(network.ws_port()),
             creator: Some(creator_port),
         })?;
         let server_config =
@@ -126,7 +138,9 @@ impl LocalNetwork {
         let content = ContentStore::create(&ContentLocation::Folder(content_dir.clone()))?;
         align::align(pool, network, &chain, progress).await.context("aligning the database with the chain")?;
         setup::fund(network, &chain, &keys).await?;
-        let setup = Setup { chain: &chain, instructions, keys: &keys, content: &content, creator_port };
+        let settle_grace_s = options.settle_grace_s.unwrap_or(MarketParameters::DEFAULT.settle_grace_s);
+        let parameters = MarketParameters { settle_grace_s, ..MarketParameters::DEFAULT };
+        let setup = Setup { chain: &chain, instructions, keys: &keys, content: &content, creator_port, parameters };
         let agents = setup.run().await?;
         store_api_keys(pool, &instructions.addresses, &keys).await?;
         align::show(pool, network, &chain).await.context("the first look at the chain")?;
@@ -154,20 +168,12 @@ impl LocalNetwork {
     /// Database and chain, at the same time.
     async fn start_foundations(
         &mut self,
+        options: &NetworkOptions,
         keys: &Keys,
         ports: &LastPorts,
         progress: &dyn Progress,
     ) -> anyhow::Result<String> {
-        let options = ChainOptions {
-            dir: self.data_dir.path.join(data_dir::CHAIN),
-            rpc_port: ports.rpc,
-            ws_port: ports.ws,
-            program_id: agent_marketplace::ID,
-            program_elf: PROGRAM_ELF,
-            upgrade_authority: keys.admin.pubkey(),
-        };
-        let failures = self.failure_sender.clone();
-        let chain = tokio::task::spawn_blocking(move || Chain::start(&options, failures));
+        let solana = self.start_solana(options.validator.as_deref(), keys.admin.pubkey(), ports);
         let own_database = std::env::var("DATABASE_URL").ok().filter(|url| !url.is_empty());
         let say = |text: &str| progress.say(text);
         let cluster = async {
@@ -176,12 +182,42 @@ impl LocalNetwork {
                 None => Cluster::start(&self.data_dir.path, &say).await.map(Some),
             }
         };
-        let (chain, cluster) = tokio::join!(chain, cluster);
+        let (solana, cluster) = tokio::join!(solana, cluster);
         // Both are kept even if the other failed, so that both are stopped.
-        let chain = chain.context("the network's thread")?.map(|chain| self.chain = Some(chain));
+        let solana = solana.map(|solana| self.solana = Some(solana));
         self.cluster = cluster.context("PostgreSQL")?;
-        chain.context("the embedded network")?;
+        solana.context("the Solana network")?;
         own_database.or_else(|| self.cluster.as_ref().map(Cluster::url)).context("no database")
+    }
+
+    async fn start_solana(
+        &self,
+        validator: Option<&Path>,
+        upgrade_authority: Pubkey,
+        ports: &LastPorts,
+    ) -> anyhow::Result<SolanaNetwork> {
+        let failures = self.failure_sender.clone();
+        if let Some(program) = validator {
+            let options = ValidatorOptions {
+                program,
+                folder: self.data_dir.network(data_dir::VALIDATOR)?,
+                port: ports.rpc,
+                program_id: agent_marketplace::ID,
+                program_elf: PROGRAM_ELF,
+                authority: upgrade_authority,
+            };
+            return Validator::start(&options, failures).await.map(SolanaNetwork::Validator);
+        }
+        let options = ChainOptions {
+            dir: self.data_dir.network(data_dir::CHAIN)?,
+            rpc_port: ports.rpc,
+            ws_port: ports.ws,
+            program_id: agent_marketplace::ID,
+            program_elf: PROGRAM_ELF,
+            upgrade_authority,
+        };
+        let chain = tokio::task::spawn_blocking(move || Chain::start(&options, failures)).await?;
+        Ok(SolanaNetwork::Embedded(Box::new(chain?)))
     }
 
     fn serve_creator(&mut self, listener: TcpListener, keys: &Keys) {
@@ -215,8 +251,8 @@ impl LocalNetwork {
         self.creator.cancel();
         let creator_ended = async { while self.creator_task.join_next().await.is_some() {} };
         let _ = tokio::time::timeout(CREATOR_LIMIT, creator_ended).await;
-        let chain = match self.chain.take() {
-            Some(chain) => tokio::task::spawn_blocking(|| chain.stop()).await.map_err(anyhow::Error::new).flatten(),
+        let solana = match self.solana.take() {
+            Some(solana) => solana.stop().await,
             None => Ok(()),
         };
         if let Some(pools) = self.pools.take() {
@@ -226,7 +262,7 @@ impl LocalNetwork {
             Some(cluster) => cluster.stop().await.map(drop),
             None => Ok(()),
         };
-        chain.context("stopping the network").and(cluster.context("stopping PostgreSQL"))
+        solana.context("stopping the network").and(cluster.context("stopping PostgreSQL"))
     }
 }
 

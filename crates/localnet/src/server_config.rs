@@ -8,16 +8,16 @@ use serde_json::json;
 use solana_keypair::Keypair;
 
 use crate::{
-    chain::Chain,
     data_dir::{CONTENT, GATEWAY_KEYPAIR, SERVER_CONFIG},
     keys::{write_keypair, write_private},
+    solana::SolanaNetwork,
 };
 
 /// Writes the file, readable by its owner alone, and returns its path. The keys are those of `docs/configuration.md`.
 pub fn write(
     folder: &Path,
     database_url: &str,
-    chain: &Chain,
+    network: &SolanaNetwork,
     instructions: &Instructions,
     authority: &Keypair,
 ) -> anyhow::Result<PathBuf> {
@@ -26,7 +26,7 @@ pub fn write(
     let config = json!({
         "network": "local",
         "database": {"url": database_url},
-        "rpc": {"urls": chain.rpc_url(), "ws_url": chain.ws_url()},
+        "rpc": {"urls": network.rpc_url(), "ws_url": network.ws_url()},
         "program": {"id": agent_marketplace::ID.to_string(), "usdc_mint": instructions.usdc_mint.to_string()},
         "content": {"dir": folder.join(CONTENT)},
         "gateway": {"keypair_file": keypair_file},

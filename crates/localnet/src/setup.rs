@@ -22,9 +22,9 @@ use solana_pubkey::Pubkey;
 use solana_signer::Signer;
 
 use crate::{
-    chain::Chain,
     demo::{DEMO_AGENTS, DemoAgent},
     keys::{CallerWallet, Keys},
+    solana::SolanaNetwork,
 };
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -60,21 +60,37 @@ pub struct Setup<'a> {
     pub keys: &'a Keys,
     pub content: &'a ContentStore,
     pub creator_port: u16,
+    /// Of a new marketplace.
+    pub parameters: MarketParameters,
 }
 
-/// Gives SOL to each wallet that pays fees or rent and holds less than one.
-pub async fn fund(network: &Chain, client: &ChainClient, keys: &Keys) -> anyhow::Result<()> {
+/// Gives SOL to each wallet that pays fees or rent and holds less than one. On a validator the admin has all SOL.
+pub async fn fund(network: &SolanaNetwork, client: &ChainClient, keys: &Keys) -> anyhow::Result<()> {
     let roles = [&keys.admin, &keys.resolver, &keys.guardian, &keys.gateway_authority, &keys.creator];
     let wallets = roles.into_iter().chain([&keys.demo.wallet, &keys.unfunded.wallet]);
     let wallets: Vec<Pubkey> = wallets.map(Signer::pubkey).collect();
     let accounts = client.accounts(&wallets).await?.value;
+    let mut transfers = Vec::new();
     for (wallet, account) in wallets.iter().zip(accounts) {
         if account.is_none_or(|account| account.lamports < SOL) {
-            let lamports = if *wallet == keys.gateway_authority.pubkey() { 10_000 } else { 100 };
-            network.fund(wallet, SOL.saturating_mul(lamports))?;
+            let sol = if *wallet == keys.gateway_authority.pubkey() { 10_000 } else { 100 };
+            let lamports = SOL.saturating_mul(sol);
+            match network {
+                SolanaNetwork::Embedded(chain) => chain.fund(wallet, lamports)?,
+                SolanaNetwork::Validator(_) => transfers.push(system::transfer(&keys.admin.pubkey(), wallet, lamports)),
+            }
         }
     }
-    Ok(())
+    if transfers.is_empty() { Ok(()) } else { send(client, &transfers, &[&keys.admin]).await }
+}
+
+async fn send(client: &ChainClient, instructions: &[Instruction], signers: &[&Keypair]) -> anyhow::Result<()> {
+    let signed = SignedTransaction::sign(instructions, signers, client.recent_blockhash().await?)?;
+    match client.send_and_confirm(&signed, PATIENCE).await {
+        Outcome::Confirmed { .. } => Ok(()),
+        Outcome::Rejected { error, .. } => Err(anyhow!("the transaction failed: {error}")),
+        Outcome::Expired | Outcome::Unknown => bail!("the transaction was not confirmed"),
+    }
 }
 
 impl Setup<'_> {
@@ -123,7 +139,7 @@ impl Setup<'_> {
             treasury_owner: keys.treasury_owner.pubkey(),
             insurance_owner: keys.insurance_owner.pubkey(),
             guardian: keys.guardian.pubkey(),
-            parameters: MarketParameters::DEFAULT,
+            parameters: self.parameters,
         };
         let wanted = Initialization { instructions: self.instructions, args };
         if let Some(config) = wanted.found(self.chain).await.context("`crtx up --fresh` starts over")? {
@@ -224,13 +240,7 @@ impl Setup<'_> {
     }
 
     async fn send(&self, instructions: &[Instruction], signers: &[&Keypair]) -> anyhow::Result<()> {
-        let blockhash = self.chain.recent_blockhash().await?;
-        let signed = SignedTransaction::sign(instructions, signers, blockhash)?;
-        match self.chain.send_and_confirm(&signed, PATIENCE).await {
-            Outcome::Confirmed { .. } => Ok(()),
-            Outcome::Rejected { error, .. } => Err(anyhow!("the transaction failed: {error}")),
-            Outcome::Expired | Outcome::Unknown => bail!("the transaction was not confirmed"),
-        }
+        send(self.chain, instructions, signers).await
     }
 }
 

@@ -5,6 +5,7 @@ mod binaries;
 mod cluster_folder;
 mod install;
 mod memory;
+pub mod supervised;
 mod unsynced;
 
 use std::{
@@ -30,29 +31,6 @@ pub use self::cluster_folder::remove;
 const START_LIMIT: Duration = Duration::from_secs(30);
 const STOP_LIMIT: Duration = Duration::from_secs(15);
 const POLL: Duration = Duration::from_millis(20);
-
-/// Starts the server (the arguments), shuts it down when standard input closes, and ends with
-/// it. Standard input closes when the parent says so and also when the parent is killed.
-///
-/// A server that still runs six seconds later is ended at once, and recovers at its next start. PostgreSQL 15 has a
-/// fault: when a backend was killed and the server recovers from that, a shutdown waits for the checkpointer forever.
-const SUPERVISOR: &str = r#"
-exec 3<&0
-"$@" 3<&- </dev/null &
-server=$!
-{
-    cat <&3 >/dev/null 2>&1
-    kill -INT $server 2>/dev/null
-    for second in 1 2 3 4 5 6; do sleep 1; done
-    kill -QUIT $server 2>/dev/null
-} &
-watcher=$!
-exec 3<&-
-wait $server
-status=$?
-kill $watcher 2>/dev/null
-exit $status
-"#;
 
 /// A running private cluster. Dropping it also stops the server, without waiting for it.
 pub struct Cluster {
@@ -150,8 +128,8 @@ impl Cluster {
 fn spawn(binaries: &Binaries, cluster_folder: &ClusterFolder) -> anyhow::Result<Child> {
     let log =
         fs::OpenOptions::new().create(true).append(true).open(cluster_folder.log()).context("the server's log")?;
-    let mut command = Command::new("sh");
-    command.args(["-c", SUPERVISOR, "sh"]).arg(binaries.postgres()).arg("-D").arg(cluster_folder.data());
+    let mut command = supervised::command(["INT", "QUIT"], &binaries.postgres());
+    command.arg("-D").arg(cluster_folder.data());
     for setting in [
         "listen_addresses=".to_owned(),
         "unix_socket_permissions=0700".to_owned(),
@@ -171,9 +149,7 @@ fn spawn(binaries: &Binaries, cluster_folder: &ClusterFolder) -> anyhow::Result<
     ] {
         command.args(["-c", &setting]);
     }
-    command.stdin(Stdio::piped()).stdout(log.try_clone()?).stderr(log);
-    // Ctrl-C in a terminal goes to the whole process group; the server has to outlive its clients.
-    command.process_group(0);
+    command.stdout(log.try_clone()?).stderr(log);
     cluster_folder.run_as_owner(&mut command).spawn().context("the PostgreSQL server cannot be started")
 }
 

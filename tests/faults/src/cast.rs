@@ -28,8 +28,6 @@ const LITTLE: u64 = 400_000;
 const UNLIMITED: Caps = Caps { per_call: 1_000_000, total: PLENTY };
 /// A key that may spend about ten calls.
 const LIMITED: Caps = Caps { per_call: 1_000_000, total: 350_000 };
-/// Seconds that settlement may take beyond the time-out. Short, so that deadlines pass within the campaign.
-pub const GRACE_S: i64 = 20;
 const LISTED_LIMIT: Duration = Duration::from_secs(30);
 
 /// Agents: name, price in base units, time-out, and whether results are signed for the call. Odd prices show every
@@ -70,7 +68,6 @@ impl Cast {
         let mut random = StdRng::seed_from_u64(seed ^ 0xca57);
         let mut keypair = || Keypair::new_from_array(random.random());
         let chain = world.chain()?;
-        chain.set_grace(GRACE_S).await?;
         let mut wallets = Vec::new();
         for (usdc, caps) in [
             (PLENTY, &[UNLIMITED, UNLIMITED][..]),

@@ -1,14 +1,11 @@
 //! Wallets, API keys, creators and agents of a test, made on the local network through real transactions and
 //! with the keys that lie in its data directory.
 
-use std::{
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::{path::Path, time::Duration};
 
 use agent_marketplace::{
     instructions::{GrantSpendingArgs, ListAgentArgs, MetadataRef, UpdateListingArgs},
-    state::{Config, MarketParameters},
+    state::MarketParameters,
 };
 use anyhow::{Context, Result, bail};
 use crtx_chain::{
@@ -117,30 +114,6 @@ impl LocalChain {
             Outcome::Confirmed { .. } => Ok(()),
             outcome => bail!("a transaction of the set-up did not go through: {outcome:?}"),
         }
-    }
-
-    /// Seconds that settlement may take after an agent's time-out, for executions opened from now on. Parameters apply
-    /// a week after their announcement, so the chain's clock is set ahead by a week.
-    pub async fn set_grace(&self, seconds: i64) -> Result<()> {
-        let parameters = MarketParameters { settle_grace_s: seconds, ..MarketParameters::DEFAULT };
-        self.send(&[self.build.announce_parameters(&self.admin.pubkey(), Some(parameters))], &[]).await?;
-        self.travel(Duration::from_secs(Config::PARAMETERS_DELAY_S.unsigned_abs() + 2)).await?;
-        self.send(&[self.build.apply_parameters()], &[]).await
-    }
-
-    /// Sets the chain's clock ahead of what it is.
-    async fn travel(&self, ahead: Duration) -> Result<()> {
-        let now = self.client.unix_time().await?.context("the chain has no clock")?;
-        let then_ms = u64::try_from(now)?.saturating_add(ahead.as_secs()).saturating_mul(1_000);
-        let _: Value = self.client.request("surfnet_timeTravel", &json!([{"absoluteTimestamp": then_ms}])).await?;
-        let started = Instant::now();
-        while self.client.unix_time().await?.is_none_or(|seen| seen < now.saturating_add_unsigned(ahead.as_secs())) {
-            if started.elapsed() > PATIENCE {
-                bail!("the chain's clock does not follow");
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-        Ok(())
     }
 
     /// Gives a wallet SOL, a USDC account and `usdc` base units.

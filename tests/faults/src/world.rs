@@ -24,6 +24,9 @@ use crate::{
 /// Longest start of a service that is waited for: many times the usual one, since test machines are busy.
 pub const START_LIMIT: Duration = Duration::from_secs(120);
 
+/// How long settlement may take beyond the time-out. Short, so that deadlines pass within a campaign.
+const GRACE: &str = "20s";
+
 /// Every service trusts the proxy that a test may put in front of it.
 const TRUSTED_PROXIES: &str = "CRTX_TRUSTED_PROXIES";
 
@@ -146,6 +149,7 @@ fn up_command(data_dir: &Path, machine: &MachineFaults) -> Result<Box<dyn Fn() -
     Ok(Box::new(move || {
         let mut command = Command::new(crtx_binary());
         command.args(["up", "--json", "--port", &port, "--data-dir"]).arg(&data_dir).envs(environment.clone());
+        command.args(["--settle-grace", GRACE]);
         command.env(TRUSTED_PROXIES, HttpProxy::ADDRESS.to_string());
         command
     }))

@@ -69,6 +69,8 @@ pub enum StartedFrom {
     Nothing,
     /// A run that stopped cleanly.
     Saved,
+    /// The ledger of a validator, which does not say how it was stopped and may have lost its last blocks.
+    Ledger,
     /// A run that was killed: everything up to the last block on disk.
     Recovered {
         slot: u64,
@@ -92,14 +94,6 @@ pub struct Chain {
 }
 
 impl Chain {
-    pub fn rpc_url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.rpc_port)
-    }
-
-    pub fn ws_url(&self) -> String {
-        format!("ws://127.0.0.1:{}", self.ws_port)
-    }
-
     /// Starts the network and continues the saved chain, if any. Blocking; takes well below a second
     /// for a fresh chain. Failures after the start are sent to `failures`.
     pub fn start(options: &ChainOptions, failures: mpsc::UnboundedSender<anyhow::Error>) -> anyhow::Result<Self> {
@@ -280,7 +274,7 @@ fn set_position(svm: &mut SurfnetSvm, position: &Position, gap: u64) {
 
 /// Ports for services. Systems give outgoing connections higher ones, so that none takes a port between its choice and
 /// its use.
-const SERVICE_PORTS: std::ops::Range<u16> = 10_000..30_000;
+pub const SERVICE_PORTS: std::ops::Range<u16> = 10_000..30_000;
 const PORT_ATTEMPTS: usize = 100;
 
 /// `preferred` if it is free, else a random free one.

@@ -12,6 +12,10 @@ use super::*;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
+fn rpc_url(chain: &Chain) -> String {
+    format!("http://127.0.0.1:{}", chain.rpc_port)
+}
+
 fn payer() -> Keypair {
     Keypair::new_from_array([7; 32])
 }
@@ -31,7 +35,7 @@ fn try_start(dir: &Path) -> anyhow::Result<(Chain, ChainClient)> {
     };
     let (failures, _) = mpsc::unbounded_channel();
     let chain = Chain::start(&options, failures)?;
-    let client = ChainClient::new(&chain.rpc_url(), PATIENCE);
+    let client = ChainClient::new(&rpc_url(&chain), PATIENCE);
     Ok((chain, client))
 }
 
@@ -173,7 +177,7 @@ async fn a_damaged_file_is_refused_or_never_shows_a_lost_transaction() {
 /// The answer to `getSignatureStatuses`.
 async fn statuses(chain: &Chain, params: serde_json::Value) -> serde_json::Value {
     let question = serde_json::json!({"jsonrpc": "2.0", "id": 1, "method": "getSignatureStatuses", "params": params});
-    let answer = reqwest::Client::new().post(chain.rpc_url()).json(&question).send().await.expect("answers");
+    let answer = reqwest::Client::new().post(rpc_url(chain)).json(&question).send().await.expect("answers");
     answer.json().await.expect("JSON")
 }
 

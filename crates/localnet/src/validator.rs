@@ -1,0 +1,170 @@
+//! Agave's `solana-test-validator` as the network of `crtx up --validator`: a process of its own, with real slots,
+//! preflight, block hashes that expire, and finality.
+
+use std::{
+    fs::{self, TryLockError},
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, anyhow, bail, ensure};
+use crtx_chain::{ChainClient, CommitmentConfig};
+use crtx_postgres::supervised;
+use solana_pubkey::Pubkey;
+use tokio::{process::ChildStdin, sync::mpsc, task::JoinHandle};
+
+use crate::chain::StartedFrom;
+
+const START_LIMIT: Duration = Duration::from_secs(90);
+const STOP_LIMIT: Duration = Duration::from_secs(10);
+const POLL: Duration = Duration::from_millis(100);
+const REQUEST_LIMIT: Duration = Duration::from_secs(5);
+
+/// What the validator keeps of its history: about 1.5 GB, and an hour of it. Older transactions are gone, so `crtx verify`
+/// cannot read them any more.
+const LEDGER_SHREDS: &str = "1000000";
+
+const LEDGER: &str = "ledger";
+/// In the ledger; the validator holds it.
+const LOCK: &str = "ledger.lock";
+const LOG: &str = "validator.log";
+const PROGRAM: &str = "program.so";
+
+/// How a validator is started.
+pub struct ValidatorOptions<'a> {
+    /// The program `solana-test-validator`.
+    pub program: &'a Path,
+    /// Of the ledger, the log, and the ELF.
+    pub folder: PathBuf,
+    /// The preferred first port.
+    pub port: Option<u16>,
+    pub program_id: Pubkey,
+    pub program_elf: &'static [u8],
+    /// Holds all SOL at first, and may upgrade the program.
+    pub authority: Pubkey,
+}
+
+/// A running validator. It ends when this is dropped, and when this process ends.
+pub struct Validator {
+    pub ports: Ports,
+    pub started_from: StartedFrom,
+    pub genesis_hash: String,
+    leash: ChildStdin,
+    ended: JoinHandle<()>,
+}
+
+/// Successive ports: RPC, WebSocket, faucet, gossip, and a range for the rest.
+#[derive(Clone, Copy, Debug)]
+pub struct Ports {
+    first: u16,
+}
+
+impl Ports {
+    const COUNT: u16 = 60;
+    const FIRST_OF_THE_REST: u16 = 10;
+
+    /// From `preferred` on if these are free, else free ones anywhere.
+    pub fn free(preferred: Option<u16>) -> anyhow::Result<Self> {
+        let highest = crate::chain::SERVICE_PORTS.end.saturating_sub(Self::COUNT);
+        let anywhere =
+            std::iter::repeat_with(|| rand::random_range(crate::chain::SERVICE_PORTS.start..highest)).take(100);
+        let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
+        let mut firsts = preferred.into_iter().chain(anywhere);
+        let first = firsts.find(|first| (0..Self::COUNT).all(|offset| is_free(first.saturating_add(offset))));
+        Ok(Self { first: first.context("no free ports on 127.0.0.1")? })
+    }
+
+    pub const fn rpc(self) -> u16 {
+        self.first
+    }
+
+    /// The validator takes the port behind that of RPC.
+    pub const fn websocket(self) -> u16 {
+        self.first.saturating_add(1)
+    }
+
+    /// As arguments of the validator.
+    pub fn arguments(self) -> Vec<String> {
+        let port = |offset: u16| self.first.saturating_add(offset).to_string();
+        let rest = format!("{}-{}", port(Self::FIRST_OF_THE_REST), port(Self::COUNT.saturating_sub(1)));
+        let flags = [
+            ("--rpc-port", port(0)),
+            ("--faucet-port", port(2)),
+            ("--gossip-port", port(3)),
+            ("--dynamic-port-range", rest),
+        ];
+        flags.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value]).collect()
+    }
+}
+
+impl Validator {
+    /// Starts a validator, which continues its ledger if there is one. Its unexpected end is sent to `failures`.
+    pub async fn start(
+        options: &ValidatorOptions<'_>,
+        failures: mpsc::UnboundedSender<anyhow::Error>,
+    ) -> anyhow::Result<Self> {
+        let folder = &options.folder;
+        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        let is_new = !folder.join(LEDGER).exists();
+        wait_for_predecessor(&folder.join(LEDGER).join(LOCK)).await?;
+        write_program(&folder.join(PROGRAM), options.program_elf, is_new)?;
+        let ports = Ports::free(options.port)?;
+        let log = fs::OpenOptions::new().create(true).append(true).open(folder.join(LOG)).context("its log")?;
+        let authority = options.authority.to_string();
+        let mut child = supervised::command(["TERM", "KILL"], options.program)
+            .args(["--ledger", LEDGER, "--quiet", "--bind-address", "127.0.0.1"])
+            .args(["--limit-ledger-size", LEDGER_SHREDS, "--mint", &authority])
+            .args(["--upgradeable-program", &options.program_id.to_string(), PROGRAM, &authority])
+            .args(ports.arguments())
+            .current_dir(folder)
+            .stdout(log.try_clone()?)
+            .stderr(Stdio::from(log))
+            .spawn()
+            .with_context(|| format!("cannot start {}", options.program.display()))?;
+        let leash = child.stdin.take().context("its standard input is a pipe")?;
+        let client = ChainClient::new(&format!("http://127.0.0.1:{}", ports.rpc()), REQUEST_LIMIT);
+        let log = folder.join(LOG);
+        let started = Instant::now();
+        // Programs of the genesis work from the second slot on.
+        while !client.slot(CommitmentConfig::confirmed()).await.is_ok_and(|slot| slot > 0) {
+            if let Some(status) = child.try_wait()? {
+                bail!("the validator ended with {status}; see {}", log.display());
+            }
+            ensure!(started.elapsed() < START_LIMIT, "the validator does not answer; see {}", log.display());
+            tokio::time::sleep(POLL).await;
+        }
+        let ended = tokio::spawn(async move {
+            let status = child.wait().await.map_or_else(|error| error.to_string(), |status| status.to_string());
+            // Nobody listens any more when the process is stopping.
+            let _ = failures.send(anyhow!("the validator ended with {status}; see {}", log.display()));
+        });
+        let started_from = if is_new { StartedFrom::Nothing } else { StartedFrom::Ledger };
+        Ok(Self { ports, started_from, genesis_hash: client.genesis_hash().await?, leash, ended })
+    }
+
+    pub async fn stop(self) -> anyhow::Result<()> {
+        drop(self.leash);
+        tokio::time::timeout(STOP_LIMIT, self.ended).await.context("the validator does not end")?.map_err(Into::into)
+    }
+}
+
+/// A killed `crtx up` leaves a validator that is about to end.
+async fn wait_for_predecessor(lock: &Path) -> anyhow::Result<()> {
+    let started = Instant::now();
+    while fs::File::open(lock).is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock))) {
+        ensure!(started.elapsed() < STOP_LIMIT, "another validator uses {}; stop it first", lock.display());
+        tokio::time::sleep(POLL).await;
+    }
+    Ok(())
+}
+
+/// The validator reads the ELF when it makes its ledger, and never again.
+fn write_program(path: &Path, elf: &[u8], is_new: bool) -> anyhow::Result<()> {
+    match is_new {
+        true => fs::write(path, elf).with_context(|| format!("cannot write {}", path.display())),
+        false if fs::read(path).is_ok_and(|bytes| bytes == elf) => Ok(()),
+        false => bail!("the ledger has another build of the program; `crtx up --fresh` starts over"),
+    }
+}
