@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::{
     browser,
     figures::{self, Machine, REPORT, Report, Row},
-    load_generator, source_hash, workspace,
+    load_generator, source_hash, validator, workspace,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -22,6 +22,8 @@ pub enum Name {
     Execute,
     /// Paid calls under load: through the whole system, and through a gateway with chain and creator stubbed.
     Gateway,
+    /// Paid calls on Agave's validator, beside the confirmations that they wait for.
+    Network,
     /// Lists and single reads of the API over a seeded market, with 50 connections.
     Reads,
     /// The indexer over a scripted node with a million accounts: updates, resyncs, a rebuild.
@@ -43,7 +45,7 @@ impl Name {
     const fn code(self) -> &'static [&'static str] {
         match self {
             Self::Cu => &["programs/agent-marketplace/artifacts"],
-            Self::Execute | Self::Gateway => &SERVICES,
+            Self::Execute | Self::Gateway | Self::Network => &SERVICES,
             Self::Reads => &["crates", "indexer", "server", "migrations"],
             Self::Ingest => &["crates", "indexer", "migrations"],
             Self::Dashboard => &["app/src", "crates", "indexer", "server", "migrations"],
@@ -60,6 +62,7 @@ impl Name {
                 "Paid calls under load (release build): N callers of the whole system, and the gateway alone against \
                  stubs of chain and creator"
             }
+            Self::Network => "Paid calls on Agave's validator (release build, `text-stats`): slots of 400 ms",
             Self::Reads => {
                 "The read API under load (release build): one process, 50 connections of `oha`, a seeded market"
             }
@@ -198,6 +201,7 @@ fn command(name: Name) -> Result<Command> {
         }
         Name::Execute => "bench-execute",
         Name::Gateway => "bench-gateway",
+        Name::Network => "bench-network",
         Name::Reads => "bench-reads",
         Name::Ingest => "bench-ingest",
         Name::Dashboard => {
@@ -208,6 +212,9 @@ fn command(name: Name) -> Result<Command> {
     workspace::build_release_binaries()?;
     let mut command = Command::new(workspace::release_binary(program));
     command.env("CRTX_BIN", workspace::release_binary("crtx"));
+    if name == Name::Network {
+        command.env(validator::UP_VARIABLE, validator::installed(None)?);
+    }
     if name == Name::Reads {
         command.arg("--oha").arg(load_generator::installed()?);
     }

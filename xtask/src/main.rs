@@ -30,6 +30,7 @@ mod sqlx_data;
 mod suites;
 mod tally;
 mod test_database;
+mod validator;
 mod web;
 mod workspace;
 
@@ -49,7 +50,8 @@ struct Cli {
 enum Command {
     /// Build what is missing and run every suite and check; ends with one summary line per suite.
     Test {
-        /// Run only these suites (unit, program, e2e, faults, denial, api, web, browser, generated).
+        /// Run only these suites (unit, program, e2e, faults, denial, api, web, browser, generated, real-network). Without
+        /// names all run but the last, which takes long.
         suites: Vec<suites::Suite>,
     },
     /// Measure. Without `--json` a table is printed and docs/benchmarks.md is updated.
@@ -63,6 +65,11 @@ enum Command {
         /// `reads` at 10 000, 100 000 and 1 000 000 agents and executions: a table.
         #[arg(long, conflicts_with_all = ["json", "agents", "executions", "accounts"])]
         growth: bool,
+    },
+    /// Print the path of Agave's `solana-test-validator`, after building it if there is none yet.
+    Validator {
+        /// A program to use instead, packed with `xz` or not.
+        path: Option<std::path::PathBuf>,
     },
     /// Build the program's ELF and the record of the build next to it.
     BuildProgram {
@@ -163,6 +170,7 @@ fn run(command: Command) -> Result<()> {
         Command::Adr => adr::write(),
         Command::CheckGenerated => generated::check_all(),
         Command::Deny => deny(),
+        Command::Validator { path } => validator::installed(path).map(|program| println!("{}", program.display())),
     }
 }
 

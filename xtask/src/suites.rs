@@ -16,7 +16,7 @@ use clap::ValueEnum;
 use parking_lot::Mutex;
 use serde::Deserialize;
 
-use crate::{api, browser, generated, tally::Tally, test_database::TestDatabase, web, workspace};
+use crate::{api, browser, generated, tally::Tally, test_database::TestDatabase, validator, web, workspace};
 
 /// The suites, in the order in which the summary names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
@@ -39,6 +39,8 @@ pub enum Suite {
     Browser,
     /// Committed files that are generated, against their sources.
     Generated,
+    /// `crtx up` and everything behind it on Agave's validator. Takes long, and runs only where it is named.
+    RealNetwork,
 }
 
 impl Suite {
@@ -59,7 +61,7 @@ impl Suite {
     /// that is busy with other work, such a test can be late for no fault of ours, so each one that fails runs once more
     /// after all others of its suite, and the summary names it. The browser suite does the same by itself.
     const fn depends_on_time(self) -> bool {
-        matches!(self, Self::Unit | Self::E2e | Self::Faults | Self::Denial | Self::Api)
+        matches!(self, Self::Unit | Self::E2e | Self::Faults | Self::Denial | Self::Api | Self::RealNetwork)
     }
 
     fn of_package(folder: &Path) -> Self {
@@ -72,16 +74,41 @@ impl Suite {
     }
 }
 
+/// The test programs that `real-network` runs: its own, and those of other suites that compare what users see, whatever the
+/// network is.
+const ON_A_VALIDATOR: [&str; 12] = [
+    REAL_NETWORK,
+    "campaign",
+    "command_line",
+    "deploy",
+    "from_an_empty_wallet",
+    "identity",
+    "interrupted_commands",
+    "paid_call",
+    "proofs",
+    "roles",
+    "roles_by_command_line",
+    "two_machines",
+];
+const REAL_NETWORK: &str = "real_network";
+/// Their tests that set the clock of the chain ahead, which only the embedded network can do.
+const WITH_A_CLOCK_TO_SET: [&str; 2] = [
+    "a_refund_an_upheld_dispute_and_a_closed_record_are_proved_from_the_chain",
+    "an_agent_lives_from_an_empty_wallet_to_its_closing_by_the_command_line_alone",
+];
+const FAULTS_ON_A_VALIDATOR: &str = "50";
+
 /// The suites in the order in which they run; those of one line at the same time. A suite that mostly waits leaves the
 /// machine to another one, and so does one that uses a single core. `denial` measures what an attack takes from others, so
 /// it has the machine for itself.
-const TOGETHER: [&[Suite]; 6] = [
+const TOGETHER: [&[Suite]; 7] = [
     &[Suite::Unit],
     &[Suite::Program, Suite::Api],
     &[Suite::E2e, Suite::Faults],
     &[Suite::Denial],
     &[Suite::Web, Suite::Generated],
     &[Suite::Browser],
+    &[Suite::RealNetwork],
 ];
 
 /// How many tests the summary names for their time.
@@ -95,7 +122,9 @@ pub struct TestBinary {
 }
 
 pub fn run(wanted: &[Suite]) -> Result<()> {
-    let wanted = if wanted.is_empty() { Suite::value_variants() } else { wanted };
+    let mut usual = Suite::value_variants().to_vec();
+    usual.retain(|suite| *suite != Suite::RealNetwork);
+    let wanted = if wanted.is_empty() { &usual } else { wanted };
     let rust = wanted.iter().any(|suite| !matches!(suite, Suite::Web | Suite::Browser | Suite::Generated));
     let binaries = if rust { test_binaries()? } else { Vec::new() };
     if !rust && wanted.contains(&Suite::Browser) {
@@ -118,9 +147,13 @@ fn run_together(suites: &[Suite], binaries: &[TestBinary]) -> Result<BTreeMap<Su
             Suite::Generated => run_generated(),
             Suite::Web => web::test()?,
             Suite::Browser => browser::test()?,
-            Suite::Unit | Suite::Program | Suite::E2e | Suite::Faults | Suite::Denial | Suite::Api => {
-                run_binaries(suite, binaries)?
-            }
+            Suite::Unit
+            | Suite::Program
+            | Suite::E2e
+            | Suite::Faults
+            | Suite::Denial
+            | Suite::Api
+            | Suite::RealNetwork => run_binaries(suite, binaries)?,
         };
         Ok(Tally { took: started.elapsed(), ..tally })
     };
@@ -169,6 +202,13 @@ impl TestBinary {
         self.suite == Suite::E2e && self.name() == "paid_call"
     }
 
+    fn runs_in(&self, suite: Suite) -> bool {
+        match suite {
+            Suite::RealNetwork => ON_A_VALIDATOR.contains(&self.name().as_str()),
+            suite => self.suite == suite,
+        }
+    }
+
     /// File name without the hash that cargo puts behind it.
     pub fn name(&self) -> String {
         let file = self.executable.file_name().unwrap_or_default().to_string_lossy();
@@ -194,6 +234,8 @@ fn test_binary(line: &str) -> Option<TestBinary> {
     let mut binary = TestBinary { suite: Suite::of_package(&folder), executable, folder };
     if binary.name() == api::TEST {
         binary.suite = Suite::Api;
+    } else if binary.name() == REAL_NETWORK {
+        binary.suite = Suite::RealNetwork;
     } else if binary.name().starts_with("denial_") {
         binary.suite = Suite::Denial;
     }
@@ -202,6 +244,7 @@ fn test_binary(line: &str) -> Option<TestBinary> {
 
 fn run_binaries(suite: Suite, binaries: &[TestBinary]) -> Result<Tally> {
     let database = if suite == Suite::Unit { Some(TestDatabase::start()?) } else { None };
+    let validator = if suite == Suite::RealNetwork { Some(validator::installed(None)?) } else { None };
     let schemathesis = if suite == Suite::Api { Some(api::install()?) } else { None };
     let command = |binary: &TestBinary| {
         let mut command = Command::new(&binary.executable);
@@ -216,13 +259,20 @@ fn run_binaries(suite: Suite, binaries: &[TestBinary]) -> Result<Tally> {
         if let Some(database) = &database {
             command.env("CRTX_TEST_DATABASE_URL", database.url());
         }
+        if let Some(validator) = &validator {
+            command.env(validator::VARIABLE, validator).env(validator::UP_VARIABLE, validator);
+            command.env("CRTX_CHAOS_FAULTS", FAULTS_ON_A_VALIDATOR);
+            // Each of them has a validator, which needs a core to keep its pace.
+            command.args(["--test-threads", "1"]);
+            command.args(WITH_A_CLOCK_TO_SET.iter().flat_map(|test| ["--skip", test]));
+        }
         if let Some(schemathesis) = &schemathesis {
             command.env(api::VARIABLE, schemathesis).arg("--nocapture");
         }
         command
     };
     // Long programs have most tests. If one of them began last, it would run alone in the end.
-    let mut queue: Vec<_> = binaries.iter().filter(|binary| binary.suite == suite).collect();
+    let mut queue: Vec<_> = binaries.iter().filter(|binary| binary.runs_in(suite)).collect();
     queue.sort_by_cached_key(|binary| Reverse(binary.executable.metadata().map_or(0, |file| file.len())));
     let queue = Mutex::new(queue.into_iter());
     let next = || queue.lock().next();

@@ -1,7 +1,13 @@
 //! What the benchmark programs share: the rows they print, and how samples become figures.
 
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
 use reqwest::header::HeaderMap;
 use serde::Serialize;
+use serde_json::json;
+
+use crate::market::Market;
 
 /// One result, as `cargo xtask bench` reads it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -49,6 +55,30 @@ impl Timing {
         };
         Some(Self { gateway: entry("gateway")?, creator: entry("creator")?, chain: entry("chain")? })
     }
+}
+
+/// Milliseconds of one call of `text-stats`, as the client saw it and as the service split it.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    pub total: f64,
+    pub parts: Timing,
+}
+
+impl Call {
+    pub async fn make(market: &Market) -> Result<Self> {
+        let body = json!({"task": "How long does it take to read this? Not long."});
+        let agent = market.agent("text-stats");
+        let started = Instant::now();
+        let answer = market.execute(&agent, &body).await;
+        let total = milliseconds_since(started);
+        ensure!(answer.status == 200, "the call failed: {answer:?}");
+        let parts = Timing::read(&answer.headers).with_context(|| format!("no server-timing: {answer:?}"))?;
+        Ok(Self { total, parts })
+    }
+}
+
+pub fn milliseconds_since(started: Instant) -> f64 {
+    started.elapsed().as_secs_f64() * 1_000.0
 }
 
 /// The value that `quantile` of all values do not exceed (nearest rank). 0 if there are none.

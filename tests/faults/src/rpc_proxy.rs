@@ -10,12 +10,13 @@ use std::{
 
 use anyhow::Result;
 use axum::{
-    Router,
+    Json, Router,
     body::Bytes,
     extract::State,
     http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
+use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 
 /// Longest body that is passed on: a snapshot of a whole test network.
@@ -34,6 +35,8 @@ pub enum Mood {
     TooManyRequests,
     /// Passes each on, and then answers 502 in place of the real answer: what was sent may have landed.
     LosesAnswers,
+    /// Answers each transaction as if it were sent, and throws it away: it never lands. Passes the rest on.
+    DropsTransactions,
     /// Passes each on after this time.
     Slow(Duration),
 }
@@ -116,6 +119,12 @@ async fn answer(State(shared): State<Arc<Shared>>, body: Bytes) -> Response {
             pass_on(&shared, body).await;
             StatusCode::BAD_GATEWAY.into_response()
         }
+        Mood::DropsTransactions => match serde_json::from_slice::<Value>(&body) {
+            Ok(request) if request["method"] == "sendTransaction" => {
+                Json(json!({"jsonrpc": "2.0", "id": request["id"], "result": "dropped"})).into_response()
+            }
+            _ => pass_on(&shared, body).await,
+        },
         Mood::Slow(pause) => {
             tokio::time::sleep(pause).await;
             pass_on(&shared, body).await

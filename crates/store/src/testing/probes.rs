@@ -151,3 +151,17 @@ pub async fn stated_digests(pool: &PgPool, slots: RangeInclusive<u64>) -> Vec<(u
         .map(|(slot, accounts, checksum)| (slot.cast_unsigned(), accounts.cast_unsigned(), checksum))
         .collect()
 }
+
+/// The rows of a mirrored kind by their address, without what says when and how they were written, and without columns
+/// that are copied from documents.
+///
+/// # Panics
+/// When the database refuses.
+pub async fn mirrored(pool: &PgPool, table: &str) -> Value {
+    let rows = format!(
+        "SELECT COALESCE(jsonb_agg(to_jsonb(m) - '{{observed_at,slot,after_slot,closed_at_slot,initiated_at,name,tagline,tags}}'::text[]
+                                   ORDER BY address), '[]')
+         FROM {table} m"
+    );
+    sqlx::query_scalar(sqlx::AssertSqlSafe(rows)).fetch_one(pool).await.expect("the rows")
+}

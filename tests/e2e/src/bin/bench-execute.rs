@@ -2,20 +2,14 @@
 //! the first call again where each sync of the disk takes 15 ms longer.
 //! Prints one JSON object for `cargo xtask bench execute`.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    clippy::cast_precision_loss,
-    reason = "a measuring program may stop at the first surprise"
-)]
+#![allow(clippy::cast_precision_loss, reason = "a measuring program may stop at the first surprise")]
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::Result;
 use crtx_e2e::{
     Up,
-    bench::{Row, Timing, percentile},
+    bench::{Call, Row, percentile},
     market::Market,
     slow_disk::SlowDisk,
 };
@@ -26,25 +20,18 @@ const CALLS: usize = 300;
 /// What each sync takes longer on the slow disk.
 const SLOW_SYNC: Duration = Duration::from_millis(15);
 
-/// Milliseconds of one call, as the client saw it and as the service split it.
-#[derive(Clone, Copy)]
-struct Call {
-    total: f64,
-    parts: Timing,
-}
-
 #[tokio::main]
 async fn main() -> Result<()> {
     let folder = crtx_e2e::folder();
     let mut up = Up::start(folder.path(), &[]).await?;
     let market = Market::new(up.info().clone());
-    let first = call(&market).await?;
+    let first = Call::make(&market).await?;
     for _ in 0..WARM_UP_CALLS {
-        call(&market).await?;
+        Call::make(&market).await?;
     }
     let mut calls = Vec::with_capacity(CALLS);
     for _ in 0..CALLS {
-        calls.push(call(&market).await?);
+        calls.push(Call::make(&market).await?);
     }
     let ready_ms = up.info().ready_ms as f64;
     up.stop().await?;
@@ -73,19 +60,8 @@ async fn on_a_slow_disk() -> Result<(f64, f64)> {
     let folder = crtx_e2e::folder();
     let disk = SlowDisk::build(folder.path(), SLOW_SYNC)?;
     let mut up = Up::start_on(&disk, &folder.path().join("data"), &["--fresh"]).await?;
-    let first = call(&Market::new(up.info().clone())).await?;
+    let first = Call::make(&Market::new(up.info().clone())).await?;
     let ready_ms = up.info().ready_ms as f64;
     up.stop().await?;
     Ok((ready_ms, first.total))
-}
-
-async fn call(market: &Market) -> Result<Call> {
-    let body = json!({"task": "How long does it take to read this? Not long."});
-    let agent = market.agent("text-stats");
-    let started = Instant::now();
-    let answer = market.execute(&agent, &body).await;
-    let total = started.elapsed().as_secs_f64() * 1_000.0;
-    ensure!(answer.status == 200, "the call failed: {answer:?}");
-    let parts = Timing::read(&answer.headers).with_context(|| format!("no server-timing: {answer:?}"))?;
-    Ok(Call { total, parts })
 }
