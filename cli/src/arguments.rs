@@ -170,14 +170,15 @@ pub fn lamports(text: &str) -> Result<u64, String> {
     format!("{whole}{fraction:0<9}").parse().map_err(|_| wrong())
 }
 
-/// Reads a time of days, hours or minutes such as `30d`, in seconds.
+/// Reads a time of days, hours, minutes or seconds such as `30d`, in seconds.
 pub fn lifetime(text: &str) -> Result<i64, String> {
-    let wrong = || "write a number and d, h or m, such as 30d, of at most ten years".to_owned();
+    let wrong = || "write a number and d, h, m or s, such as 30d, of at most ten years".to_owned();
     let (number, unit) = text.split_at_checked(text.len().saturating_sub(1)).ok_or_else(wrong)?;
     let seconds = match unit {
         "d" => 86_400,
         "h" => 3_600,
         "m" => 60,
+        "s" => 1,
         _ => return Err(wrong()),
     };
     let number: i64 = number.parse().map_err(|_| wrong())?;
@@ -211,9 +212,12 @@ mod tests {
     }
 
     #[test]
-    fn a_life_is_a_number_of_days_hours_or_minutes() {
-        assert_eq!((lifetime("30d"), lifetime("12h"), lifetime("1m")), (Ok(2_592_000), Ok(43_200), Ok(60)));
-        for bad in ["", "d", "0d", "-1d", "30", "30s", "1.5d", "99999d", "9223372036854775807d", "é", "3é"] {
+    fn a_life_is_a_number_of_days_hours_minutes_or_seconds() {
+        assert_eq!(
+            (lifetime("30d"), lifetime("12h"), lifetime("1m"), lifetime("20s")),
+            (Ok(2_592_000), Ok(43_200), Ok(60), Ok(20))
+        );
+        for bad in ["", "d", "0d", "-1d", "30", "0s", "1.5d", "99999d", "9223372036854775807d", "é", "3é"] {
             assert!(lifetime(bad).is_err(), "{bad}");
         }
     }

@@ -29,7 +29,7 @@ pub struct TopupArgs {
     /// Most that the calls of one UTC day may cost from now on, in USDC; 0: the day is not limited
     #[arg(long, value_name = "USDC", value_parser = usdc, requires = "key")]
     per_day: Option<UsdcBase>,
-    /// How long the key lives from now on: a number and d, h or m
+    /// How long the key lives from now on: a number and d, h, m or s
     #[arg(long, value_name = "TIME", value_parser = lifetime, requires = "key")]
     expires: Option<i64>,
     #[command(flatten)]

@@ -44,7 +44,7 @@ pub struct CreateArgs {
     /// Most that the calls of one UTC day may cost, in USDC; without it the day is not limited
     #[arg(long, value_name = "USDC", value_parser = some_usdc)]
     per_day: Option<UsdcBase>,
-    /// How long the key lives: a number and d, h or m
+    /// How long the key lives: a number and d, h, m or s
     #[arg(long, value_name = "TIME", default_value = "30d", value_parser = lifetime)]
     expires: i64,
     /// An agent that the key may call; repeat it for up to eight. Without it the key may call every agent
