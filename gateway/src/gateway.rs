@@ -10,7 +10,7 @@ use crtx_store::PgPool;
 use solana_pubkey::Pubkey;
 use solana_signer::Signer;
 
-use crate::{config::GatewayConfig, engine::Engine, error::GatewayError, held_content};
+use crate::{config::GatewayConfig, engine::Engine, error::GatewayError, figures::Figures, held_content};
 
 /// A gateway. Cheap to clone.
 #[derive(Clone)]
@@ -41,6 +41,11 @@ impl Gateway {
         }
         engine.content.report().await;
         Ok(())
+    }
+
+    /// What this process counts of calls and transactions.
+    pub fn figures(&self) -> &Figures {
+        &self.engine.figures
     }
 
     /// Where results and metadata documents are stored.

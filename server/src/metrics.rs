@@ -16,6 +16,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
+use crtx_gateway::Gateway;
 use crtx_http::{ApiError, ServeLimits, TrustedProxies};
 use crtx_mirror::figures::Figures as IndexerFigures;
 use crtx_store::{Pools, metrics as figures};
@@ -60,13 +61,16 @@ struct Figures {
 }
 
 impl Metrics {
-    pub fn new(pools: Pools, indexer: Option<Arc<IndexerFigures>>) -> Self {
+    pub fn new(pools: Pools, indexer: Option<Arc<IndexerFigures>>, gateway: Option<&Gateway>) -> Self {
         let mut registry = Registry::with_prefix("crtx");
         let (requests, gauges) = (Family::default(), Family::default());
         let durations = Durations::new_with_constructor(|| Histogram::new(SECONDS));
         registry.register("http_requests", "Answered requests by route, method and class of status", requests.clone());
         registry.register("http_request_seconds", "Time to the head of an answer", durations.clone());
         registry.register("pool_connections", "Open database connections of this process by pool", gauges.clone());
+        if let Some(gateway) = gateway {
+            gateway.figures().register(&mut registry);
+        }
         Self(Arc::new(Figures { pools, indexer, requests, durations, registry, gauges, read: Mutex::new(None) }))
     }
 
@@ -181,7 +185,7 @@ mod tests {
 
     async fn metrics(database: &TestDatabase) -> Metrics {
         let pools = Pools::connect(&database.url(), PoolSizes::of(16)).await.unwrap();
-        Metrics::new(pools, Some(Arc::default()))
+        Metrics::new(pools, Some(Arc::default()), None)
     }
 
     async fn ask(router: &Router, method: &str, path: &str) -> u16 {
@@ -214,6 +218,7 @@ mod tests {
         for name in [
             "database_up 1",
             "quarantined_accounts 0",
+            "executions_overdue 0",
             "documents_failing 0",
             "mirror_lag_seconds ",
             "pool_connections{pool=\"money\"}",

@@ -87,7 +87,10 @@ impl Service {
     pub fn start(self, listener: TcpListener, failures: &UnboundedSender<Error>) -> Running {
         let mut running = Running::default();
         let indexed = self.config.indexer.as_ref().map(|_| Arc::<Figures>::default());
-        let metrics = self.config.metrics_listen.map(|_| Metrics::new(self.pools.clone(), indexed.clone()));
+        let metrics = self
+            .config
+            .metrics_listen
+            .map(|_| Metrics::new(self.pools.clone(), indexed.clone(), self.gateway.as_ref()));
         let router = self.router(&running.work, metrics.as_ref());
         let Self { config, gateway, pools, .. } = self;
         if let (Some(listen), Some(metrics)) = (config.metrics_listen, metrics) {

@@ -17,6 +17,7 @@ pub async fn read(pool: &PgPool) -> Result<Vec<(&'static str, i64)>> {
     let mut figures = Vec::new();
     add_mirror(&mut figures, pool).await?;
     add_documents(&mut figures, pool).await?;
+    figures.push(("executions_overdue", overdue(pool).await?));
     if let Some(payer) = fee_payers::latest(pool).await? {
         figures.push(("fee_payer_lamports", saturating_to_db(payer.lamports)));
     }
@@ -51,6 +52,16 @@ async fn add_mirror(figures: &mut Vec<(&'static str, i64)>, pool: &PgPool) -> Re
         figures.push(("audit_ok", i64::from(report.get("ok").and_then(Value::as_bool).unwrap_or(false))));
     }
     Ok(())
+}
+
+/// Open records that nobody settled or refunded for a minute after their deadline. Gateways look every 30 s.
+async fn overdue(pool: &PgPool) -> Result<i64> {
+    let count = sqlx::query_scalar!(
+        r#"SELECT count(*) AS "count!" FROM mirror_executions
+           WHERE closed_at_slot IS NULL AND status = record_status('open')
+             AND deadline_at < now() - interval '1 minute'"#
+    );
+    Ok(count.fetch_one(pool).await?)
 }
 
 /// Listings whose document is missing are in an index of their own, and quarantined accounts are few.

@@ -56,6 +56,15 @@ impl Ended {
         }
     }
 
+    /// The code of the error; empty if there is none.
+    pub fn code(&self) -> &str {
+        match self {
+            Self::Failed(failure) | Self::NotOpened(failure) | Self::RefundPending(failure) => &failure.code,
+            Self::NeverOpened(error) => error.code.as_str(),
+            _ => "",
+        }
+    }
+
     /// Whether there was an escrow.
     pub const fn was_opened(&self) -> bool {
         !matches!(self, Self::NotOpened(_) | Self::NeverOpened(_) | Self::OpeningUnknown)

@@ -59,6 +59,7 @@ use crate::{
     creator::Creators,
     error::GatewayError,
     examinations::Examinations,
+    figures::Figures,
     sign_in::SignIn,
 };
 
@@ -106,6 +107,7 @@ pub(crate) struct Engine {
     /// Pieces of content that each wallet hands in. How much it holds is limited in the database.
     pub uploads: Allowances<Pubkey>,
     pub fee_payer: FeePayerWatch,
+    pub figures: Figures,
     /// Calls in progress in this process. Shutdown waits for them.
     pub tasks: TaskTracker,
 }
@@ -145,6 +147,7 @@ impl Engine {
             refused: RefusedCalls::new(config.limits.refused_calls_per_second),
             uploads: Allowances::new(UPLOADS),
             fee_payer: FeePayerWatch::new(&config.limits),
+            figures: Figures::default(),
             tasks: TaskTracker::new(),
             executions,
             config,

@@ -209,6 +209,7 @@ impl Engine {
             return Ok(false);
         }
         let outcome = self.chain.send_and_confirm(&transaction, self.config.limits.open_patience).await;
+        self.figures.transaction(&outcome);
         Ok(matches!(outcome, Outcome::Confirmed { .. }))
     }
 

@@ -47,6 +47,7 @@ impl Engine {
             if let Some(ended) = engine.conclude(lease, result).await {
                 let spent = work.spent;
                 let outcome: &str = (&ended).into();
+                engine.figures.waited(spent.chain, spent.creator);
                 tracing::info!(outcome, creator = ?spent.creator, chain = ?spent.chain, "call ended");
                 if ended.came_to_nothing() {
                     engine.refused.count(payer_of(&work.call), 1);
@@ -129,11 +130,16 @@ impl Engine {
     /// After an error, releases the execution, so that a worker resumes it.
     async fn conclude(&self, lease: Lease, result: Result<Ended, EngineError>) -> Option<Ended> {
         match result {
-            Ok(ended) => return Some(ended),
+            Ok(ended) => {
+                self.figures.call((&ended).into(), ended.code());
+                return Some(ended);
+            }
             Err(EngineError::Step(ExecutionsError::LeaseLost)) => {
+                self.figures.call("lease_lost", "");
                 tracing::warn!(record = %lease.record, "the lease is lost")
             }
             Err(error) => {
+                self.figures.call("left", "");
                 tracing::error!(record = %lease.record, %error, "the execution is left for a worker to resume");
                 if let Err(error) = self.executions.postpone(lease, RESUME_AFTER).await {
                     tracing::warn!(record = %lease.record, %error, "the lease could not be released; it expires later");

@@ -324,9 +324,10 @@ impl Engine {
             one.answer.send(answer((transaction.clone(), outcome))).is_ok().then_some(sender)
         };
         let outcomes: Vec<_> = group.into_iter().filter_map(tell).collect();
-        let chain = self.chain.clone();
+        let (chain, figures) = (self.chain.clone(), self.figures.clone());
         self.tasks.spawn(async move {
             let outcome = chain.send_and_confirm(&transaction, patience).await;
+            figures.transaction(&outcome);
             outcomes.into_iter().for_each(|sender| drop(sender.send(outcome.clone())));
         });
     }

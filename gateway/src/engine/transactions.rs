@@ -40,6 +40,7 @@ impl Engine {
     ) -> Result<Outcome, EngineError> {
         let sent = work.hold.unless_lost(self.chain.send_and_confirm(transaction, patience));
         let outcome = work.spent.on_chain(sent).await?;
+        self.figures.transaction(&outcome);
         if !matches!(outcome, Outcome::Confirmed { .. }) {
             self.note(work, &transaction.signature.to_string(), &outcome).await?;
         }

@@ -71,7 +71,9 @@ pub(super) async fn send(
     if refused_before && let Some(refusal) = engine.predict_refusal(&transaction).await {
         return Ok(refusal);
     }
-    Ok(engine.chain.send_and_confirm(&transaction, PATIENCE).await)
+    let outcome = engine.chain.send_and_confirm(&transaction, PATIENCE).await;
+    engine.figures.transaction(&outcome);
+    Ok(outcome)
 }
 
 /// Work that the chain refused, by address, and when it is tried again.
