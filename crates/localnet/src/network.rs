@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, anyhow};
-use crtx_chain::{ChainClient, Instructions};
+use crtx_chain::{ChainClient, Instructions, deployment::COMMITTED_ELF};
 use crtx_content::{ContentLocation, ContentStore};
 use crtx_postgres::Cluster;
 use crtx_protocol::address::Addresses;
@@ -32,12 +32,6 @@ use crate::{
     server_config,
     setup::{self, ListedAgent, Setup},
 };
-
-/// The program that is deployed: the committed ELF of `programs/agent-marketplace`.
-static PROGRAM_ELF: &[u8] = include_bytes!(concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/../../programs/agent-marketplace/artifacts/agent_marketplace.so"
-));
 
 const RPC_TIMEOUT: Duration = Duration::from_secs(20);
 const DATABASE_CONNECTIONS: u32 = 32;
@@ -163,7 +157,7 @@ impl LocalNetwork {
             rpc_port: ports.rpc,
             ws_port: ports.ws,
             program_id: agent_marketplace::ID,
-            program_elf: PROGRAM_ELF,
+            program_elf: COMMITTED_ELF,
             upgrade_authority: keys.admin.pubkey(),
         };
         let failures = self.failure_sender.clone();
