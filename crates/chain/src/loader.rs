@@ -335,3 +335,141 @@ pub async fn wait_until_after(chain: &ChainClient, slot: u64) -> Result<(), Uplo
     }
     Err(UploadError::NoSlots)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use solana_transaction::versioned::VersionedTransaction;
+
+    use super::*;
+    use crate::testing::{FakeRpc, OnSend};
+
+    fn wallet() -> Keypair {
+        Keypair::new_from_array([1; 32])
+    }
+
+    fn elf() -> Vec<u8> {
+        (0..2_500_u32).map(|number| u8::try_from(number % 251).expect("small")).collect()
+    }
+
+    fn account(authority: Option<Pubkey>, content: &[u8]) -> FetchedAccount {
+        let mut data = [&BUFFER_TAG[..], &[u8::from(authority.is_some())]].concat();
+        data.extend_from_slice(authority.unwrap_or_default().as_ref());
+        data.extend_from_slice(content);
+        FetchedAccount { owner: bpf_loader_upgradeable::ID, lamports: 1, data }
+    }
+
+    /// What the loader does with a write.
+    fn write(bytes: &[u8], accounts: &mut HashMap<Pubkey, FetchedAccount>) {
+        let transaction: VersionedTransaction = wincode::deserialize(bytes).expect("a transaction");
+        let data = &transaction.message.instructions().last().expect("one").data;
+        let at = usize::try_from(u32::from_le_bytes(data[4..8].try_into().expect("an offset"))).expect("small");
+        let part = &data[16..];
+        let keys = transaction.message.static_account_keys();
+        let (_, buffer) = accounts.iter_mut().find(|(address, _)| keys.contains(address)).expect("a buffer");
+        buffer.data[CONTENT_AT + at..CONTENT_AT + at + part.len()].copy_from_slice(part);
+    }
+
+    async fn start(content: &[u8]) -> (FakeRpc, ChainClient) {
+        let node = FakeRpc::start().await;
+        let client = ChainClient::new(node.url(), Duration::from_secs(5));
+        let address = buffer_address(&wallet().pubkey(), &elf()).expect("an address");
+        node.script().effect = Box::new(write);
+        node.script().accounts.insert(address, account(Some(wallet().pubkey()), content));
+        (node, client)
+    }
+
+    async fn filled(client: &ChainClient) -> Result<usize, UploadError> {
+        let elf = elf();
+        let upload = Upload::new(wallet().pubkey(), &elf, 0)?;
+        upload.fill(client, &wallet(), |_| {}).await
+    }
+
+    #[tokio::test]
+    async fn an_empty_buffer_gets_every_part_and_a_full_one_nothing() {
+        let (node, client) = start(&[0; 2_500]).await;
+        assert_eq!(filled(&client).await.expect("fills"), 3);
+        assert_eq!(filled(&client).await.expect("is full"), 0);
+        assert_eq!(node.script().sent.len(), 3);
+    }
+
+    #[tokio::test]
+    async fn only_parts_that_differ_are_sent() {
+        let mut content = elf();
+        content[1_500] = 0;
+        let (node, client) = start(&content).await;
+        assert_eq!(filled(&client).await.expect("fills"), 1);
+        assert_eq!(node.script().sent.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_errs_is_no_failure_and_the_buffer_decides() {
+        let (node, client) = start(&[0; 2_500]).await;
+        node.script().on_send = OnSend::LandButAnswerError;
+        assert_eq!(filled(&client).await.expect("fills"), 3);
+    }
+
+    #[tokio::test]
+    async fn a_confirmed_write_that_is_not_in_the_buffer_ends_in_an_error_after_some_rounds() {
+        let (node, client) = start(&[0; 2_500]).await;
+        node.script().effect = Box::new(|_, _| {});
+        let error = filled(&client).await.expect_err("nothing arrives").to_string();
+        assert!(error.contains("3 parts of the code do not arrive"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_buffer_of_somebody_else_or_none_gets_nothing() {
+        let (node, client) = start(&[0; 2_500]).await;
+        let address = buffer_address(&wallet().pubkey(), &elf()).expect("an address");
+        for authority in [None, Some(Pubkey::new_from_array([7; 32]))] {
+            node.script().accounts.insert(address, account(authority, &[0; 2_500]));
+            assert!(matches!(filled(&client).await, Err(UploadError::Foreign { .. })), "{authority:?}");
+        }
+        node.script().accounts.insert(address, account(Some(wallet().pubkey()), &[0; 2_499]));
+        assert!(matches!(filled(&client).await, Err(UploadError::Foreign { .. })));
+        let other_owner = FetchedAccount { owner: Pubkey::new_from_array([7; 32]), ..account(None, &elf()) };
+        node.script().accounts.insert(address, other_owner);
+        assert!(matches!(filled(&client).await, Err(UploadError::Foreign { .. })));
+        node.script().accounts.remove(&address);
+        assert!(matches!(filled(&client).await, Err(UploadError::Gone(_))));
+        assert!(node.script().sent.is_empty());
+    }
+
+    #[test]
+    fn a_part_fills_a_transaction_also_with_a_priority_fee() {
+        let elf = vec![1; 20_000];
+        for price in [0, u64::MAX] {
+            let upload = Upload::new(wallet().pubkey(), &elf, price).expect("an upload");
+            let blockhash = RecentBlockhash { hash: solana_hash::Hash::default(), last_valid_block_height: 0 };
+            let write = upload.write(elf.len(), &elf[..upload.part]);
+            let transaction = SignedTransaction::sign(&write, &[&wallet()], blockhash).expect("fits");
+            assert_eq!(transaction.bytes.len(), MAX_TRANSACTION_BYTES);
+        }
+    }
+
+    #[test]
+    fn the_buffer_of_other_code_or_another_wallet_is_another_one() {
+        let (wallet, elf) = (wallet().pubkey(), elf());
+        let address = |wallet, elf: &[u8]| buffer_address(&wallet, elf).expect("an address");
+        assert_eq!(address(wallet, &elf), address(wallet, &elf));
+        assert_ne!(address(wallet, &elf), address(wallet, &elf[1..]));
+        assert_ne!(address(wallet, &elf), address(Pubkey::new_from_array([2; 32]), &elf));
+    }
+
+    #[test]
+    fn a_program_grows_by_what_the_loader_takes_and_up_to_its_bound() {
+        assert_eq!((growth(100, 100), growth(100, 50), growth(100, 101)), (Some(0), Some(0), Some(10_240)));
+        assert_eq!(growth(100, 100 + 10_241), Some(10_241));
+        assert_eq!(growth(MAX_ELF_BYTES - 5, MAX_ELF_BYTES), Some(5), "all that is left");
+        assert_eq!(growth(MAX_ELF_BYTES, MAX_ELF_BYTES + 1), None);
+    }
+
+    #[test]
+    fn what_is_no_buffer_is_not_read_as_one() {
+        assert!(Buffer::decode(&account(None, b"code")).is_some_and(|buffer| buffer.authority.is_none()));
+        for data in [vec![], BUFFER_TAG.to_vec(), vec![3; 100], account(None, b"").data[..36].to_vec()] {
+            assert_eq!(Buffer::decode(&FetchedAccount { data, ..account(None, b"") }), None);
+        }
+    }
+}
