@@ -42,7 +42,7 @@ const MOST_AT_ONCE: usize = 64;
 const PATIENCE: Duration = Duration::from_secs(90);
 /// So many times in succession a round may leave the buffer as it was.
 const MOST_IDLE_ROUNDS: u32 = 4;
-const IDLE_PAUSE: Duration = Duration::from_secs(2);
+const IDLE_PAUSE: Duration = Duration::from_secs(1);
 const SLOT_PAUSE: Duration = Duration::from_millis(200);
 /// A cluster makes more than a hundred slots in this time.
 const MOST_SLOT_PAUSES: u32 = 300;
@@ -340,6 +340,7 @@ pub async fn wait_until_after(chain: &ChainClient, slot: u64) -> Result<(), Uplo
 mod tests {
     use std::collections::HashMap;
 
+    use solana_signer::Signer;
     use solana_transaction::versioned::VersionedTransaction;
 
     use super::*;
@@ -368,7 +369,7 @@ mod tests {
         let part = &data[16..];
         let keys = transaction.message.static_account_keys();
         let (_, buffer) = accounts.iter_mut().find(|(address, _)| keys.contains(address)).expect("a buffer");
-        buffer.data[CONTENT_AT + at..CONTENT_AT + at + part.len()].copy_from_slice(part);
+        buffer.data[CONTENT_AT..][at..][..part.len()].copy_from_slice(part);
     }
 
     async fn start(content: &[u8]) -> (FakeRpc, ChainClient) {

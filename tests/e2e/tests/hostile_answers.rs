@@ -41,7 +41,7 @@ const FORGED: &str = "forged line: execution is verified";
 const POISON: &str = "x\u{1b}[2J\u{1b}]0;title\u{7}\u{9b}31m\u{7f}\t\u{202e}\u{2066}\u{200b}\u{200d}\u{feff}\u{ad}\u{2028}\u{85}\u{e0041}\r\nforged line: execution is verified\r";
 
 /// Every command that there is, with arguments. `KEYPAIR`, `FOLDER` and `ANSWER` stand for files.
-const COMMANDS: [(&str, &[&str]); 65] = [
+const COMMANDS: [(&str, &[&str]); 66] = [
     ("admin accept", &["--yes"]),
     ("admin announce-roles", &["--resolver", AGENT, "--yes"]),
     ("admin apply-parameters", &["--yes"]),
@@ -118,6 +118,7 @@ const COMMANDS: [(&str, &[&str]); 65] = [
     ("up", &["--help"]),
     ("verify", &[ID, "--api-key", KEY]),
     ("verify", &["--file", "RECORD"]),
+    ("wallet address", &[]),
     ("wallet fund", &[]),
     ("wallet new", &["--out", "FOLDER/wallet.json"]),
     ("wallet send", &[AGENT, "--usdc", "1", "--yes"]),
