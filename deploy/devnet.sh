@@ -97,7 +97,7 @@ configure() {
   put "$FOLDER/crtx.toml" 644 <<END
 network = "$CRTX_NETWORK"
 public_url = "$CRTX_URL"
-trusted_proxies = "127.0.0.1"
+trusted_proxies = ["127.0.0.1"]
 
 [program]
 usdc_mint = "$USDC_MINT"
@@ -179,8 +179,8 @@ services_of_systemd() {
 
 wait_for_services() {
   say "waiting for the services"
-  curl --retry 90 --retry-delay 1 --retry-all-errors --silent --show-error --fail --output "$FOLDER/ready" \
-    "http://127.0.0.1:$API_PORT/readyz"
+  curl --retry 90 --retry-delay 1 --retry-all-errors --silent --fail --output "$FOLDER/ready" \
+    "http://127.0.0.1:$API_PORT/readyz" || fail "they do not start: see journalctl -u 'crtx-server@*', or $FOLDER/log"
 }
 
 # The example agent: a service of Node.js on this machine, which counts words.
