@@ -87,8 +87,10 @@ set_up_marketplace() {
   top_up gateway 100000000 0.3 0
 }
 
-configure() {
+# Settings and secrets of the services. `CHANGED` says afterwards whether they have to be started again.
+configure() { # FOLDER OF CONTENT
   CHANGED=no
+  sha256sum "$(command -v crtx-server)" | put "$FOLDER/crtx-server.sha256" 644
   mkdir -p "$FOLDER/secrets"
   printf '%s' "$DATABASE_URL" | put "$FOLDER/secrets/database-url" 600
   printf '%s' "$CRTX_RPC_URL" | put "$FOLDER/secrets/rpc-urls" 600
@@ -107,12 +109,16 @@ dir = "$1"
 END
 }
 
-# One process in the background, unless it runs already.
+# One process in the background, unless it runs already with these settings.
 start() { # NAME COMMAND...
   local name=$1 pid
   shift
   pid=$(cat "$FOLDER/run/$name.pid" 2> /dev/null || true)
-  if [ -n "$pid" ] && grep --quiet --fixed-strings "$FOLDER" "/proc/$pid/cmdline" 2> /dev/null; then return; fi
+  if [ -n "$pid" ] && grep --quiet --fixed-strings "$FOLDER" "/proc/$pid/cmdline" 2> /dev/null; then
+    [ "$CHANGED" = yes ] || return 0
+    kill "$pid"
+    tail --pid="$pid" --follow /dev/null
+  fi
   (cd "$FOLDER" && exec nohup "$@" >> "log/$name.log" 2>&1 < /dev/null) &
   echo $! > "$FOLDER/run/$name.pid"
 }
@@ -138,7 +144,11 @@ install_packages() {
   command -v psql > /dev/null || missing+=(postgresql)
   command -v caddy > /dev/null || missing+=(caddy)
   command -v node > /dev/null || missing+=(nodejs)
-  [ "${#missing[@]}" -eq 0 ] || apt-get install --yes --no-install-recommends "${missing[@]}"
+  if [ "${#missing[@]}" -gt 0 ]; then
+    apt-get update
+    apt-get install --yes --no-install-recommends "${missing[@]}"
+  fi
+  [ "$(node --print 'Number(process.versions.node.split(".")[0])')" -ge 20 ] || fail "the example agent needs Node.js 20"
 }
 
 # A database that the user of the services opens without a password, over the socket.
@@ -179,8 +189,11 @@ services_of_systemd() {
 
 wait_for_services() {
   say "waiting for the services"
-  curl --retry 90 --retry-delay 1 --retry-all-errors --silent --fail --output "$FOLDER/ready" \
-    "http://127.0.0.1:$API_PORT/readyz" || fail "they do not start: see journalctl -u 'crtx-server@*', or $FOLDER/log"
+  local get=(curl --retry 90 --retry-delay 1 --retry-all-errors --silent --fail --output "$FOLDER/ready")
+  "${get[@]}" "http://127.0.0.1:$API_PORT/readyz" \
+    || fail "they do not start: see journalctl -u 'crtx-server@*', or $FOLDER/log"
+  # The proxy gets its certificate at the first start.
+  "${get[@]}" "$CRTX_URL/readyz" || fail "$CRTX_URL does not lead to them: see journalctl -u caddy"
 }
 
 # The example agent: a service of Node.js on this machine, which counts words.
@@ -217,7 +230,11 @@ call() {
 
 command -v crtx > /dev/null && command -v crtx-server > /dev/null || fail "crtx and crtx-server are not in PATH"
 case "$SERVICES" in
-  systemd) [ "$(id -u)" = 0 ] || fail "run this as root, or with DEPLOY_SERVICES=background" ;;
+  systemd)
+    [ "$(id -u)" = 0 ] || fail "run this as root, or with DEPLOY_SERVICES=background"
+    [ -x /usr/local/bin/crtx-server ] || fail "the units start /usr/local/bin/crtx-server, and there is none"
+    [ "$FOLDER" = /etc/crtx ] || fail "the units read /etc/crtx; DEPLOY_FOLDER is for DEPLOY_SERVICES=background"
+    ;;
   background) ;;
   *) fail "DEPLOY_SERVICES is systemd or background" ;;
 esac

@@ -43,6 +43,9 @@ const PATIENCE: Duration = Duration::from_secs(90);
 /// So many times in succession a round may leave the buffer as it was.
 const MOST_IDLE_ROUNDS: u32 = 4;
 const IDLE_PAUSE: Duration = Duration::from_secs(1);
+/// So often in succession a node may fail to show the buffer, with pauses that it asks for, up to the longest.
+const MOST_READS: u32 = 30;
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 const SLOT_PAUSE: Duration = Duration::from_millis(200);
 /// A cluster makes more than a hundred slots in this time.
 const MOST_SLOT_PAUSES: u32 = 300;
@@ -192,20 +195,13 @@ impl<'a> Upload<'a> {
         let (mut sent, mut idle, mut last) = (BTreeSet::new(), 0_u32, None);
         let mut before = self.parts().saturating_add(1);
         loop {
-            let missing = match self.found(chain).await {
-                Ok((Some(found), _)) if found.authority != Some(self.wallet) => {
-                    let why = "it belongs to somebody else".to_owned();
-                    return Err(UploadError::Foreign { address: self.buffer, why });
-                }
-                Ok((Some(found), _)) => Some(self.missing(&found.content)),
-                Ok((None, _)) => return Err(UploadError::Gone(self.buffer)),
-                Err(UploadError::Chain(error)) => {
-                    last = Some(error.to_string());
-                    None
-                }
-                Err(error) => return Err(error),
-            };
-            let count = missing.as_ref().map_or(before, Vec::len);
+            let found = self.read(chain).await?.ok_or(UploadError::Gone(self.buffer))?;
+            if found.authority != Some(self.wallet) {
+                let why = "it belongs to somebody else".to_owned();
+                return Err(UploadError::Foreign { address: self.buffer, why });
+            }
+            let missing = self.missing(&found.content);
+            let count = missing.len();
             if count == 0 {
                 return Ok(sent.len());
             }
@@ -217,11 +213,21 @@ impl<'a> Upload<'a> {
                 sleep(IDLE_PAUSE).await;
             }
             before = count;
-            let missing = missing.unwrap_or_default();
             sent.extend(missing.iter().copied());
             left(count);
             last = self.round(chain, keypair, missing).await?.or(last);
         }
+    }
+
+    /// The buffer, also from a node that limits requests or does not answer for a while.
+    async fn read(&self, chain: &ChainClient) -> Result<Option<Buffer>, UploadError> {
+        for _ in 1..MOST_READS {
+            match self.found(chain).await {
+                Err(UploadError::Chain(error)) => sleep(pause_after(&error)).await,
+                found => return Ok(found?.0),
+            }
+        }
+        Ok(self.found(chain).await?.0)
     }
 
     /// Sends these parts, many at a time. Returns why one of them is not there, if that is known.
@@ -238,7 +244,10 @@ impl<'a> Upload<'a> {
             let part = rest.get(..self.part).unwrap_or(rest);
             let blockhash = match chain.recent_blockhash().await {
                 Ok(blockhash) => blockhash,
-                Err(error) => return keep(Ok(Some(error.to_string()))),
+                Err(error) => {
+                    sleep(pause_after(&error)).await;
+                    return keep(Ok(Some(error.to_string())));
+                }
             };
             let transaction = match SignedTransaction::sign(&self.write(at, part), &[keypair], blockhash) {
                 Ok(transaction) => transaction,
@@ -279,6 +288,10 @@ impl<'a> Upload<'a> {
     pub fn give_to(&self, authority: &Pubkey) -> Instruction {
         loader::set_buffer_authority(&self.buffer, &self.wallet, authority)
     }
+}
+
+fn pause_after(error: &ChainError) -> Duration {
+    error.retry_after().unwrap_or(IDLE_PAUSE).clamp(IDLE_PAUSE, LONGEST_PAUSE)
 }
 
 /// The seed of a buffer's address: half of the ELF's SHA-256, because no more fits.
@@ -344,7 +357,7 @@ mod tests {
     use solana_transaction::versioned::VersionedTransaction;
 
     use super::*;
-    use crate::testing::{FakeRpc, OnSend};
+    use crate::testing::{FakeRpc, Fault, OnSend};
 
     fn wallet() -> Keypair {
         Keypair::new_from_array([1; 32])
@@ -409,6 +422,20 @@ mod tests {
         let (node, client) = start(&[0; 2_500]).await;
         node.script().on_send = OnSend::LandButAnswerError;
         assert_eq!(filled(&client).await.expect("fills"), 3);
+    }
+
+    #[tokio::test]
+    async fn a_node_that_takes_no_requests_for_a_while_is_asked_again() {
+        for fault in [Fault::RateLimit(1), Fault::Status(502)] {
+            let (node, client) = start(&[0; 2_500]).await;
+            node.script().fault = Some(fault);
+            let recovery = async {
+                sleep(Duration::from_secs(6)).await;
+                node.script().fault = None;
+            };
+            let (result, ()) = tokio::join!(filled(&client), recovery);
+            assert_eq!(result.expect("fills"), 3);
+        }
     }
 
     #[tokio::test]

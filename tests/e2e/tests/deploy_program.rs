@@ -137,6 +137,8 @@ async fn nothing_is_sent_for_a_deployment_that_is_wrong() {
     let place = Place::start(&program, place, &arguments).await;
     place.validator.airdrop(&stranger.to_string(), 20).await.unwrap();
     place.validator.airdrop(&owner_text, 20).await.unwrap();
+    // The loader never makes an account where lamports are already.
+    place.validator.airdrop(&program_data_address(&other).to_string(), 1).await.unwrap();
 
     let (one, two) = (place.file("one.so", &one), place.file("two.so", &two));
     let text = place.file("text.so", b"no code");
@@ -159,6 +161,7 @@ async fn nothing_is_sent_for_a_deployment_that_is_wrong() {
         // The code is this one, but not everybody may give the program away.
         ("stranger", deploy(&taken_text, elf), &["--authority", &other_text], 1, "only the upgrade authority"),
         ("stranger", deploy(&new_text, &one), &at_new, 1, "belongs to"),
+        ("stranger", deploy(&other_text, elf), &["--program-keypair", "other.json"], 1, "somebody has sent SOL to"),
         ("stranger", deploy(&new_text, &two), &at_new, 1, "has another length"),
         ("stranger", deploy(&new_text, elf), &["--buffer-only"], 2, "--buffer-authority"),
         ("stranger", deploy(&new_text, elf), &["--buffer-only", "--buffer-authority", &other_text], 1, "no program"),
@@ -274,7 +277,7 @@ async fn a_program_is_deployed_once_goes_on_after_an_interruption_and_is_upgrade
 
     // Back to the committed code, and away.
     let before = place.lamports(&owner).await;
-    let done = owner_by.done(&with(&deploy(&elf), &["--authority", &vault_text]));
+    let done = owner_by.done(&with(&deploy(&elf), &["--authority", &vault_text, "--priority-fee", "1000"]));
     assert_eq!((&done["upgrade_authority"], &done["code_hash"]), (&json!(vault_text), &json!(hash)));
     let (authority, code) = place.program(&new).await;
     assert_eq!((authority, code_hash(&code)), (vault, hash.clone()));
