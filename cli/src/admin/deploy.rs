@@ -103,6 +103,9 @@ pub async fn run(arguments: &DeployArgs, settings: &Settings) -> anyhow::Result<
         ))
         .into());
     }
+    if arguments.authority.is_some_and(|authority| authority == Pubkey::default() || authority == program) {
+        return Err(UsageError::new("Nobody signs as the address of --authority.").into());
+    }
     if arguments.code.elf.is_none() && program != agent_marketplace::ID {
         return Err(with_advice(DeploymentError::OtherAddress(program)));
     }
@@ -223,8 +226,9 @@ impl Run<'_> {
         }
         let sent = sender.step(format!("{verb} the program {program}"), &last, signers).await;
         let sent = sent.with_context(|| self.buffer_stays())?;
-        loader::wait_until_after(&sender.market.chain, sent.slot).await?;
-        let now = DeployedProgram::read(&sender.market.chain, &program).await?;
+        let unread = || format!("transaction {} is confirmed, but the program cannot be read", sent.signature);
+        loader::wait_until_after(&sender.market.chain, sent.slot).await.with_context(unread)?;
+        let now = DeployedProgram::read(&sender.market.chain, &program).await.with_context(unread)?;
         if now.code_hash != code_hash(self.elf) || now.upgrade_authority != Some(authority) {
             bail!("the program {program} has been changed by somebody else meanwhile; look at it before you go on");
         }

@@ -28,6 +28,7 @@ use serde_json::{Value, json};
 use solana_pubkey::Pubkey;
 
 const LOADER: &str = "BPFLoaderUpgradeab1e11111111111111111111111";
+const NOBODY: &str = "11111111111111111111111111111111";
 const LIMIT: Duration = Duration::from_secs(60);
 /// Bytes of a buffer in front of its code, and of a program's data.
 const BUFFER_HEAD: usize = 37;
@@ -150,6 +151,8 @@ async fn nothing_is_sent_for_a_deployment_that_is_wrong() {
         ("stranger", deploy(&new_text, elf), &[][..], 2, "--program-keypair"),
         ("stranger", deploy(&new_text, elf), &["--program-keypair", "other.json"], 2, "--program-keypair is that of"),
         ("stranger", deploy(&new_text, elf), &["--program-keypair", "nobody.json"], 1, "there is no key pair"),
+        ("stranger", deploy(&new_text, elf), &with(&at_new, &["--authority", NOBODY]), 2, "Nobody signs as"),
+        ("stranger", deploy(&new_text, elf), &with(&at_new, &["--authority", &new_text]), 2, "Nobody signs as"),
         ("stranger", deploy(&new_text, &text), &at_new, 2, "is no ELF file"),
         ("stranger", deploy(&new_text, "missing.so"), &at_new, 1, "cannot read"),
         ("stranger", deploy(&genesis_text, elf), &[], 2, "pass --program-keypair"),
