@@ -50,7 +50,7 @@ make_keys() {
   mkdir -p "$FOLDER/keys"
   local name
   for name in authority resolver gateway treasury insurance guardian creator caller; do
-    [ -e "$(key "$name")" ] || crtx wallet new --out "$(key "$name")" > "$FOLDER/keys/$name.address" 2> /dev/null
+    [ -e "$(key "$name")" ] || crtx wallet new --out "$(key "$name")" > /dev/null 2>&1
   done
 }
 
@@ -148,7 +148,7 @@ install_packages() {
     apt-get update
     apt-get install --yes --no-install-recommends "${missing[@]}"
   fi
-  [ "$(node --print 'Number(process.versions.node.split(".")[0])')" -ge 20 ] || fail "the example agent needs Node.js 20"
+  [ "$(node --print 'process.versions.node.split(".")[0]')" -ge 20 ] || fail "the example agent needs Node.js 20"
 }
 
 # A database that the user of the services opens without a password, over the socket.

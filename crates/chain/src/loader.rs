@@ -1,5 +1,5 @@
-//! Puts a program's code on chain with the upgradeable loader: an ELF is written to a buffer in many transactions, and one
-//! more makes the buffer a program or its next version.
+//! Puts a program's code on chain with the upgradeable loader: an ELF is written to a buffer in many transactions, and
+//! one more makes the buffer a program or its next version.
 
 use std::{
     collections::BTreeSet,
@@ -147,7 +147,7 @@ impl<'a> Upload<'a> {
         Ok((Some(found), 0))
     }
 
-    /// Makes the buffer with the wallet as its authority. `rent`: what it needs; `held`: what is at its address already.
+    /// Makes the buffer with the wallet as its authority. `rent`: what it needs; `held`: what is at its address.
     pub fn create(&self, rent: u64, held: u64) -> Result<Vec<Instruction>, UploadError> {
         let space = u64::try_from(LoaderState::size_of_buffer(self.elf.len())).unwrap_or(u64::MAX);
         let (seed, owner) = (seed_of(self.elf), bpf_loader_upgradeable::ID);

@@ -1,5 +1,5 @@
-//! A marketplace outside of `crtx up`: the commands of `docs/deploy.md`, which run `deploy/devnet.sh`, the units of systemd,
-//! and what `crtx admin init` refuses, on Agave's validator.
+//! A marketplace outside of `crtx up`: the commands of `docs/deploy.md`, which run `deploy/devnet.sh`, the units of
+//! systemd, and what `crtx admin init` refuses, on Agave's validator.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -162,8 +162,22 @@ async fn every_command_of_the_deployment_document_works_and_the_call_is_paid_and
     script.insert_str(0, &ports_used);
     let binaries = crtx_binary();
     let place = home.join("crtx-deployment");
-    let mut shell = Shell::start(&script, home, &[&programs, binaries.parent().unwrap()]);
+    let paths = [&programs, binaries.parent().unwrap()];
+    let exports = |line: &&str| line.starts_with("export ");
+    let variables = script.lines().filter(exports).fold(String::new(), |all, line| all + line + "\n");
+    let (before, after) = script.rsplit_once("deploy/devnet.sh\n").expect("the document ends with the script");
+    assert_eq!(after, "");
+    let mut shell = Shell::start(before, home, &paths);
     shell.ends(home, &place).await;
+    // The script is killed with all that it started, at ever later moments, before a run that ends.
+    let run = format!("{variables}deploy/devnet.sh");
+    for pause in [1, 3, 6].map(Duration::from_secs) {
+        let interrupted = Shell::start(&run, home, &paths);
+        tokio::time::sleep(pause).await;
+        drop(interrupted);
+    }
+    let mut whole = Shell::start(&run, home, &paths);
+    whole.ends(home, &place).await;
 
     // What the commands left behind, asked from the chain and the service that still run.
     let keys = place.join("keys");
@@ -179,16 +193,14 @@ async fn every_command_of_the_deployment_document_works_and_the_call_is_paid_and
     assert_eq!(answer["result"], "{\"words\":3,\"characters\":14}");
     assert_eq!(said(&["verify", "--file", "../answer.json"])["outcome"], "paid");
 
-    // A second run of the script finds everything done: the wallets sign nothing, the processes go on, and the same call
-    // is verified.
+    // A second run of the script finds everything done: the wallets sign nothing, the processes go on, and the same
+    // call is verified.
     let wallets = ["authority", "creator", "caller"].map(|name| address(&keys.join(format!("{name}.json"))));
     let signed = transactions(&wallets, ports.rpc()).await;
-    let pids =
-        || ["api", "indexer", "worker", "agent"].map(|name| fs::read(place.join(format!("run/{name}.pid"))).unwrap());
+    let processes = ["api", "indexer", "worker", "agent"];
+    let pids = || processes.map(|name| fs::read(place.join(format!("run/{name}.pid"))).unwrap());
     let running = pids();
-    let variables: String =
-        script.lines().filter(|line| line.starts_with("export ")).fold(String::new(), |all, line| all + line + "\n");
-    let mut again = Shell::start(&(variables + "deploy/devnet.sh"), home, &[&programs, binaries.parent().unwrap()]);
+    let mut again = Shell::start(&run, home, &paths);
     again.ends(home, &place).await;
     assert_eq!(transactions(&wallets, ports.rpc()).await, signed);
     assert_eq!(pids(), running);
@@ -215,7 +227,7 @@ async fn every_command_of_the_deployment_document_works_and_the_call_is_paid_and
     let again = authority.done(&["admin", "test-mint", "--usdc", "100", "--yes"]);
     assert_eq!(again["transaction"], Value::Null, "the wallet holds as much already");
 
-    drop((again, shell));
+    drop((again, whole, shell));
     cluster.stop().await.expect("PostgreSQL stops");
 }
 
