@@ -39,6 +39,14 @@ pub enum WalletCommand {
         #[command(flatten)]
         output: OutputArgs,
     },
+    /// Print the address of a key pair; asks no node
+    #[command(after_help = "Example:\n  crtx wallet address --keypair my-wallet.json")]
+    Address {
+        #[command(flatten)]
+        keypair: KeypairArgs,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
     /// Show address, SOL, USDC, approval and roles of a wallet
     #[command(after_help = "Example:\n  crtx wallet show --keypair my-wallet.json")]
     Show(ShowArgs),
@@ -100,6 +108,14 @@ impl ShowArgs {
 pub async fn run(command: WalletCommand, settings: &Settings) -> anyhow::Result<()> {
     match command {
         WalletCommand::New { out, output } => new(out, output, settings),
+        WalletCommand::Address { keypair, output } => {
+            let address = keypair.read(settings)?.pubkey().to_string();
+            match output.json {
+                true => output::json(&json!({"address": address}))?,
+                false => say!("{address}"),
+            }
+            Ok(())
+        }
         WalletCommand::Show(arguments) => show(&arguments, settings).await,
         WalletCommand::Fund(arguments) => fund(&arguments, settings).await,
         WalletCommand::Send { to, sol, usdc, send } => transfer(&to, sol, usdc, &send, settings).await,

@@ -8,7 +8,7 @@ use crate::{source_hash::built_from, workspace};
 
 /// The crates of this project, lowest first. Crates of one row do not depend on each other.
 const LAYERS: [&[&str]; 9] = [
-    &["crtx-download", "crtx-protocol"],
+    &["crtx-child", "crtx-download", "crtx-protocol"],
     &["agent-marketplace"],
     &["crtx-chain", "crtx-content", "crtx-schema", "crtx-store", "crtx-postgres"],
     &["crtx-http"],

@@ -76,11 +76,12 @@ impl Suite {
 
 /// The test programs that `real-network` runs: its own, and those of other suites that compare what users see, whatever the
 /// network is.
-const ON_A_VALIDATOR: [&str; 12] = [
+const ON_A_VALIDATOR: [&str; 13] = [
     REAL_NETWORK,
     "campaign",
     "command_line",
     "deploy",
+    "deploy_program",
     "from_an_empty_wallet",
     "identity",
     "interrupted_commands",

@@ -1,6 +1,7 @@
 //! `crtx admin`: roles, parameters and the pause of a deployment.
 
 mod announced;
+mod deploy;
 mod init;
 mod status;
 mod stops;
@@ -22,6 +23,13 @@ use crate::{
 
 #[derive(Clone, Debug, clap::Subcommand)]
 pub enum AdminCommand {
+    /// Deploy the program, or upgrade it to the code of this version; goes on where an earlier run ended
+    #[command(after_help = "Example:\n  crtx admin deploy --program-keypair program.json --keypair authority.json\n  \
+                      crtx admin deploy --buffer-only --buffer-authority ADDRESS --keypair proposer.json")]
+    Deploy(Box<deploy::DeployArgs>),
+    /// Close a buffer of code that is not used any more, and get its rent back
+    #[command(after_help = "Example:\n  crtx admin close-buffer --keypair authority.json")]
+    CloseBuffer(deploy::CloseBufferArgs),
     /// Set a deployed program up: roles, parameters, mint. Once, by its upgrade authority
     #[command(
         after_help = "Example:\n  crtx admin init --keypair authority.json --usdc-mint ADDRESS --resolver ADDRESS \
@@ -111,6 +119,8 @@ pub enum AdminCommand {
 
 pub async fn run(command: AdminCommand, settings: &Settings) -> anyhow::Result<()> {
     match command {
+        AdminCommand::Deploy(arguments) => deploy::run(&arguments, settings).await,
+        AdminCommand::CloseBuffer(arguments) => deploy::close_buffer(&arguments, settings).await,
         AdminCommand::Init(arguments) => init::run(&arguments, settings).await,
         AdminCommand::TestMint(arguments) => test_mint::run(&arguments, settings).await,
         AdminCommand::Status(arguments) => status::status(&arguments, settings).await,

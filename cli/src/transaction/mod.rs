@@ -5,4 +5,7 @@ mod plan;
 mod refusal;
 mod sender;
 
-pub use self::{plan::Plan, sender::Sender};
+pub use self::{
+    plan::{Cost, Plan},
+    sender::Sender,
+};

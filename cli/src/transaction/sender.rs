@@ -6,8 +6,9 @@ use agent_marketplace::state::Config;
 use anyhow::{Context, anyhow, bail};
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use crtx_chain::{
-    AtSlot, Outcome, SignedTransaction, Simulation,
+    AtSlot, Budget, Outcome, SignedTransaction, Simulation,
     instructions::{compute_unit_limit, compute_unit_price},
+    loader,
     token::{TOKEN_ACCOUNT_LEN, create_associated_token_account},
 };
 use serde_json::{Value, json};
@@ -35,6 +36,8 @@ use crate::{
 
 /// Enough for every instruction of the program together with the creation of a token account.
 const COMPUTE_UNITS: u32 = 300_000;
+/// What the network takes for a signature, in lamports.
+const SIGNATURE_FEE: u64 = 5_000;
 /// Longer than the life of a blockhash, so that the outcome is known in the end if the node answers.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -167,18 +170,68 @@ impl Sender {
 
     /// Everything from the summary to the outcome. Returns only when the transaction is confirmed.
     pub async fn send(&self, plan: Plan) -> anyhow::Result<Sent> {
-        let mut instructions = vec![compute_unit_limit(COMPUTE_UNITS)];
-        instructions.extend((self.priority_fee > 0).then(|| compute_unit_price(self.priority_fee)));
-        instructions.extend(plan.instructions.iter().cloned());
+        let instructions = self.with_budget(&plan.instructions);
         self.show(&plan, &instructions).await?;
         if self.asks {
             confirm()?;
         }
+        self.submit(plan.title, &instructions, &[]).await
+    }
+
+    /// Shows and asks once for what takes several transactions. `needed`: lamports that the wallet needs on the way.
+    pub async fn agree(&self, plan: &Plan, cost: &Cost, needed: u64) -> anyhow::Result<()> {
+        output::notes(&plan.summary(cost, &format!("{} on {}", self.wallet, self.network)));
+        let held = self.market.lamports_of(&self.wallet).await?;
+        if held < needed {
+            return Err(self.short_of_sol(held, needed));
+        }
+        if self.asks { confirm() } else { Ok(()) }
+    }
+
+    /// One of the transactions that [`Self::agree`] is about. `signers`: who signs beside the wallet.
+    pub async fn step(
+        &self,
+        title: impl Into<String>,
+        instructions: &[Instruction],
+        signers: &[&Keypair],
+    ) -> anyhow::Result<Sent> {
+        let (title, instructions) = (title.into(), self.with_budget(instructions));
+        let chain = &self.market.chain;
+        let draft = SignedTransaction::draft(&instructions, &self.wallet, chain.recent_blockhash().await?)?;
+        if let Simulation::Refused(refused) = during("simulating", chain.simulate(&draft)).await {
+            let why = refusal::explain(&refused.error().to_string());
+            bail!("the chain would refuse this: {}: {why}", printable(&title));
+        }
+        self.submit(title, &instructions, signers).await
+    }
+
+    fn with_budget(&self, instructions: &[Instruction]) -> Vec<Instruction> {
+        let mut all = vec![compute_unit_limit(COMPUTE_UNITS)];
+        all.extend((self.priority_fee > 0).then(|| compute_unit_price(self.priority_fee)));
+        all.extend(instructions.iter().cloned());
+        all
+    }
+
+    /// What transactions of this wallet pay: `steps` with so many `signatures` altogether, and `writes` to a buffer.
+    pub fn fees(&self, steps: u64, signatures: u64, writes: u64) -> u64 {
+        let priority = |units| Budget { units, unit_price: self.priority_fee }.priority_fee_lamports();
+        let write = SIGNATURE_FEE.saturating_add(priority(loader::WRITE_UNITS));
+        let steps = steps.saturating_mul(priority(COMPUTE_UNITS));
+        signatures.saturating_mul(SIGNATURE_FEE).saturating_add(steps).saturating_add(writes.saturating_mul(write))
+    }
+
+    pub const fn priority_fee(&self) -> u64 {
+        self.priority_fee
+    }
+
+    /// Signs, writes down, sends, and finds out the outcome.
+    async fn submit(&self, title: String, instructions: &[Instruction], signers: &[&Keypair]) -> anyhow::Result<Sent> {
         let chain = &self.market.chain;
         let blockhash = chain.recent_blockhash().await?;
-        let transaction = SignedTransaction::sign(&instructions, &[self.keypair()?], blockhash)?;
+        let signers: Vec<&Keypair> = std::iter::once(self.keypair()?).chain(signers.iter().copied()).collect();
+        let transaction = SignedTransaction::sign(instructions, &signers, blockhash)?;
         let signature = transaction.signature;
-        let entry = Entry { title: plan.title, transaction };
+        let entry = Entry { title, transaction };
         self.journal.write(&entry)?;
         let sending = chain.send_and_confirm(&entry.transaction, self.patience);
         let outcome = during(format!("sending {signature}"), sending).await;
@@ -262,16 +315,23 @@ impl Sender {
         Ok(Cost { fee: fee.ok().and_then(|fee| fee.value), rent })
     }
 
+    fn short_of_sol(&self, held: u64, needed: u64) -> anyhow::Error {
+        anyhow!(
+            "the wallet {} holds {} SOL and needs {}; send it SOL (on a local network: crtx wallet fund)",
+            self.wallet,
+            sol(held),
+            sol(needed)
+        )
+    }
+
     /// Nothing was signed. The cause that people meet most often is an empty wallet.
     async fn refused(&self, refused: &crtx_chain::simulate::Refused, cost: &Cost) -> anyhow::Error {
         let needed = cost.fee.unwrap_or(0).saturating_add(cost.rent);
         let wallet = self.wallet();
         match self.market.lamports_of(&wallet).await {
-            Ok(held) if held < needed || matches!(refused, crtx_chain::simulate::Refused::Payer(_)) => anyhow!(
-                "the wallet {wallet} holds {} SOL and needs {}; send it SOL (on a local network: crtx wallet fund)",
-                sol(held),
-                sol(needed)
-            ),
+            Ok(held) if held < needed || matches!(refused, crtx_chain::simulate::Refused::Payer(_)) => {
+                self.short_of_sol(held, needed)
+            }
             _ if refused.is_short_of_funds() => {
                 let held = self.market.usdc_of(&wallet).await.map(|usdc| usdc.amount.to_string());
                 let held = held.unwrap_or_else(|_| "an unknown amount".to_owned());

@@ -24,10 +24,15 @@ use crate::{
 /// Describes the committed ELF; `cargo xtask build-program` writes it.
 static BUILD: &str = include_str!("../../../programs/agent-marketplace/artifacts/agent_marketplace.json");
 
+/// The committed ELF, which works only at the address that it was built for.
+pub static COMMITTED_ELF: &[u8] = include_bytes!("../../../programs/agent-marketplace/artifacts/agent_marketplace.so");
+
 /// The loader's tags of its accounts, little-endian.
 const PROGRAM_TAG: [u8; 4] = [2, 0, 0, 0];
 const PROGRAM_DATA_TAG: [u8; 4] = [3, 0, 0, 0];
-/// Where a program-data account says whether there is an upgrade authority, and which; the code begins after it.
+/// Where a program-data account says in which slot the code was changed, whether there is an upgrade authority, and
+/// which; the code begins after it.
+const SLOT_AT: usize = 4;
 const AUTHORITY_FLAG_AT: usize = 12;
 const AUTHORITY_AT: usize = 13;
 const CODE_AT: usize = 45;
@@ -101,8 +106,23 @@ pub struct DeployedProgram {
     pub committed_sha256: String,
     /// Whether the code is the committed ELF, followed by zeros alone.
     pub is_committed: bool,
-    /// SHA-256 of the code without the zeros at its end, as `solana-verify` and explorers show it.
+    /// [`code_hash`] of the code.
     pub code_hash: String,
+    /// Bytes of code that fit.
+    pub room: usize,
+    /// The slot of the last deployment, upgrade or extension.
+    pub slot: u64,
+}
+
+/// SHA-256 of code without the zeros at its end, as `solana-verify` and explorers show it.
+pub fn code_hash(code: &[u8]) -> String {
+    let end = code.iter().rposition(|byte| *byte != 0).map_or(0, |last| last.saturating_add(1));
+    sha256(code.get(..end).unwrap_or_default())
+}
+
+/// In hexadecimal digits.
+pub fn sha256(bytes: &[u8]) -> String {
+    ResultHash::of(bytes).0.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl DeployedProgram {
@@ -127,13 +147,11 @@ impl DeployedProgram {
         // Nobody has the key of the zero address; genesis tools write it for "none".
         let has_authority = data.get(AUTHORITY_FLAG_AT) == Some(&1) && authority != Some(&[0; 32]);
         let code = data.get(CODE_AT..).unwrap_or_default();
-        let hash =
-            |bytes: &[u8]| -> String { ResultHash::of(bytes).0.iter().map(|byte| format!("{byte:02x}")).collect() };
-        let end = code.iter().rposition(|byte| *byte != 0).map_or(0, |last| last.saturating_add(1));
-        let code_hash = hash(code.get(..end).unwrap_or_default());
+        let slot = data.get(SLOT_AT..).and_then(|rest| rest.first_chunk()).map_or(0, |slot| u64::from_le_bytes(*slot));
+        let (code_hash, room_for) = (code_hash(code), code.len());
         // The loader keeps room for a longer version.
         let (code, room) = code.split_at_checked(build.bytes).unwrap_or((code, &[]));
-        let sha256 = hash(code);
+        let sha256 = sha256(code);
         Ok(Self {
             address,
             upgrade_authority: authority.filter(|_| has_authority).map(|key| Pubkey::new_from_array(*key)),
@@ -141,6 +159,8 @@ impl DeployedProgram {
             sha256,
             committed_sha256: build.sha256,
             code_hash,
+            room: room_for,
+            slot,
         })
     }
 
@@ -297,7 +317,7 @@ mod tests {
     use super::*;
     use crate::testing::FakeRpc;
 
-    static ELF: &[u8] = include_bytes!("../../../programs/agent-marketplace/artifacts/agent_marketplace.so");
+    static ELF: &[u8] = COMMITTED_ELF;
     const PROGRAM: Pubkey = agent_marketplace::ID;
     const MINT: Pubkey = key(6);
     const AUTHORITY: Pubkey = key(9);

@@ -13,6 +13,7 @@ pub mod filter;
 mod health;
 pub mod instructions;
 mod layout;
+pub mod loader;
 mod node;
 mod nodes;
 pub mod past;

@@ -20,4 +20,3 @@ pub use keys::{CallerWallet, Keys};
 pub use network::{LocalNetwork, Marketplace, NetworkOptions};
 pub use progress::Progress;
 pub use setup::ListedAgent;
-pub use validator::Ports;

@@ -9,7 +9,8 @@ use std::{
 
 use agent_marketplace::state::MarketParameters;
 use anyhow::{Context, anyhow};
-use crtx_chain::{ChainClient, Instructions};
+use crtx_chain::{ChainClient, Instructions, deployment::COMMITTED_ELF};
+use crtx_child::free_port;
 use crtx_content::{ContentLocation, ContentStore};
 use crtx_postgres::Cluster;
 use crtx_protocol::address::Addresses;
@@ -25,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     align,
-    chain::{Chain, ChainOptions, free_port},
+    chain::{Chain, ChainOptions},
     data_dir::{self, DataDir, LastPorts},
     demo,
     keys::{CallerWallet, Keys},
@@ -35,12 +36,6 @@ use crate::{
     solana::SolanaNetwork,
     validator::{Validator, ValidatorOptions},
 };
-
-/// The program that is deployed: the committed ELF of `programs/agent-marketplace`.
-static PROGRAM_ELF: &[u8] = include_bytes!(concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/../../programs/agent-marketplace/artifacts/agent_marketplace.so"
-));
 
 const RPC_TIMEOUT: Duration = Duration::from_secs(20);
 const DATABASE_CONNECTIONS: u32 = 32;
@@ -203,7 +198,7 @@ impl LocalNetwork {
                 folder: self.data_dir.network(data_dir::VALIDATOR)?,
                 port: ports.rpc,
                 program_id: agent_marketplace::ID,
-                program_elf: PROGRAM_ELF,
+                program_elf: COMMITTED_ELF,
                 authority: upgrade_authority,
             };
             return Validator::start(&options, failures).await.map(SolanaNetwork::Validator);
@@ -213,7 +208,7 @@ impl LocalNetwork {
             rpc_port: ports.rpc,
             ws_port: ports.ws,
             program_id: agent_marketplace::ID,
-            program_elf: PROGRAM_ELF,
+            program_elf: COMMITTED_ELF,
             upgrade_authority,
         };
         let chain = tokio::task::spawn_blocking(move || Chain::start(&options, failures)).await?;

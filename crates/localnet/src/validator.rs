@@ -3,7 +3,6 @@
 
 use std::{
     fs::{self, TryLockError},
-    net::TcpListener,
     path::{Path, PathBuf},
     process::Stdio,
     time::{Duration, Instant},
@@ -11,7 +10,7 @@ use std::{
 
 use anyhow::{Context, anyhow, bail, ensure};
 use crtx_chain::{ChainClient, CommitmentConfig};
-use crtx_postgres::supervised;
+use crtx_child::{ValidatorPorts, supervised};
 use solana_pubkey::Pubkey;
 use tokio::{process::ChildStdin, sync::mpsc, task::JoinHandle};
 
@@ -48,55 +47,11 @@ pub struct ValidatorOptions<'a> {
 
 /// A running validator. It ends when this is dropped, and when this process ends.
 pub struct Validator {
-    pub ports: Ports,
+    pub ports: ValidatorPorts,
     pub started_from: StartedFrom,
     pub genesis_hash: String,
     leash: ChildStdin,
     ended: JoinHandle<()>,
-}
-
-/// Successive ports: RPC, WebSocket, faucet, gossip, and a range for the rest.
-#[derive(Clone, Copy, Debug)]
-pub struct Ports {
-    first: u16,
-}
-
-impl Ports {
-    const COUNT: u16 = 60;
-    const FIRST_OF_THE_REST: u16 = 10;
-
-    /// From `preferred` on if these are free, else free ones anywhere.
-    pub fn free(preferred: Option<u16>) -> anyhow::Result<Self> {
-        let highest = crate::chain::SERVICE_PORTS.end.saturating_sub(Self::COUNT);
-        let anywhere =
-            std::iter::repeat_with(|| rand::random_range(crate::chain::SERVICE_PORTS.start..highest)).take(100);
-        let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
-        let mut firsts = preferred.into_iter().chain(anywhere);
-        let first = firsts.find(|first| (0..Self::COUNT).all(|offset| is_free(first.saturating_add(offset))));
-        Ok(Self { first: first.context("no free ports on 127.0.0.1")? })
-    }
-
-    pub const fn rpc(self) -> u16 {
-        self.first
-    }
-
-    /// The validator takes the port behind that of RPC.
-    pub const fn websocket(self) -> u16 {
-        self.first.saturating_add(1)
-    }
-
-    /// As arguments of the validator.
-    pub fn arguments(self) -> Vec<String> {
-        let port = |offset: u16| self.first.saturating_add(offset).to_string();
-        let rest = format!("{}-{}", port(Self::FIRST_OF_THE_REST), port(Self::COUNT.saturating_sub(1)));
-        let flags = [
-            ("--rpc-port", port(0)),
-            ("--faucet-port", port(2)),
-            ("--gossip-port", port(3)),
-            ("--dynamic-port-range", rest),
-        ];
-        flags.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value]).collect()
-    }
 }
 
 impl Validator {
@@ -110,10 +65,10 @@ impl Validator {
         let is_new = !folder.join(LEDGER).exists();
         wait_for_predecessor(&folder.join(LEDGER).join(LOCK)).await?;
         write_program(&folder.join(PROGRAM), options.program_elf, is_new)?;
-        let ports = Ports::free(options.port)?;
+        let ports = ValidatorPorts::free(options.port)?;
         let log = fs::OpenOptions::new().create(true).append(true).open(folder.join(LOG)).context("its log")?;
         let authority = options.authority.to_string();
-        let mut child = supervised::command(["TERM", "KILL"], options.program)
+        let mut child = supervised(["TERM", "KILL"], options.program)
             .args(["--ledger", LEDGER, "--quiet", "--bind-address", "127.0.0.1"])
             .args(["--limit-ledger-size", LEDGER_SHREDS, "--mint", &authority])
             .args(["--upgradeable-program", &options.program_id.to_string(), PROGRAM, &authority])

@@ -5,7 +5,6 @@ mod binaries;
 mod cluster_folder;
 mod install;
 mod memory;
-pub mod supervised;
 mod unsynced;
 
 use std::{
@@ -128,7 +127,7 @@ impl Cluster {
 fn spawn(binaries: &Binaries, cluster_folder: &ClusterFolder) -> anyhow::Result<Child> {
     let log =
         fs::OpenOptions::new().create(true).append(true).open(cluster_folder.log()).context("the server's log")?;
-    let mut command = supervised::command(["INT", "QUIT"], &binaries.postgres());
+    let mut command = crtx_child::supervised(["INT", "QUIT"], &binaries.postgres());
     command.arg("-D").arg(cluster_folder.data());
     for setting in [
         "listen_addresses=".to_owned(),

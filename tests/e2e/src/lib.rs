@@ -224,10 +224,7 @@ impl Up {
 
 /// A port that nobody listened on a moment ago.
 pub fn free_port() -> Result<u16> {
-    // Below the ports of outgoing connections, which could take one between its choice and its use.
-    let mut random = std::iter::repeat_with(|| rand::random_range(10_000..30_000_u16)).take(100);
-    let free = |port: &u16| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok();
-    random.find(free).context("no free port on 127.0.0.1")
+    crtx_child::free_port(None)
 }
 
 /// The `crtx` under test: `CRTX_BIN`, else the one that cargo builds for this workspace.

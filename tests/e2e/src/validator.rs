@@ -11,6 +11,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
+use crtx_child::ValidatorPorts;
 use serde_json::{Value, json};
 use tokio::process::{Child, Command};
 
@@ -18,9 +19,6 @@ use tokio::process::{Child, Command};
 pub const VARIABLE: &str = "CRTX_TEST_VALIDATOR";
 const START_LIMIT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(100);
-/// Ports of one validator: RPC and WebSocket, faucet, gossip, and a range for the rest.
-const PORTS: u16 = 60;
-const FIRST_OF_THE_REST: u16 = 10;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -57,38 +55,6 @@ fn unpacked(packed: &Path) -> PathBuf {
     program
 }
 
-/// Ports that nobody else uses, as the validator's arguments.
-#[derive(Clone, Copy, Debug)]
-pub struct Ports {
-    first: u16,
-}
-
-impl Ports {
-    pub fn free() -> Result<Self> {
-        // Below the ports of outgoing connections.
-        let mut tries = std::iter::repeat_with(|| rand::random_range(10_000..30_000 - PORTS)).take(100);
-        let free =
-            |first: &u16| (*first..*first + PORTS).all(|port| std::net::TcpListener::bind(("127.0.0.1", port)).is_ok());
-        Ok(Self { first: tries.find(free).context("no free ports on 127.0.0.1")? })
-    }
-
-    pub const fn rpc(self) -> u16 {
-        self.first
-    }
-
-    pub const fn websocket(self) -> u16 {
-        self.first + 1
-    }
-
-    pub fn arguments(self) -> Vec<String> {
-        let first = self.first;
-        let rest = format!("{}-{}", first + FIRST_OF_THE_REST, first + PORTS);
-        let numbers = [first.to_string(), (first + 2).to_string(), (first + 3).to_string(), rest];
-        let flags = ["--rpc-port", "--faucet-port", "--gossip-port", "--dynamic-port-range"];
-        flags.into_iter().zip(numbers).flat_map(|(flag, number)| [flag.to_owned(), number]).collect()
-    }
-}
-
 /// A running validator. It is killed when dropped.
 pub struct Validator {
     process: Child,
@@ -99,7 +65,7 @@ pub struct Validator {
 impl Validator {
     /// Starts one with these arguments; its ledger and its log are in `folder`.
     pub async fn start(program: &Path, folder: &Path, arguments: &[&str]) -> Result<Self> {
-        let ports = Ports::free()?;
+        let ports = ValidatorPorts::free(None)?;
         let log = fs::File::create(folder.join("validator.log"))?;
         let process = Command::new(program)
             .args(["--ledger", "ledger", "--quiet"])

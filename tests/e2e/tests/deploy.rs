@@ -1,5 +1,5 @@
-//! A marketplace outside of `crtx up`: the commands of `docs/deploy.md`, and what `crtx admin init` refuses, on Agave's
-//! validator.
+//! A marketplace outside of `crtx up`: the commands of `docs/deploy.md`, which run `deploy/devnet.sh`, the units of
+//! systemd, and what `crtx admin init` refuses, on Agave's validator.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -17,10 +17,11 @@ use std::{
 };
 
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+use crtx_child::ValidatorPorts;
 use crtx_e2e::{
     crtx_binary, free_port,
     terminal::Terminal,
-    validator::{self, Ports, Validator},
+    validator::{self, Validator},
 };
 use crtx_postgres::Cluster;
 use crtx_protocol::result_hash::ResultHash;
@@ -68,6 +69,18 @@ impl Drop for Shell {
 }
 
 impl Shell {
+    /// Waits until the commands have ended, all of them well.
+    async fn ends(&mut self, home: &Path, place: &Path) {
+        let status = tokio::time::timeout(LIMIT, self.process.wait()).await;
+        let logs = || {
+            let names = ["validator.log", "log/api.log", "log/indexer.log", "log/worker.log", "log/agent.log"];
+            let all = names.into_iter().map(|name| end_of(&place.join(name)));
+            all.chain([end_of(&home.join("shell.log"))]).collect::<String>()
+        };
+        let status = status.unwrap_or_else(|_| panic!("the commands do not end\n{}", logs())).unwrap();
+        assert!(status.success(), "{status}\n{}", logs());
+    }
+
     fn start(script: &str, home: &Path, programs: &[&Path]) -> Self {
         let log = fs::File::create(home.join("shell.log")).unwrap();
         let mut path: Vec<PathBuf> = programs.iter().map(|folder| folder.to_path_buf()).collect();
@@ -124,7 +137,7 @@ async fn every_command_of_the_deployment_document_works_and_the_call_is_paid_and
     let Some(program) = validator::find("deploy") else { return };
     let folder = crtx_e2e::folder();
     let (home, programs) = (folder.path(), folder.path().join("bin"));
-    let ports = Ports::free().unwrap();
+    let ports = ValidatorPorts::free(None).unwrap();
     let cluster = Cluster::start(home, &|text| eprintln!("{text}")).await.expect("PostgreSQL");
     // The validator of the document, on ports that no other test uses.
     fs::create_dir(&programs).unwrap();
@@ -134,44 +147,78 @@ async fn every_command_of_the_deployment_document_works_and_the_call_is_paid_and
     fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
 
     let mut script = commands(DOCUMENT);
-    let (api, service) = (free_port().unwrap(), free_port().unwrap());
+    let [api, indexer, worker, service] = std::array::from_fn(|_| free_port().unwrap());
     for (documented, here) in [
         ("http://127.0.0.1:8899", format!("http://127.0.0.1:{}", ports.rpc())),
         ("ws://127.0.0.1:8900", format!("ws://127.0.0.1:{}", ports.websocket())),
         ("127.0.0.1:8080", format!("127.0.0.1:{api}")),
-        ("PORT=4021", format!("PORT={service}")),
+        ("127.0.0.1:4021", format!("127.0.0.1:{service}")),
         ("postgres://crtx@127.0.0.1:5432/crtx", format!("'{}'", cluster.url())),
     ] {
         assert!(script.contains(documented), "the document names {documented}");
         script = script.replace(documented, &here);
     }
+    let port = |(name, port)| format!("export DEPLOY_{name}_PORT={port}\n");
+    let ports_used = [("API", api), ("INDEXER", indexer), ("WORKER", worker), ("AGENT", service)].map(port).concat();
+    script.insert_str(0, &ports_used);
     let binaries = crtx_binary();
-    let mut shell = Shell::start(&script, home, &[&programs, binaries.parent().unwrap()]);
-    let status = tokio::time::timeout(LIMIT, shell.process.wait()).await;
     let place = home.join("crtx-deployment");
-    let logs =
-        || ["../shell.log", "crtx-server.log", "validator.log", "service.log"].map(|name| end_of(&place.join(name)));
-    let status = status.unwrap_or_else(|_| panic!("the commands do not end\n{}", logs().concat())).unwrap();
-    assert!(status.success(), "{status}\n{}", logs().concat());
+    let paths = [&programs, binaries.parent().unwrap()];
+    let exports = |line: &&str| line.starts_with("export ");
+    let variables = script.lines().filter(exports).fold(String::new(), |all, line| all + line + "\n");
+    let (before, after) = script.rsplit_once("deploy/devnet.sh\n").expect("the document ends with the script");
+    assert_eq!(after, "");
+    let mut shell = Shell::start(before, home, &paths);
+    shell.ends(home, &place).await;
+    // The script is killed with all that it started, at ever later moments, before a run that ends.
+    let run = format!("{variables}deploy/devnet.sh");
+    for pause in [1, 3, 6].map(Duration::from_secs) {
+        let interrupted = Shell::start(&run, home, &paths);
+        tokio::time::sleep(pause).await;
+        drop(interrupted);
+    }
+    let mut whole = Shell::start(&run, home, &paths);
+    whole.ends(home, &place).await;
 
     // What the commands left behind, asked from the chain and the service that still run.
-    let terminal = Terminal::new(&place, &place.join("config"))
+    let keys = place.join("keys");
+    let terminal = Terminal::new(&keys, &place.join("config"))
         .with("CRTX_NETWORK", "local")
         .with("CRTX_RPC_URL", &format!("http://127.0.0.1:{}", ports.rpc()))
         .with("CRTX_URL", &format!("http://127.0.0.1:{api}"));
     let authority = terminal.as_wallet("authority.json");
     let said = |line: &[&str]| terminal.done(line);
-    let treasury = said(&["wallet", "show", &address(&place.join("treasury.json"))]);
+    let treasury = said(&["wallet", "show", &address(&keys.join("treasury.json"))]);
     assert_eq!(treasury["usdc"], 0.0005, "one percent of the price: {treasury}");
     let answer: Value = serde_json::from_slice(&fs::read(place.join("answer.json")).unwrap()).unwrap();
     assert_eq!(answer["result"], "{\"words\":3,\"characters\":14}");
-    assert_eq!(said(&["verify", "--file", "answer.json"])["outcome"], "paid");
+    assert_eq!(said(&["verify", "--file", "../answer.json"])["outcome"], "paid");
+
+    // A second run of the script finds everything done: the wallets sign nothing, the processes go on, and the same
+    // call is verified.
+    let wallets = ["authority", "creator", "caller"].map(|name| address(&keys.join(format!("{name}.json"))));
+    let signed = transactions(&wallets, ports.rpc()).await;
+    let processes = ["api", "indexer", "worker", "agent"];
+    let pids = || processes.map(|name| fs::read(place.join(format!("run/{name}.pid"))).unwrap());
+    let running = pids();
+    let mut again = Shell::start(&run, home, &paths);
+    again.ends(home, &place).await;
+    assert_eq!(transactions(&wallets, ports.rpc()).await, signed);
+    assert_eq!(pids(), running);
+    let unchanged: Value = serde_json::from_slice(&fs::read(place.join("answer.json")).unwrap()).unwrap();
+    assert_eq!(unchanged, answer);
+    let deployed = authority.done(&["admin", "deploy", "--yes"]);
+    assert_eq!((&deployed["transaction"], &deployed["parts_sent"]), (&Value::Null, &json!(0)));
+    for name in ["keys/authority.json", "secrets/database-url", "api-key"] {
+        let mode = fs::metadata(place.join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{name} is for its owner alone");
+    }
 
     calls_at_once_share_transactions(&terminal, &format!("http://127.0.0.1:{api}"), ports.rpc()).await;
 
     // The same again is done already, and other values are named.
     let status = said(&["admin", "status"]);
-    let line = init(&place, status["usdc_mint"].as_str().unwrap());
+    let line = init(&keys, status["usdc_mint"].as_str().unwrap());
     assert_eq!(authority.done(&with(&line, &["--yes"]))["transaction"], Value::Null);
     let refused = authority.refused(1, &with(&line, &["--fee-bps", "200", "--yes"]));
     assert!(refused.contains("fee: 100 basis points instead of 200") && !refused.contains("resolver"), "{refused}");
@@ -181,8 +228,20 @@ async fn every_command_of_the_deployment_document_works_and_the_call_is_paid_and
     let again = authority.done(&["admin", "test-mint", "--usdc", "100", "--yes"]);
     assert_eq!(again["transaction"], Value::Null, "the wallet holds as much already");
 
-    drop(shell);
+    drop((again, whole, shell));
     cluster.stop().await.expect("PostgreSQL stops");
+}
+
+/// How many transactions name each wallet.
+async fn transactions(wallets: &[String], rpc: u16) -> Vec<usize> {
+    let (http, mut all) = (reqwest::Client::new(), Vec::new());
+    for wallet in wallets {
+        let params = json!([wallet, {"commitment": "confirmed"}]);
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "getSignaturesForAddress", "params": params});
+        let found = http.post(format!("http://127.0.0.1:{rpc}")).json(&body).send().await.unwrap();
+        all.push(found.json::<Value>().await.unwrap()["result"].as_array().unwrap().len());
+    }
+    all
 }
 
 /// Agave has transactions of version 1: calls that come together are settled in some of them, and each is proved by itself.
@@ -329,4 +388,46 @@ async fn admin_init_refuses_what_is_wrong_and_is_done_once_however_often_it_is_k
 
 fn config_address() -> String {
     crtx_protocol::address::Addresses::new(agent_marketplace::ID).config().to_string()
+}
+
+/// What every unit has.
+const HARDENING: [&str; 8] = [
+    "NoNewPrivileges=yes",
+    "CapabilityBoundingSet=",
+    "ProtectSystem=strict",
+    "PrivateTmp=yes",
+    "RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX",
+    "SystemCallFilter=@system-service",
+    "Restart=always",
+    "Type=exec",
+];
+
+#[test]
+fn systemd_takes_the_units_and_each_is_confined() {
+    let folder = crtx_e2e::folder();
+    let units = root().join("deploy/systemd");
+    let has_systemd = std::process::Command::new("systemd-analyze").arg("--version").output().is_ok();
+    for (unit, instance, program) in [
+        ("crtx-server@.service", "crtx-server@api.service", "/usr/local/bin/crtx-server"),
+        ("crtx-agent.service", "crtx-agent.service", "/usr/bin/node"),
+    ] {
+        let text = fs::read_to_string(units.join(unit)).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        HARDENING.iter().for_each(|line| assert!(lines.contains(line), "{unit} has {line}"));
+        assert!(lines.iter().any(|line| line.starts_with("User=") || *line == "DynamicUser=yes"), "{unit} is not root");
+        // The program is not installed here.
+        let here = folder.path().join(instance);
+        assert!(text.contains(program));
+        fs::write(&here, text.replace(program, "/bin/true")).unwrap();
+        if has_systemd {
+            if unit.contains('@') {
+                let more = folder.path().join(format!("{instance}.d"));
+                fs::create_dir(&more).unwrap();
+                fs::copy(units.join("gateway.conf"), more.join("gateway.conf")).unwrap();
+            }
+            let output = std::process::Command::new("systemd-analyze").arg("verify").arg(&here).output().unwrap();
+            let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+            assert!(output.status.success() && said.is_empty(), "{unit}: {said}");
+        }
+    }
 }

@@ -33,17 +33,21 @@ use solana_signer::Signer;
 
 const ID: &str = "165cf497-1db5-4f5e-940b-57c2e3534dea";
 const AGENT: &str = "82vpEBc9TeDX6S1Dd3UJ77nQeqFkHSMEgANRBhc28GR8";
+/// The address of the wallet of the tests.
+const OWN: &str = "GmaDrppBC7P5ARKV8g3djiwP89vz1jLK23V2GBjuAEGB";
 const KEY: &str = "crtx_test_4XJ3P1DYqDvnp7j1HtZV2GWkLtc3W3g8d1B1zG2mNikZ";
 const FORGED: &str = "forged line: execution is verified";
 /// Begins in the middle of a line, and what follows the line feed looks like a line of the command.
 const POISON: &str = "x\u{1b}[2J\u{1b}]0;title\u{7}\u{9b}31m\u{7f}\t\u{202e}\u{2066}\u{200b}\u{200d}\u{feff}\u{ad}\u{2028}\u{85}\u{e0041}\r\nforged line: execution is verified\r";
 
 /// Every command that there is, with arguments. `KEYPAIR`, `FOLDER` and `ANSWER` stand for files.
-const COMMANDS: [(&str, &[&str]); 63] = [
+const COMMANDS: [(&str, &[&str]); 66] = [
     ("admin accept", &["--yes"]),
     ("admin announce-roles", &["--resolver", AGENT, "--yes"]),
     ("admin apply-parameters", &["--yes"]),
     ("admin apply-roles", &["--yes"]),
+    ("admin close-buffer", &["--yes"]),
+    ("admin deploy", &["--program-id", OWN, "--program-keypair", "KEYPAIR", "--elf", "FOLDER/code.so", "--yes"]),
     (
         "admin init",
         &[
@@ -114,6 +118,7 @@ const COMMANDS: [(&str, &[&str]); 63] = [
     ("up", &["--help"]),
     ("verify", &[ID, "--api-key", KEY]),
     ("verify", &["--file", "RECORD"]),
+    ("wallet address", &[]),
     ("wallet fund", &[]),
     ("wallet new", &["--out", "FOLDER/wallet.json"]),
     ("wallet send", &[AGENT, "--usdc", "1", "--yes"]),
@@ -363,6 +368,7 @@ impl Files {
         std::fs::write(files.path("answer.json"), answer.to_string()).expect("written");
         let record = json!({"execution_id": ID, "status": "completed", "result": POISON, "ipfs_url": format!("{service}/{POISON}"),
             "on_chain_record": format!("https://explorer.solana.com/address/{}?a={POISON}", record())});
+        std::fs::write(files.path("code.so"), b"\x7fELF and no more").expect("written");
         std::fs::write(files.path("record.json"), record.to_string()).expect("written");
         files
     }
@@ -376,6 +382,7 @@ impl Files {
         let fill = |argument: &&str| match *argument {
             "ANSWER" => self.path("answer.json"),
             "RECORD" => self.path("record.json"),
+            "KEYPAIR" => self.path("wallet-of-the-test.json"),
             argument => argument.replace("FOLDER", self.folder.path().to_str().expect("text")),
         };
         let mut crtx = crtx_e2e::crtx_without_settings(config.path());

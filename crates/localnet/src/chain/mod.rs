@@ -9,7 +9,6 @@ mod program;
 mod rpc;
 
 use std::{
-    net::TcpListener,
     path::PathBuf,
     sync::{Arc, atomic::AtomicBool},
     thread::JoinHandle,
@@ -19,6 +18,7 @@ use std::{
 use anyhow::{Context, anyhow, bail};
 use crossbeam_channel::{Receiver, Sender};
 use crtx_chain::VERSION_1_FEATURE;
+use crtx_child::free_port;
 use solana_account::Account;
 use solana_pubkey::Pubkey;
 use surfpool_core::{
@@ -270,18 +270,6 @@ fn set_position(svm: &mut SurfnetSvm, position: &Position, gap: u64) {
     svm.updated_at = now;
     svm.genesis_updated_at = now.saturating_sub(since_genesis);
     svm.reconstruct_sysvars();
-}
-
-/// Ports for services. Systems give outgoing connections higher ones, so that none takes a port between its choice and
-/// its use.
-pub const SERVICE_PORTS: std::ops::Range<u16> = 10_000..30_000;
-const PORT_ATTEMPTS: usize = 100;
-
-/// `preferred` if it is free, else a random free one.
-pub fn free_port(preferred: Option<u16>) -> anyhow::Result<u16> {
-    let random = std::iter::repeat_with(|| rand::random_range(SERVICE_PORTS)).take(PORT_ATTEMPTS);
-    let free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
-    preferred.into_iter().chain(random).find(free).context("no free port on 127.0.0.1")
 }
 
 #[cfg(test)]

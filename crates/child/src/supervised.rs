@@ -35,7 +35,7 @@ pub type Signals = [&'static str; 2];
 
 /// A command that runs `program` with the arguments that are added to it. The program is stopped when the child's
 /// standard input, a pipe, closes.
-pub fn command(signals: Signals, program: &(impl AsRef<OsStr> + ?Sized)) -> Command {
+pub fn supervised(signals: Signals, program: &(impl AsRef<OsStr> + ?Sized)) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", SUPERVISOR, "sh"]).args(signals).arg(program).stdin(Stdio::piped());
     // Ctrl-C in a terminal goes to the whole process group; the server has to outlive its clients.
