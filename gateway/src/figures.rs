@@ -15,20 +15,20 @@ type Labels<const N: usize> = [(&'static str, String); N];
 
 /// Cheap to clone: clones count together.
 #[derive(Clone)]
-pub struct Figures {
+pub struct CallFigures {
     calls: Family<Labels<2>, Counter>,
     waits: Family<Labels<1>, Histogram, fn() -> Histogram>,
     transactions: Family<Labels<1>, Counter>,
 }
 
-impl Default for Figures {
+impl Default for CallFigures {
     fn default() -> Self {
         let waits = Family::new_with_constructor((|| Histogram::new(SECONDS)) as fn() -> Histogram);
         Self { calls: Family::default(), waits, transactions: Family::default() }
     }
 }
 
-impl Figures {
+impl CallFigures {
     pub fn register(&self, registry: &mut Registry) {
         registry.register("calls", "Work on calls that ended, by outcome and error code", self.calls.clone());
         registry.register("call_wait_seconds", "What a call waited for chain and creator", self.waits.clone());

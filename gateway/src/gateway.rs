@@ -10,7 +10,7 @@ use crtx_store::PgPool;
 use solana_pubkey::Pubkey;
 use solana_signer::Signer;
 
-use crate::{config::GatewayConfig, engine::Engine, error::GatewayError, figures::Figures, held_content};
+use crate::{config::GatewayConfig, engine::Engine, error::GatewayError, figures::CallFigures, held_content};
 
 /// A gateway. Cheap to clone.
 #[derive(Clone)]
@@ -44,7 +44,7 @@ impl Gateway {
     }
 
     /// What this process counts of calls and transactions.
-    pub fn figures(&self) -> &Figures {
+    pub fn figures(&self) -> &CallFigures {
         &self.engine.figures
     }
 

@@ -28,6 +28,6 @@ mod worker;
 pub use config::{GatewayConfig, Limits};
 pub use crtx_protocol::creator_answer::MAX_RESULT_BYTES;
 pub use error::GatewayError;
-pub use figures::Figures;
+pub use figures::CallFigures;
 pub use gateway::Gateway;
 pub use worker::{Recovery, run};

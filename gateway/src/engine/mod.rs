@@ -59,7 +59,7 @@ use crate::{
     creator::Creators,
     error::GatewayError,
     examinations::Examinations,
-    figures::Figures,
+    figures::CallFigures,
     sign_in::SignIn,
 };
 
@@ -107,7 +107,7 @@ pub(crate) struct Engine {
     /// Pieces of content that each wallet hands in. How much it holds is limited in the database.
     pub uploads: Allowances<Pubkey>,
     pub fee_payer: FeePayerWatch,
-    pub figures: Figures,
+    pub figures: CallFigures,
     /// Calls in progress in this process. Shutdown waits for them.
     pub tasks: TaskTracker,
 }
@@ -147,7 +147,7 @@ impl Engine {
             refused: RefusedCalls::new(config.limits.refused_calls_per_second),
             uploads: Allowances::new(UPLOADS),
             fee_payer: FeePayerWatch::new(&config.limits),
-            figures: Figures::default(),
+            figures: CallFigures::default(),
             tasks: TaskTracker::new(),
             executions,
             config,
