@@ -93,9 +93,13 @@ const ON_A_VALIDATOR: [&str; 13] = [
 ];
 const REAL_NETWORK: &str = "real_network";
 /// Their tests that set the clock of the chain ahead, which only the embedded network can do.
-const WITH_A_CLOCK_TO_SET: [&str; 2] = [
+const WITH_A_CLOCK_TO_SET: [&str; 6] = [
+    "a_creator_pauses_resumes_tops_up_rotates_leaves_and_gets_everything_back",
     "a_refund_an_upheld_dispute_and_a_closed_record_are_proved_from_the_chain",
     "an_agent_lives_from_an_empty_wallet_to_its_closing_by_the_command_line_alone",
+    "an_execution_that_is_opened_again_has_nothing_of_its_first_opening",
+    "the_admin_pauses_verifies_and_changes_parameters_and_roles_by_announcement",
+    "without_a_gateway_the_creator_settles_and_anybody_refunds",
 ];
 const FAULTS_ON_A_VALIDATOR: &str = "50";
 
