@@ -46,23 +46,23 @@ async fn main() -> Result<()> {
         calls.push(Call::make(&market).await?);
     }
     let mut rows = vec![
-        Row::new("up_ready_ms", ready_ms, "ms"),
-        Row::new("confirmation_p50_ms", percentile(&mut confirmations, 0.50), "ms"),
-        Row::new("confirmation_p99_ms", percentile(&mut confirmations, 0.99), "ms"),
+        Row::new("network_up_ready_ms", ready_ms, "ms"),
+        Row::new("network_confirmation_p50_ms", percentile(&mut confirmations, 0.50), "ms"),
+        Row::new("network_confirmation_p99_ms", percentile(&mut confirmations, 0.99), "ms"),
     ];
     let at =
         |part: fn(&Call) -> f64, quantile: f64| percentile(&mut calls.iter().map(part).collect::<Vec<_>>(), quantile);
     rows.extend([
-        Row::new("call_p50_ms", at(|c| c.total, 0.50), "ms"),
-        Row::new("call_p99_ms", at(|c| c.total, 0.99), "ms"),
-        Row::new("gateway_p50_ms", at(|c| c.parts.gateway, 0.50), "ms"),
-        Row::new("creator_p50_ms", at(|c| c.parts.creator, 0.50), "ms"),
-        Row::new("chain_p50_ms", at(|c| c.parts.chain, 0.50), "ms"),
+        Row::new("network_call_p50_ms", at(|c| c.total, 0.50), "ms"),
+        Row::new("network_call_p99_ms", at(|c| c.total, 0.99), "ms"),
+        Row::new("network_gateway_p50_ms", at(|c| c.parts.gateway, 0.50), "ms"),
+        Row::new("network_creator_p50_ms", at(|c| c.parts.creator, 0.50), "ms"),
+        Row::new("network_chain_p50_ms", at(|c| c.parts.chain, 0.50), "ms"),
     ]);
     let two = 2.0 * percentile(&mut confirmations, 0.50);
-    rows.push(Row::new("call_by_two_confirmations", at(|c| c.total, 0.50) / two, "").at_most(1.15));
+    rows.push(Row::new("network_call_by_two_confirmations", at(|c| c.total, 0.50) / two, "").at_most(1.15));
     for callers in CALLERS {
-        rows.push(Row::new(format!("calls_per_s_c{callers}"), throughput(&market, callers).await?, "1/s"));
+        rows.push(Row::new(format!("network_calls_per_s_c{callers}"), throughput(&market, callers).await?, "1/s"));
         eprintln!("{:?}", rows.last());
     }
     up.stop().await?;
