@@ -21,8 +21,8 @@ const STOP_LIMIT: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(100);
 const REQUEST_LIMIT: Duration = Duration::from_secs(5);
 
-/// What the validator keeps of its history: about 1.5 GB, and an hour of it. Older transactions are gone, so `crtx verify`
-/// cannot read them any more.
+/// What the validator keeps of its history, so that the disk does not fill up: every slot has shreds, also an empty one.
+/// Transactions that are older are gone, and `crtx verify` cannot read them.
 const LEDGER_SHREDS: &str = "1000000";
 
 const LEDGER: &str = "ledger";
