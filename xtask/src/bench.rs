@@ -22,7 +22,7 @@ pub enum Name {
     Execute,
     /// Paid calls under load: through the whole system, and through a gateway with chain and creator stubbed.
     Gateway,
-    /// Paid calls on Agave's validator, beside the confirmations that they wait for.
+    /// Paid calls and single confirmations on Agave's validator.
     Network,
     /// Lists and single reads of the API over a seeded market, with 50 connections.
     Reads,

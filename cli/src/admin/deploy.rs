@@ -335,7 +335,7 @@ impl Run<'_> {
     }
 }
 
-/// What comes beside the writes to the buffer.
+/// Rent and transactions of a deployment, without the writes to its buffer.
 struct Costs {
     /// Rent that stays on chain, without that of a buffer.
     stays: u64,

@@ -188,7 +188,7 @@ impl Sender {
         if self.asks { confirm() } else { Ok(()) }
     }
 
-    /// One of the transactions that [`Self::agree`] is about. `signers`: who signs beside the wallet.
+    /// One of the transactions that [`Self::agree`] is about. `signers`: who else signs.
     pub async fn step(
         &self,
         title: impl Into<String>,

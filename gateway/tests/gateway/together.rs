@@ -14,9 +14,9 @@ use solana_pubkey::Pubkey;
 use solana_transaction::versioned::{TransactionVersion, VersionedTransaction};
 use uuid::Uuid;
 
-/// A window in which all results of a test come.
+/// A window in which all results of a test come, also on a busy machine.
 async fn start() -> Market {
-    Market::start_with(Limits { gather_window: Duration::from_millis(600), ..Market::limits() }).await
+    Market::start_with(Limits { gather_window: Duration::from_millis(1_500), ..Market::limits() }).await
 }
 
 /// The network takes transactions of version 1.
@@ -106,16 +106,10 @@ fn refunds(market: &Market) -> Vec<usize> {
     counts
 }
 
-/// Waits until so many settlements were sent, several of them in one transaction: on a busy machine some come too late for
-/// it. How many each transaction has.
-async fn until_sent_together(market: &Market, count: usize) -> Vec<usize> {
+/// Waits until so many settlements were sent in one transaction.
+async fn until_sent_together(market: &Market, count: usize) {
     let started = Instant::now();
-    loop {
-        let sent = settlements(market);
-        if sent.iter().sum::<usize>() == count {
-            assert!(sent.iter().any(|together| *together > 1), "{sent:?}");
-            return sent;
-        }
+    while settlements(market).last() != Some(&count) {
         assert!(started.elapsed() < Duration::from_secs(10), "{:?}", settling(market));
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
@@ -134,12 +128,9 @@ async fn calls_that_come_together_are_opened_in_one_transaction_and_settled_in_o
     market.bind();
     let ids = open(&market, 8, 300).await;
     until_settled(&market, &ids).await;
-    let mut settling = settling(&market);
-    settling.sort_by_key(|(_, _, settlements)| *settlements);
-    assert_eq!(settling.iter().map(|(_, _, settlements)| settlements).sum::<usize>(), 8);
-    assert!(settling.len() <= 2, "a result that came first may have been settled alone: {settling:?}");
-    let (version, bytes, _) = settling.last().unwrap();
-    assert_eq!(version, &TransactionVersion::Number(1));
+    let settling = settling(&market);
+    let [(version, bytes, settlements)] = &settling[..] else { panic!("{settling:?}") };
+    assert_eq!((version, *settlements), (&TransactionVersion::Number(1), 8));
     assert!((1_233..=4_096).contains(bytes), "{bytes}");
     let openings: Vec<usize> = sent(&market).iter().map(|bytes| openings_in(bytes)).filter(|one| *one > 0).collect();
     assert_eq!(openings.iter().sum::<usize>(), 8);
@@ -243,7 +234,7 @@ async fn a_shared_settlement_that_got_lost_is_found_sent_and_followed_by_another
     with_version_1(&market);
     let ids = open(&market, 5, 300).await;
     market.node.script().on_send = OnSend::Drop;
-    let sent = until_sent_together(&market, 5).await;
+    until_sent_together(&market, 5).await;
     // All of them are left with an unknown outcome.
     tokio::time::sleep(Duration::from_millis(600)).await;
     market.node.script().on_send = OnSend::Land;
@@ -251,7 +242,7 @@ async fn a_shared_settlement_that_got_lost_is_found_sent_and_followed_by_another
         assert_eq!(market.resume(*id).await.state, State::Completed);
     }
     until_settled(&market, &ids).await;
-    assert_eq!(settlements(&market), sent, "nothing is signed twice");
+    assert_eq!(settlements(&market), [5], "nothing is signed twice");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -260,7 +251,7 @@ async fn a_shared_settlement_that_expired_is_signed_again_for_each_call() {
     with_version_1(&market);
     let ids = open(&market, 4, 300).await;
     market.node.script().on_send = OnSend::Drop;
-    let sent = until_sent_together(&market, 4).await;
+    until_sent_together(&market, 4).await;
     market.node.script().finalized_height = 1_000;
     tokio::time::sleep(Duration::from_millis(600)).await;
     {
@@ -271,8 +262,7 @@ async fn a_shared_settlement_that_expired_is_signed_again_for_each_call() {
         assert_eq!(market.resume(*id).await.state, State::Completed);
     }
     until_settled(&market, &ids).await;
-    let alone = vec![1; 4];
-    assert_eq!(settlements(&market), [alone, sent].concat());
+    assert_eq!(settlements(&market).iter().filter(|count| **count == 4).count(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -282,9 +272,7 @@ async fn calls_that_fail_together_are_refunded_in_one_transaction() {
         with_version_1(&market);
         let ids = open_that(&market, behaviour, 8, 300).await;
         until_refunded(&market, &ids).await;
-        let refunds = refunds(&market);
-        assert_eq!(refunds.iter().sum::<usize>(), 8, "{behaviour}");
-        assert!(refunds.len() <= 2, "a call that failed first may be refunded alone: {behaviour}: {refunds:?}");
+        assert_eq!(refunds(&market), [8], "{behaviour}");
     }
 }
 

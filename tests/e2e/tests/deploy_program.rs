@@ -195,7 +195,7 @@ async fn nothing_is_sent_for_a_deployment_that_is_wrong() {
     assert_eq!(place.data(&new).await, None);
     assert_eq!(place.program(&taken).await, (owner, COMMITTED_ELF.to_vec()));
 
-    // What has the code already is left alone, whoever asks.
+    // A program that has the code already is not changed, whoever asks.
     let there = stranger_by.done(&deploy(&taken_text, elf));
     assert_eq!((&there["transaction"], &there["upgrade_authority"]), (&Value::Null, &json!(owner_text)));
     assert_eq!(place.lamports(&stranger).await, 20_000_000_000);

@@ -1,4 +1,4 @@
-//! Times paid calls on Agave's validator, which `CRTX_VALIDATOR` names, beside the confirmations that they wait for.
+//! Times paid calls and single confirmations on Agave's validator, which `CRTX_VALIDATOR` names.
 //! Prints one JSON object for `cargo xtask bench network`, progress on stderr.
 
 #![allow(
