@@ -2,16 +2,19 @@
 //! its death, others do so within seconds. One process is the leader and does the work that is done once for all
 //! processes.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
-use crtx_store::{StoreError, executions::Executions, processes::Presence};
+use crtx_store::{
+    PgPool, StoreError,
+    executions::Executions,
+    leadership::{self, LeaderOf},
+    processes::Presence,
+};
 use solana_pubkey::Pubkey;
+use tokio::{
+    sync::watch,
+    time::{sleep, timeout},
+};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -19,35 +22,55 @@ const BEAT: Duration = Duration::from_secs(1);
 /// A process that holds no lock and shows no sign of life for this time is dead.
 const SILENCE: Duration = Duration::from_secs(3);
 
-/// Whether this process is the leader.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Leadership(Arc<AtomicBool>);
+/// When this process proved the last time that it is the leader. A proof holds for [`SILENCE`]: a process that was stopped
+/// no longer leads when it goes on.
+#[derive(Debug, Default)]
+pub(crate) struct Leadership(watch::Sender<Option<Instant>>);
 
 impl Leadership {
     pub fn is_ours(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.0.borrow().is_some_and(|proved| proved.elapsed() < SILENCE)
+    }
+
+    fn set(&self, ours: bool) {
+        self.0.send_replace(ours.then(Instant::now));
+    }
+
+    /// Leads the gateways of one authority whenever no other process does, until `shutdown`.
+    pub async fn seek(&self, pool: &PgPool, authority: Pubkey, shutdown: &CancellationToken) {
+        let [a, b, c, d, ..] = authority.to_bytes();
+        let gateways = LeaderOf::Gateways(i32::from_be_bytes([a, b, c, d]));
+        let seeking = async {
+            loop {
+                if let Ok(Ok(Some(held))) = timeout(SILENCE, leadership::Leadership::take(pool, gateways)).await {
+                    self.hold(held).await;
+                }
+                sleep(BEAT).await;
+            }
+        };
+        shutdown.run_until_cancelled(seeking).await;
+        self.set(false);
+    }
+
+    /// Until the lead is lost.
+    async fn hold(&self, mut held: leadership::Leadership) {
+        loop {
+            self.set(true);
+            sleep(BEAT).await;
+            if !matches!(timeout(SILENCE, held.prove()).await, Ok(Ok(()))) {
+                return self.set(false);
+            }
+        }
     }
 }
 
-/// Shows that this process is alive until `shutdown`. From the first sign of life on, leases name the process. The
-/// gateways of one authority have one leader. A process without `leadership` never becomes the leader.
-pub(crate) async fn show(
-    executions: Executions,
-    authority: Pubkey,
-    leadership: Option<Leadership>,
-    shutdown: CancellationToken,
-) {
+/// Shows that this process is alive until `shutdown`. From the first sign of life on, leases name the process.
+pub(crate) async fn show(executions: Executions, shutdown: CancellationToken) {
     let id = Uuid::new_v4();
-    let [a, b, c, d, ..] = authority.to_bytes();
-    let group = i32::from_be_bytes([a, b, c, d]);
     while !shutdown.is_cancelled() {
-        let ended = show_on_one_connection(id, group, &executions, leadership.as_ref(), &shutdown).await;
-        if let Some(leadership) = &leadership {
-            leadership.0.store(false, Ordering::Relaxed);
-        }
-        if let Err(error) = ended {
+        if let Err(error) = show_on_one_connection(id, &executions, &shutdown).await {
             tracing::warn!(%error, "this process cannot show that it is alive");
-            shutdown.run_until_cancelled(tokio::time::sleep(BEAT)).await;
+            shutdown.run_until_cancelled(sleep(BEAT)).await;
         }
     }
     executions.set_process(None);
@@ -55,9 +78,7 @@ pub(crate) async fn show(
 
 async fn show_on_one_connection(
     id: Uuid,
-    group: i32,
     executions: &Executions,
-    leadership: Option<&Leadership>,
     shutdown: &CancellationToken,
 ) -> Result<(), StoreError> {
     let mut presence = Presence::establish(executions.pool(), id).await?;
@@ -68,9 +89,6 @@ async fn show_on_one_connection(
             // The other processes treat this process as dead. They have taken its leases or will do so.
             return Ok(());
         }
-        if let Some(leadership) = leadership {
-            leadership.0.store(presence.lead(group).await?, Ordering::Relaxed);
-        }
         // After a restart of the database, the other processes need a moment to show that they are alive.
         if established.elapsed() > SILENCE {
             let freed = presence.bury_the_dead(SILENCE).await?;
@@ -78,7 +96,7 @@ async fn show_on_one_connection(
                 tracing::info!(executions = freed, "taking over the executions of a dead process");
             }
         }
-        if shutdown.run_until_cancelled(tokio::time::sleep(BEAT)).await.is_none() {
+        if shutdown.run_until_cancelled(sleep(BEAT)).await.is_none() {
             return presence.end().await;
         }
     }

@@ -67,13 +67,11 @@ pub enum Recovery {
 /// Works until `shutdown`, then waits for the calls in progress.
 pub async fn run(gateway: Gateway, recovery: Recovery, shutdown: CancellationToken) {
     let engine = &gateway.engine;
-    let leadership = (recovery == Recovery::Here).then(Leadership::default);
     let gone = CancellationToken::new();
-    let shown =
-        tokio::spawn(presence::show(engine.executions.clone(), gateway.authority(), leadership.clone(), gone.clone()));
+    let shown = tokio::spawn(presence::show(engine.executions.clone(), gone.clone()));
     let recovering = async {
-        if let Some(leadership) = leadership {
-            recover(engine, leadership, &shutdown).await;
+        if recovery == Recovery::Here {
+            recover(engine, gateway.authority(), &shutdown).await;
         }
     };
     let poll_every = engine.config.limits.fee_poll_every;
@@ -90,10 +88,12 @@ pub async fn run(gateway: Gateway, recovery: Recovery, shutdown: CancellationTok
     }
 }
 
-async fn recover(engine: &Arc<Engine>, leadership: Leadership, shutdown: &CancellationToken) {
+async fn recover(engine: &Arc<Engine>, authority: Pubkey, shutdown: &CancellationToken) {
+    let leadership = Leadership::default();
     let (sweeps, chores) = (Pauses::default(), Pauses::default());
     let limits = engine.config.limits;
     tokio::join!(
+        leadership.seek(engine.executions.pool(), authority, shutdown),
         futures::future::join_all(LANES.map(|lane| lane.run(engine, shutdown))),
         every(CONTENT_EVERY, shutdown, "results could not be copied to the content store", || {
             write_missing_content(engine)

@@ -96,8 +96,8 @@ async fn run(resolved: Resolved, stop: StopSignal) -> Result<()> {
 }
 
 /// Connects to the database, and brings its schema up to date.
-async fn connect(url: &str, sizes: PoolSizes) -> Result<Pools> {
-    let pools = Pools::connect(url, sizes).await.context("cannot reach the database")?;
+async fn connect(url: &str, standby_url: Option<&str>, sizes: PoolSizes) -> Result<Pools> {
+    let pools = Pools::connect(url, standby_url, sizes).await.context("cannot reach the database")?;
     crtx_store::migrate(&pools.indexer).await.context("cannot bring the database's schema up to date")?;
     Ok(pools)
 }
@@ -105,7 +105,7 @@ async fn connect(url: &str, sizes: PoolSizes) -> Result<Pools> {
 /// What is done is stored, so a signal may end it at any time.
 async fn rebuild(resolved: Resolved, stop: StopSignal) -> Result<()> {
     let indexer = resolved.service.indexer.context("`rebuild` needs the settings of the role `indexer`")?;
-    let pools = connect(&resolved.database_url.reveal().0, resolved.pool_sizes).await?;
+    let pools = connect(&resolved.database_url.reveal().0, None, resolved.pool_sizes).await?;
     let outcome = tokio::select! {
         rebuilt = crtx_server::rebuild::run(&indexer, &pools.indexer) => rebuilt,
         () = stop.cancelled() => {
@@ -119,9 +119,10 @@ async fn rebuild(resolved: Resolved, stop: StopSignal) -> Result<()> {
 
 /// Connects and checks everything that the services depend on, then starts them.
 async fn start(resolved: Resolved, failures: &mpsc::UnboundedSender<Error>) -> Result<(Running, Pools)> {
-    let Resolved { listen, database_url, pool_sizes, service } = resolved;
+    let Resolved { listen, database_url, standby_url, pool_sizes, service } = resolved;
     let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
-    let pools = connect(&database_url.reveal().0, pool_sizes).await?;
+    let standby_url = standby_url.as_ref().map(|url| url.reveal().0.as_str());
+    let pools = connect(&database_url.reveal().0, standby_url, pool_sizes).await?;
     let service = Service::new(service, pools.clone())?;
     service.check().await?;
     Ok((service.start(listener, failures), pools))

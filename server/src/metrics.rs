@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     async fn metrics(database: &TestDatabase) -> Metrics {
-        let pools = Pools::connect(&database.url(), PoolSizes::of(16)).await.unwrap();
+        let pools = Pools::connect(&database.url(), None, PoolSizes::of(16)).await.unwrap();
         Metrics::new(pools, Some(Arc::default()), None)
     }
 

@@ -129,12 +129,12 @@ impl Service {
         let gateway = self.gateway.as_ref().filter(|_| self.config.roles.contains(&Role::Api));
         let api = gateway.map(|gateway| {
             let mut reads = ApiState::new(self.pools.reads.clone(), self.config.deployment.clone())
-                .with_strangers(Arc::clone(&gateway.credentials().strangers));
+                .with_credentials(self.pools.credentials.clone(), Arc::clone(&gateway.credentials().strangers));
             (reads.max_lag, reads.content) = (self.config.max_lag, Some(gateway.content().clone()));
             (gateway, reads)
         });
         let dependencies = Dependencies {
-            database: self.pools.reads.health.clone(),
+            database: self.pools.health.clone(),
             chain: ChainClient::of_urls(&self.config.deployment.rpc_urls, CHECK_TIMEOUT),
             // A worker reads the chain itself.
             mirror: api.is_some() || self.config.indexer.is_some(),

@@ -41,6 +41,8 @@ pub enum Suite {
     Generated,
     /// `crtx up` and everything behind it on Agave's validator. Takes long, and runs only where it is named.
     RealNetwork,
+    /// Hosts and databases on several machines, of which each may die. Runs as root, and only where it is named.
+    Machines,
 }
 
 impl Suite {
@@ -92,6 +94,7 @@ const ON_A_VALIDATOR: [&str; 13] = [
     "two_machines",
 ];
 const REAL_NETWORK: &str = "real_network";
+const MACHINES: &str = "machines";
 /// Their tests that set the clock of the chain ahead, which only the embedded network can do.
 const WITH_A_CLOCK_TO_SET: [&str; 6] = [
     "a_creator_pauses_resumes_tops_up_rotates_leaves_and_gets_everything_back",
@@ -106,7 +109,7 @@ const FAULTS_ON_A_VALIDATOR: &str = "50";
 /// The suites in the order in which they run; those of one line at the same time. A suite that mostly waits leaves the
 /// machine to another one, and so does one that uses a single core. `denial` measures what an attack takes from others, so
 /// it has the machine for itself.
-const TOGETHER: [&[Suite]; 7] = [
+const TOGETHER: [&[Suite]; 8] = [
     &[Suite::Unit],
     &[Suite::Program, Suite::Api],
     &[Suite::E2e, Suite::Faults],
@@ -114,6 +117,7 @@ const TOGETHER: [&[Suite]; 7] = [
     &[Suite::Web, Suite::Generated],
     &[Suite::Browser],
     &[Suite::RealNetwork],
+    &[Suite::Machines],
 ];
 
 /// How many tests the summary names for their time.
@@ -128,7 +132,7 @@ pub struct TestBinary {
 
 pub fn run(wanted: &[Suite]) -> Result<()> {
     let mut usual = Suite::value_variants().to_vec();
-    usual.retain(|suite| *suite != Suite::RealNetwork);
+    usual.retain(|suite| !matches!(suite, Suite::RealNetwork | Suite::Machines));
     let wanted = if wanted.is_empty() { &usual } else { wanted };
     let rust = wanted.iter().any(|suite| !matches!(suite, Suite::Web | Suite::Browser | Suite::Generated));
     let binaries = if rust { test_binaries()? } else { Vec::new() };
@@ -158,7 +162,8 @@ fn run_together(suites: &[Suite], binaries: &[TestBinary]) -> Result<BTreeMap<Su
             | Suite::Faults
             | Suite::Denial
             | Suite::Api
-            | Suite::RealNetwork => run_binaries(suite, binaries)?,
+            | Suite::RealNetwork
+            | Suite::Machines => run_binaries(suite, binaries)?,
         };
         Ok(Tally { took: started.elapsed(), ..tally })
     };
@@ -241,6 +246,8 @@ fn test_binary(line: &str) -> Option<TestBinary> {
         binary.suite = Suite::Api;
     } else if binary.name() == REAL_NETWORK {
         binary.suite = Suite::RealNetwork;
+    } else if binary.name() == MACHINES {
+        binary.suite = Suite::Machines;
     } else if binary.name().starts_with("denial_") {
         binary.suite = Suite::Denial;
     }

@@ -110,7 +110,8 @@ impl LocalNetwork {
 
         progress.step("starting PostgreSQL and the Solana network");
         let database_url = self.start_foundations(options, &keys, &ports, progress).await?;
-        let pools = Pools::connect(&database_url, PoolSizes::of(DATABASE_CONNECTIONS)).await.context("the database")?;
+        let pools =
+            Pools::connect(&database_url, None, PoolSizes::of(DATABASE_CONNECTIONS)).await.context("the database")?;
         self.pools = Some(pools.clone());
         let pool = &pools.indexer;
         crtx_store::migrate(pool).await.context("the database's schema")?;

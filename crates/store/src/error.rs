@@ -7,10 +7,15 @@ pub enum StoreError {
     #[error("migration: {0}")]
     Migration(#[from] sqlx::migrate::MigrateError),
     #[error(
-        "another version of crtx migrated this database: its migration {migration} is missing or different here. Use \
-         that version or an empty database; `crtx up --fresh` starts a local network over"
+        "another version of crtx migrated this database: its migration {migration} is different here. Use that \
+         version or an empty database; `crtx up --fresh` starts a local network over"
     )]
     OtherSchema { migration: i64 },
+    #[error(
+        "reads can go to a standby only while the primary waits until it has applied what is committed: \
+         `synchronous_commit` of the primary is {setting}, and must be remote_apply"
+    )]
+    StandbyBehind { setting: String },
     /// A stored value that this program never writes.
     #[error("the stored {what} is not valid: {value}")]
     Corrupt { what: &'static str, value: String },

@@ -15,10 +15,18 @@ use sqlx::{
 };
 use tokio::{runtime::Handle, time::sleep};
 
-use crate::{Result, transaction};
+use crate::{Result, StoreError, transaction};
 
 /// How soon the server detects that a client has disconnected, and ends its query.
 const ABANDONED_AFTER: Duration = Duration::from_millis(100);
+/// The server ends the connections of a machine that answers nothing for three seconds, with their locks and
+/// transactions. By default it would keep them for two hours, and with them the lead of that machine.
+const SILENT_MACHINES: [(&str, &str); 4] = [
+    ("tcp_keepalives_idle", "1"),
+    ("tcp_keepalives_interval", "1"),
+    ("tcp_keepalives_count", "2"),
+    ("tcp_user_timeout", "3000"),
+];
 
 /// Limits of one pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +67,10 @@ impl PoolSizes {
 pub struct Pools {
     /// The gateway: admission, engine, workers.
     pub money: PgPool,
+    /// Credentials of requests: a revoked one is refused at once, also where reads go to a standby.
+    pub credentials: PgPool,
+    /// Whether the database answers.
+    pub health: PgPool,
     pub reads: ReadPools,
     /// Mirror, documents, audit.
     pub indexer: PgPool,
@@ -71,7 +83,7 @@ pub struct ReadPools {
     pub points: PgPool,
     /// Pages and totals.
     pub lists: PgPool,
-    /// The position of the mirror, and whether the database answers.
+    /// The position of the mirror.
     pub health: PgPool,
 }
 
@@ -115,30 +127,44 @@ impl PoolLimits {
 impl Pools {
     /// All pools with their names.
     pub fn named(&self) -> [(&'static str, &PgPool); 5] {
-        let Self { money, reads: ReadPools { points, lists, health }, indexer } = self;
+        let Self { money, reads: ReadPools { points, lists, health }, indexer, .. } = self;
         [("money", money), ("points", points), ("lists", lists), ("health", health), ("indexer", indexer)]
     }
 
-    /// Opens the pools, and one connection to check that the database is available.
-    pub async fn connect(database_url: &str, sizes: PoolSizes) -> Result<Self> {
+    /// Opens the pools, and one connection to check that the database is available. `standby_url`: where reads go,
+    /// instead of to the primary. It shows what was acknowledged only if the primary waits until it has applied that.
+    pub async fn connect(database_url: &str, standby_url: Option<&str>, sizes: PoolSizes) -> Result<Self> {
         let pool = |limits| open(database_url, limits);
-        let pools = Self {
-            money: pool(PoolLimits::money(sizes.money))?,
-            reads: ReadPools {
-                points: pool(PoolLimits::points(sizes.points))?,
-                lists: pool(PoolLimits::lists(sizes.lists))?,
-                health: pool(PoolLimits::health())?,
-            },
-            indexer: pool(PoolLimits::indexer(sizes.indexer))?,
+        let (credentials, health) = (pool(PoolLimits::points(sizes.points))?, pool(PoolLimits::health())?);
+        let reads = match standby_url {
+            None => {
+                let (points, health) = (credentials.clone(), health.clone());
+                ReadPools { points, lists: pool(PoolLimits::lists(sizes.lists))?, health }
+            }
+            Some(url) => {
+                let setting: String = sqlx::query_scalar("SHOW synchronous_commit").fetch_one(&health).await?;
+                if setting != "remote_apply" {
+                    return Err(StoreError::StandbyBehind { setting });
+                }
+                let pool = |limits| open(url, limits);
+                ReadPools {
+                    points: pool(PoolLimits::points(sizes.points))?,
+                    lists: pool(PoolLimits::lists(sizes.lists))?,
+                    health: pool(PoolLimits::health())?,
+                }
+            }
         };
-        drop(pools.reads.health.acquire().await?);
-        Ok(pools)
+        let (money, indexer) = (pool(PoolLimits::money(sizes.money))?, pool(PoolLimits::indexer(sizes.indexer))?);
+        drop(health.acquire().await?);
+        Ok(Self { money, credentials, health, reads, indexer })
     }
 
     /// Closes all connections. Waits for those in use.
     pub async fn close(&self) {
-        let Self { money, reads: ReadPools { points, lists, health }, indexer } = self;
-        tokio::join!(money.close(), points.close(), lists.close(), health.close(), indexer.close());
+        let Self { money, credentials, health, reads, indexer } = self;
+        let ReadPools { points, lists, health: position } = reads;
+        let reads = async { tokio::join!(points.close(), lists.close(), position.close()) };
+        tokio::join!(money.close(), credentials.close(), health.close(), reads, indexer.close());
     }
 }
 
@@ -173,7 +199,7 @@ const BY_KEY: [(&str, &str); 3] =
 fn configure(options: PgConnectOptions, limits: PoolLimits) -> PgConnectOptions {
     let ms = |time: Duration| time.as_millis().to_string();
     let options = if limits.by_key { options.options(BY_KEY) } else { options };
-    options.options([
+    options.options(SILENT_MACHINES).options([
         // Statements are short, so JIT compilation takes longer than execution.
         ("jit", "off".to_owned()),
         ("statement_timeout", limits.statement.map_or_else(|| "0".to_owned(), ms)),

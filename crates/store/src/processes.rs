@@ -13,15 +13,12 @@ use crate::Result;
 
 /// Class of the advisory locks of gateway processes: "crtx" in ASCII.
 const LOCK_CLASS: i32 = 0x6372_7478;
-/// The lock of the leader, in a class of its own.
-const LEADER_CLASS: i32 = 0x6372_746c;
 
 /// The entry of a living process, on its own connection. It ends with the connection.
 #[derive(Debug)]
 pub struct Presence {
     connection: PgConnection,
     id: Uuid,
-    leads: bool,
 }
 
 impl Presence {
@@ -36,23 +33,13 @@ impl Presence {
         let key = key.fetch_one(&mut connection).await?;
         let locked = sqlx::query!(r#"SELECT pg_advisory_lock($1, $2)::text AS "locked""#, LOCK_CLASS, key);
         locked.fetch_one(&mut connection).await?;
-        Ok(Self { connection, id, leads: false })
+        Ok(Self { connection, id })
     }
 
     /// Renews the sign of life. False if others have declared this process dead: establish it again.
     pub async fn beat(&mut self) -> Result<bool> {
         let updated = sqlx::query!("UPDATE gateway_processes SET beat_at = now() WHERE id = $1", self.id);
         Ok(updated.execute(&mut self.connection).await?.rows_affected() == 1)
-    }
-
-    /// Whether this process is the leader of `group`: the first that asks, until its connection ends.
-    pub async fn lead(&mut self, group: i32) -> Result<bool> {
-        if !self.leads {
-            let locked =
-                sqlx::query_scalar!(r#"SELECT pg_try_advisory_lock($1, $2) AS "locked!""#, LEADER_CLASS, group);
-            self.leads = locked.fetch_one(&mut self.connection).await?;
-        }
-        Ok(self.leads)
     }
 
     /// Ends the leases of processes that are dead and have given no sign of life for `silence`. Returns how many

@@ -79,6 +79,13 @@ impl MirrorWatch {
         first.ok().and_then(Result::ok).map(|known| *known).unwrap_or_default()
     }
 
+    /// Whether the mirror shows this slot now, or soon.
+    pub async fn reaches(self: &Arc<Self>, slot: u64, patience: Duration) -> bool {
+        let there = |known: &LastRead| known.slot.is_some_and(|known| known >= slot);
+        let mut changes = self.known.subscribe();
+        there(&self.known().await) || matches!(timeout(patience, changes.wait_for(there)).await, Ok(Ok(_)))
+    }
+
     /// If the database does not answer, the last values stay and grow older.
     async fn read(&self) {
         let reading = async {

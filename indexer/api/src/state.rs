@@ -90,11 +90,11 @@ impl ApiState {
         Self { shared: Arc::new(shared), content: None, max_lag: None, credentials }
     }
 
-    /// Shares what is known about credentials with another part of the process.
+    /// Looks credentials up in `pool`, which may be of another server than the reads, and shares what is known about them
+    /// with another part of the process.
     #[must_use]
-    pub fn with_strangers(self, strangers: Arc<Strangers>) -> Self {
-        let credentials = Credentials::new(self.shared.connections.pools.points.clone(), strangers);
-        Self { credentials: Arc::new(credentials), ..self }
+    pub fn with_credentials(self, pool: PgPool, strangers: Arc<Strangers>) -> Self {
+        Self { credentials: Arc::new(Credentials::new(pool, strangers)), ..self }
     }
 
     /// An answer that is the same for all clients: one that was read some seconds ago, or what `read` returns, with the time

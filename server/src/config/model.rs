@@ -83,6 +83,9 @@ pub struct MetricsSettings {
 pub struct DatabaseSettings {
     /// `postgres://` URL of the database. Required.
     pub url: Option<Secret<DatabaseUrl>>,
+    /// URL of a standby of that database, to which the reads of the API then go. The primary must have
+    /// `synchronous_commit = remote_apply`, so that reads show what was acknowledged. Role `api`.
+    pub standby_url: Option<Secret<DatabaseUrl>>,
     /// Most connections of this process, divided between paid calls, reads and the indexer.
     #[schemars(range(min = 8, max = 1000))]
     #[educe(Default = 32)]

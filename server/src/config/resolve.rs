@@ -32,6 +32,7 @@ use crate::{role::Role, service::ServiceConfig};
 pub struct Resolved {
     pub listen: SocketAddr,
     pub database_url: Secret<DatabaseUrl>,
+    pub standby_url: Option<Secret<DatabaseUrl>>,
     pub pool_sizes: PoolSizes,
     pub service: ServiceConfig,
 }
@@ -108,6 +109,7 @@ impl Check<'_> {
         Some(Resolved {
             listen: settings.listen,
             database_url: database_url?,
+            standby_url: settings.database.standby_url.clone(),
             pool_sizes: PoolSizes::of(settings.database.connections),
             service: ServiceConfig {
                 roles,

@@ -121,7 +121,7 @@ impl Campaign {
             outcome.violations.extend(self.recovers().await);
             eprintln!("=== round {}: comparing", round + 1);
             let checker = Checker {
-                world: &self.world,
+                marketplace: &self.world,
                 cast: &self.cast,
                 notebook: &self.notebook,
                 pool: &self.pool,

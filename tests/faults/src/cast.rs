@@ -1,9 +1,6 @@
 //! Who takes part in a campaign: wallets with API keys, creators with agents, and what everybody held at first.
 
-use std::{
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use crtx_protocol::api_key::ApiKey;
@@ -18,7 +15,7 @@ use crate::{
     client::Client,
     creator::{Creator, Settler},
     market::{Agent, Caps, Listing, LocalChain, Wallet},
-    world::World,
+    world::Marketplace,
 };
 
 /// What the well-funded wallets start with, in base units.
@@ -64,10 +61,10 @@ pub struct Balances {
 
 impl Cast {
     /// Makes everybody, with keys that follow from the seed, and waits until the index shows the agents.
-    pub async fn assemble(world: &World, pool: &PgPool, seed: u64) -> Result<Self> {
+    pub async fn assemble(marketplace: &Marketplace, pool: &PgPool, seed: u64) -> Result<Self> {
         let mut random = StdRng::seed_from_u64(seed ^ 0xca57);
         let mut keypair = || Keypair::new_from_array(random.random());
-        let chain = world.chain()?;
+        let chain = marketplace.chain()?;
         let mut wallets = Vec::new();
         for (usdc, caps) in [
             (PLENTY, &[UNLIMITED, UNLIMITED][..]),
@@ -78,8 +75,8 @@ impl Cast {
             wallets.push(chain.wallet(pool, keypair(), usdc, caps).await?);
         }
         let creator_wallet = keypair();
-        let creator = Creator::start(SigningKey::from_bytes(&random.random())).await?;
-        let agents = list_agents(world, &chain, &creator_wallet, &creator).await?;
+        let creator = Creator::start(SigningKey::from_bytes(&random.random()), marketplace.here).await?;
+        let agents = list_agents(marketplace, &chain, &creator_wallet, &creator).await?;
         let keys = wallets
             .iter()
             .enumerate()
@@ -89,7 +86,7 @@ impl Cast {
         let mut cast = Self { wallets, keys, agents, creator_wallet, creator, opening };
         cast.creator.set_settler(cast.settler(&chain));
         cast.opening = cast.balances(&chain).await?;
-        cast.wait_until_listed(world).await?;
+        cast.wait_until_listed(marketplace).await?;
         Ok(cast)
     }
 
@@ -131,8 +128,8 @@ impl Cast {
         self.wallets[wallet].keys[0].reveal()
     }
 
-    async fn wait_until_listed(&self, world: &World) -> Result<()> {
-        let (client, base_url) = (Client::new()?, world.info()?.base_url);
+    async fn wait_until_listed(&self, marketplace: &Marketplace) -> Result<()> {
+        let (client, base_url) = (Client::new()?, marketplace.info()?.base_url);
         let started = Instant::now();
         for agent in &self.agents {
             let url = format!("{base_url}/v1/agents/{}", agent.address);
@@ -147,14 +144,18 @@ impl Cast {
     }
 }
 
-async fn list_agents(world: &World, chain: &LocalChain, wallet: &Keypair, creator: &Creator) -> Result<Vec<Agent>> {
+async fn list_agents(
+    marketplace: &Marketplace,
+    chain: &LocalChain,
+    wallet: &Keypair,
+    creator: &Creator,
+) -> Result<Vec<Agent>> {
     chain.fund(&wallet.pubkey(), PLENTY).await?;
-    let content: &Path = &world.content_dir();
     let mut agents = Vec::new();
     for (index, (name, price, timeout_seconds, binding)) in (0u32..).zip(AGENTS) {
         let (endpoint, result_key) = (creator.endpoint(name), creator.result_key());
         let listing = Listing { index, name, endpoint: &endpoint, price, timeout_seconds, result_key, binding };
-        agents.push(chain.list(wallet, content, &listing).await?);
+        agents.push(chain.list(wallet, &marketplace.content, &listing).await?);
     }
     Ok(agents)
 }

@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    net::IpAddr,
     str::FromStr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
@@ -163,8 +164,8 @@ struct Request {
 
 impl Creator {
     /// Starts on a port of its own; results are signed with `key`.
-    pub async fn start(key: SigningKey) -> Result<Self> {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+    pub async fn start(key: SigningKey, address: IpAddr) -> Result<Self> {
+        let listener = TcpListener::bind((address, 0)).await?;
         let base_url = format!("http://{}", listener.local_addr()?);
         let shared = Arc::new(Shared { key, notes: Mutex::default(), settler: Mutex::default() });
         let router = Router::new().route("/{agent}/execute", post(execute)).with_state(Arc::clone(&shared));

@@ -19,6 +19,7 @@ pub mod creator;
 pub mod denial;
 pub mod http_proxy;
 pub mod inject;
+pub mod machines;
 pub mod market;
 pub mod notes;
 pub mod plan;

@@ -12,6 +12,7 @@ use crtx_chain::{
     ChainClient, Instructions, Layout, Outcome, SignedTransaction,
     token::{self, TokenAccount},
 };
+use crtx_content::ContentStore;
 use crtx_e2e::Info;
 use crtx_protocol::{
     address::Addresses,
@@ -159,8 +160,8 @@ impl LocalChain {
         Ok(Wallet { keypair, keys })
     }
 
-    /// Lists an agent. Its document is put into the content folder, from where the indexer fetches it.
-    pub async fn list(&self, creator: &Keypair, content_dir: &Path, listing: &Listing<'_>) -> Result<Agent> {
+    /// Lists an agent. Its document is put into the content store, from where the indexer fetches it.
+    pub async fn list(&self, creator: &Keypair, content: &ContentStore, listing: &Listing<'_>) -> Result<Agent> {
         let args = ListAgentArgs {
             index: listing.index,
             result_key: listing.result_key,
@@ -172,7 +173,7 @@ impl LocalChain {
             metadata_hash: [0; 32],
             metadata_uri: String::new(),
         };
-        let metadata = store_document(content_dir, listing)?;
+        let metadata = store_document(content, listing).await?;
         let args = ListAgentArgs { metadata_hash: metadata.hash, metadata_uri: metadata.uri, ..args };
         let creator_address = creator.pubkey();
         self.send(&[self.build.list_agent(&creator_address, args)], &[creator]).await?;
@@ -208,8 +209,7 @@ impl LocalChain {
     }
 }
 
-/// Writes the metadata document as the content store would.
-fn store_document(content_dir: &Path, listing: &Listing<'_>) -> Result<MetadataRef> {
+async fn store_document(content: &ContentStore, listing: &Listing<'_>) -> Result<MetadataRef> {
     let metadata = Metadata {
         name: listing.name.to_owned(),
         tagline: "Behaves as each call asks.".to_owned(),
@@ -224,7 +224,7 @@ fn store_document(content_dir: &Path, listing: &Listing<'_>) -> Result<MetadataR
     };
     let document = serde_json::to_vec(&metadata)?;
     let hash = ResultHash::of(&document);
-    std::fs::write(content_dir.join(cid_of(&hash)), document)?;
+    content.put(document).await?;
     Ok(MetadataRef { hash: hash.0, uri: format!("ipfs://{}", cid_of(&hash)) })
 }
 

@@ -2,6 +2,7 @@
 //! Tests kill, pause and stop it by its process id, and no other process.
 
 use std::{
+    net::SocketAddr,
     path::PathBuf,
     process::Stdio,
     sync::Arc,
@@ -63,8 +64,8 @@ impl Status {
 pub enum Kind {
     /// `crtx up --json`: ready with its JSON line, which is sent here.
     Up(watch::Sender<Option<Info>>),
-    /// Ready when this port of 127.0.0.1 accepts connections.
-    Listens(u16),
+    /// Ready when this address accepts connections.
+    Listens(SocketAddr),
 }
 
 /// How a service is started: the program, its arguments and its environment.
@@ -210,11 +211,11 @@ async fn run_once(shared: &Shared, start: u32) -> Result<String> {
             shared.status.send_replace(Status::Ready { pid, start });
             Running::Up(Box::new(up))
         }
-        Kind::Listens(port) => {
+        Kind::Listens(address) => {
             let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
             let pid = i32::try_from(child.id().context("it has just been started")?)?;
             shared.status.send_replace(Status::Starting { pid, start });
-            if let Some(status) = listening_or_ended(&mut child, *port).await? {
+            if let Some(status) = listening_or_ended(&mut child, *address).await? {
                 return Ok(format!("{status}, before it listened"));
             }
             shared.status.send_replace(Status::Ready { pid, start });
@@ -224,13 +225,13 @@ async fn run_once(shared: &Shared, start: u32) -> Result<String> {
     running.ended().await
 }
 
-/// `None` once the port is open; the exit status if the service ends before.
-async fn listening_or_ended(child: &mut Child, port: u16) -> Result<Option<std::process::ExitStatus>> {
+/// `None` once the address accepts connections; the exit status if the service ends before.
+async fn listening_or_ended(child: &mut Child, address: SocketAddr) -> Result<Option<std::process::ExitStatus>> {
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(Some(status));
         }
-        if TcpStream::connect(("127.0.0.1", port)).await.is_ok() {
+        if matches!(tokio::time::timeout(POLL * 10, TcpStream::connect(address)).await, Ok(Ok(_))) {
             return Ok(None);
         }
         tokio::time::sleep(POLL).await;

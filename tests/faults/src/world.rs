@@ -3,11 +3,14 @@
 //! and a machine of its own.
 
 use std::{
+    net::{IpAddr, Ipv4Addr},
+    ops::Deref,
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use anyhow::{Context, Result};
+use crtx_content::{ContentLocation, ContentStore};
 use crtx_e2e::{Info, crtx_binary, free_port};
 use tokio::{process::Command, sync::watch, time::timeout};
 
@@ -25,7 +28,7 @@ use crate::{
 pub const START_LIMIT: Duration = Duration::from_secs(120);
 
 /// How long settlement may take beyond the time-out. Short, so that deadlines pass within a campaign.
-const GRACE: &str = "20s";
+pub const GRACE: &str = "20s";
 
 /// Every service trusts the proxy that a test may put in front of it.
 const TRUSTED_PROXIES: &str = "CRTX_TRUSTED_PROXIES";
@@ -41,15 +44,49 @@ pub struct Gateway {
     pub machine: MachineFaults,
 }
 
-/// The running marketplace. Everything ends when this is dropped.
-pub struct World {
+/// A marketplace as callers, creators and the checks see it.
+pub struct Marketplace {
     pub data_dir: PathBuf,
-    pub up: Process,
     /// What `crtx up` printed at its last start.
     pub info: watch::Receiver<Option<Info>>,
+    /// Where its API is, if `crtx up` does not serve it.
+    pub base_url: Option<String>,
+    /// The address under which the services reach this process.
+    pub here: IpAddr,
+    pub content: ContentStore,
+}
+
+impl Marketplace {
+    /// What `crtx up` printed at its last start.
+    pub fn info(&self) -> Result<Info> {
+        let info = self.info.borrow().clone().context("crtx up has not been ready yet")?;
+        Ok(match &self.base_url {
+            Some(base_url) => Info { base_url: base_url.clone(), ..info },
+            None => info,
+        })
+    }
+
+    /// The chain as it can be reached now.
+    pub fn chain(&self) -> Result<LocalChain> {
+        LocalChain::of(&self.info()?, &self.data_dir)
+    }
+}
+
+/// The running marketplace. Everything ends when this is dropped.
+pub struct World {
+    pub marketplace: Marketplace,
+    pub up: Process,
     pub up_machine: MachineFaults,
     pub gateways: Vec<Gateway>,
     pub postgres: PostgresServer,
+}
+
+impl Deref for World {
+    type Target = Marketplace;
+
+    fn deref(&self) -> &Marketplace {
+        &self.marketplace
+    }
 }
 
 impl World {
@@ -61,13 +98,15 @@ impl World {
         std::fs::create_dir_all(logs)?;
         let library = Library::compile(folder)?;
         let content = data_dir.join("content");
-        let up_machine = MachineFaults::new(library.clone(), folder.join("up.control"), content)?;
+        let up_machine = MachineFaults::new(library.clone(), folder.join("up.control"), content.clone())?;
         let (info_sender, info) = watch::channel(None);
         let recipe = up_command(&data_dir, &up_machine)?;
         let up = Process::start("crtx up", Kind::Up(info_sender), logs.join("up.log"), recipe);
         up.ready(START_LIMIT).await?;
-        let mut world =
-            Self { postgres: PostgresServer::of(&data_dir), data_dir, up, info, up_machine, gateways: Vec::new() };
+        let content = ContentStore::create(&ContentLocation::Folder(content))?;
+        let (postgres, here) = (PostgresServer::of(&data_dir), Ipv4Addr::LOCALHOST.into());
+        let marketplace = Marketplace { data_dir, info, base_url: None, here, content };
+        let mut world = Self { marketplace, up, up_machine, gateways: Vec::new(), postgres };
         for number in 0..gateways {
             let gateway = world.gateway(number, folder, logs, &library).await?;
             world.gateways.push(gateway);
@@ -88,16 +127,6 @@ impl World {
         };
         self.up.ready(limit).await?;
         timeout(limit, healthy).await.with_context(|| format!("crtx up is not ready; see {}", self.up.log().display()))
-    }
-
-    /// What `crtx up` printed at its last start.
-    pub fn info(&self) -> Result<Info> {
-        self.info.borrow().clone().context("crtx up has not been ready yet")
-    }
-
-    /// The chain as it can be reached now.
-    pub fn chain(&self) -> Result<LocalChain> {
-        LocalChain::of(&self.info()?, &self.data_dir)
     }
 
     /// What runs, for a report.
@@ -138,7 +167,7 @@ impl World {
         };
         let name = format!("gateway {}", number + 1);
         let log = logs.join(format!("gateway-{}.log", number + 1));
-        let process = Process::start(&name, Kind::Listens(port), log, Box::new(recipe));
+        let process = Process::start(&name, Kind::Listens((Ipv4Addr::LOCALHOST, port).into()), log, Box::new(recipe));
         Ok(Gateway { process, base_url, rpc, machine })
     }
 }
@@ -156,6 +185,6 @@ fn up_command(data_dir: &Path, machine: &MachineFaults) -> Result<Box<dyn Fn() -
 }
 
 /// The `crtx-server` under test lies in the folder of `crtx`.
-fn server_binary() -> PathBuf {
+pub fn server_binary() -> PathBuf {
     crtx_binary().with_file_name("crtx-server")
 }

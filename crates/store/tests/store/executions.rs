@@ -11,6 +11,7 @@ use crtx_store::{
         Call, Charged, Delivered, Executions, ExecutionsError, Failure, Landing, Lease, Reported, Request,
         SettledElsewhere, State, StoredTransaction, TransactionKind,
     },
+    leadership::{LeaderOf, Leadership},
     processes::Presence,
     testing::{
         TestDatabase,
@@ -516,11 +517,14 @@ async fn the_leases_of_a_dead_process_are_free_at_once_and_those_of_a_living_one
 async fn one_process_leads_until_it_ends() {
     let database = TestDatabase::create().await;
     let pool = database.pool();
-    let mut first = Presence::establish(pool, Uuid::from_u128(1)).await.unwrap();
-    let mut second = Presence::establish(pool, Uuid::from_u128(2)).await.unwrap();
-    assert!(first.lead(7).await.unwrap());
-    assert!(!second.lead(7).await.unwrap() && first.lead(7).await.unwrap());
-    first.end().await.unwrap();
+    let take = || Leadership::take(pool, LeaderOf::Gateways(7));
+    let mut first = take().await.unwrap().expect("nobody leads");
+    assert!(take().await.unwrap().is_none() && first.prove().await.is_ok());
+    assert!(Leadership::take(pool, LeaderOf::Gateways(8)).await.unwrap().is_some(), "of another authority");
+    drop(first);
     tokio::time::sleep(Duration::from_millis(100)).await;
-    assert!(second.lead(7).await.unwrap());
+    let mut second = take().await.unwrap().expect("the first has ended");
+    // A process that says nothing is stopped or cut off.
+    tokio::time::sleep(Duration::from_millis(4_500)).await;
+    assert!(take().await.unwrap().is_some() && second.prove().await.is_err());
 }

@@ -30,7 +30,7 @@ async fn eventually(pool: &PgPool, what: &str, wanted: i64) {
 #[tokio::test]
 async fn each_pool_has_its_own_limits() {
     let database = TestDatabase::create().await;
-    let pools = Pools::connect(&database.url(), PoolSizes::of(16)).await.expect("connected");
+    let pools = Pools::connect(&database.url(), None, PoolSizes::of(16)).await.expect("connected");
     for (pool, statement) in
         [(&pools.money, "10s"), (&pools.reads.points, "2s"), (&pools.reads.lists, "5s"), (&pools.indexer, "0")]
     {

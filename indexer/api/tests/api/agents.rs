@@ -296,6 +296,33 @@ async fn a_list_is_sent_again_only_if_it_changed() {
 }
 
 #[tokio::test]
+async fn a_client_that_names_the_slot_it_saw_gets_no_answer_of_an_earlier_one() {
+    let market = Market::open().await;
+    let pool = market.database.pool();
+    mirror::apply_changes(pool, &mirror::Batch::default(), 40).await.expect("applied");
+    let state = ApiState::new(pool.clone(), crate::common::deployment(market.node.url()));
+    let router = crtx_http::finish(crtx_api::router(state));
+    for path in ["/v1/agents", "/v1/agents/abc", "/v1/history"] {
+        let seen = |slot: &str| ask(&router, Request::get(path).header("x-indexed-slot", slot));
+        for slot in ["40", "39", "soon", "-1"] {
+            let (status, headers, _) = seen(slot).await;
+            assert_ne!(status, 503, "{path} {slot}");
+            assert_eq!(headers["x-indexed-slot"], "40");
+        }
+    }
+    let seen = |slot: &str| ask(&router, Request::get("/v1/agents").header("x-indexed-slot", slot));
+    let (status, headers, body) = seen("41").await;
+    assert_eq!((status, &headers["retry-after"]), (503, &"1".parse().unwrap()));
+    assert!(String::from_utf8(body).unwrap().contains("\"stale\""));
+    // It waits for a slot that is about to come.
+    let (answer, _) = tokio::join!(seen("41"), async {
+        tokio::time::sleep(std::time::Duration::from_millis(700)).await;
+        mirror::apply_changes(pool, &mirror::Batch::default(), 41).await.expect("applied")
+    });
+    assert_eq!((answer.0, &answer.1["x-indexed-slot"]), (200, &"41".parse().unwrap()));
+}
+
+#[tokio::test]
 async fn without_a_database_the_list_stays_and_before_the_first_there_is_none() {
     let market = Market::open().await;
     show(market.database.pool(), priced(1, 10_000, 1), "agent", &["data"]).await;

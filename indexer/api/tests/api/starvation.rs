@@ -37,7 +37,7 @@ async fn the_list_of_agents_and_other_reads_do_not_wait_for_slow_ones() {
     }
     let key = market.key_of(wallet(50)).await;
     let sizes = PoolSizes { money: 1, points: 4, lists: 4, indexer: 1 };
-    let pools = Pools::connect(&market.database.url(), sizes).await.expect("connected");
+    let pools = Pools::connect(&market.database.url(), None, sizes).await.expect("connected");
     let state = ApiState::new(pools.reads.clone(), crate::common::deployment(market.node.url()));
     let router = Arc::new(crtx_http::finish(crtx_api::router(state.clone())));
     assert_eq!(answer(&router, "/v1/agents", None).await.1["total"], 3);

@@ -2,7 +2,7 @@
 
 use std::{future::poll_fn, pin::pin, sync::Arc, task::Poll, time::Duration};
 
-use crtx_store::indexer_leader::Leadership;
+use crtx_store::leadership::{LeaderOf, Leadership};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -15,7 +15,7 @@ const GOOD_AFTER: Duration = Duration::from_secs(30);
 /// Between attempts to take the lead, and between proofs that it is still held.
 const LEAD_INTERVAL: Duration = Duration::from_secs(1);
 /// A proof that takes longer counts as lost.
-const LEAD_LIMIT: Duration = Duration::from_secs(3);
+const LEAD_LIMIT: Duration = Duration::from_millis(2_400);
 /// An attempt to take the lead that takes longer failed.
 const TAKE_LIMIT: Duration = Duration::from_secs(5);
 
@@ -28,7 +28,7 @@ impl Syncer {
 
     async fn lead(&self) {
         loop {
-            match timeout(TAKE_LIMIT, Leadership::take(&self.pool)).await {
+            match timeout(TAKE_LIMIT, Leadership::take(&self.pool, LeaderOf::Indexers)).await {
                 Ok(Ok(Some(leadership))) => self.mirror_while(leadership).await,
                 Ok(Ok(None)) => {}
                 Ok(Err(error)) => tracing::warn!(cause = %error, "the database does not say which indexer leads"),

@@ -15,8 +15,8 @@ use crate::{
     source::{AccountSource, SourceError},
 };
 
-/// For so long after its last proof a process leads. Others take over only later.
-const LEASE: Duration = Duration::from_secs(5);
+/// A proof of the lead holds for this time: less than a lead survives without a word (`crtx_store::leadership`).
+const LEASE: Duration = Duration::from_millis(3_500);
 
 /// How often the mirror compares, and what its operator allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

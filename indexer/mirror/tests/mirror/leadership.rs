@@ -9,7 +9,7 @@ use crate::forking::running::*;
 use crtx_mirror::sync::Syncer;
 use crtx_store::{
     PgPool,
-    indexer_leader::Leadership,
+    leadership::{LeaderOf, Leadership},
     mirror,
     pools::{self, PoolLimits},
     reads::ShownStatus,
@@ -37,7 +37,7 @@ async fn a_leader_that_stops_inside_a_transaction_blocks_nobody_for_long_and_its
     let node = market(3);
     let database = Running::start(&node, quick(NEVER)).await.stop().await;
     // The leader and its transaction, without a further word from either.
-    let leader = Leadership::take(database.pool()).await.unwrap().expect("nobody leads");
+    let leader = Leadership::take(database.pool(), LeaderOf::Indexers).await.unwrap().expect("nobody leads");
     let mut stuck = mirrored::lock_execution(&as_an_indexer(&database), &execution_at(1)).await;
     let stopped = Instant::now();
     let running = Running::on(database, &node, quick(NEVER));

@@ -73,7 +73,7 @@ fn request_hash_of(call: &Call) -> [u8; 32] {
 
 impl Checker<'_> {
     pub async fn facts(&self) -> Result<Facts> {
-        let chain = self.world.chain()?;
+        let chain = self.marketplace.chain()?;
         let program = chain.build.addresses.program_id();
         let accounts = chain.client.program_accounts(&program, &[], CommitmentConfig::confirmed()).await?.value;
         let mut records = BTreeMap::new();

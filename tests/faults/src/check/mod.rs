@@ -21,7 +21,7 @@ use solana_pubkey::Pubkey;
 pub use facts::Facts;
 pub use openings::Openings;
 
-use crate::{cast::Cast, client::Client, notes::Notebook, world::World};
+use crate::{cast::Cast, client::Client, notes::Notebook, world::Marketplace};
 
 /// How long after a record's deadline the marketplace may need to refund it: gateways look every 30 s.
 pub const SWEEP: Duration = Duration::from_secs(45);
@@ -37,7 +37,7 @@ pub struct Violation {
 
 /// Everything the checks look at.
 pub struct Checker<'a> {
-    pub world: &'a World,
+    pub marketplace: &'a Marketplace,
     pub cast: &'a Cast,
     pub notebook: &'a Notebook,
     pub pool: &'a PgPool,
@@ -79,7 +79,7 @@ impl Checker<'_> {
     /// Nothing may be open past its deadline plus the sweep; nothing may be unfinished in the database after.
     async fn wait_until_settled(&self) -> Result<Vec<Violation>> {
         let rule = "nothing is open past its deadline plus the sweep";
-        let chain = self.world.chain()?;
+        let chain = self.marketplace.chain()?;
         let started = Instant::now();
         loop {
             let facts = self.facts().await?;

@@ -12,7 +12,7 @@ const RULE: &str = "USDC is exact to the base unit";
 
 impl Checker<'_> {
     pub async fn check_money(&self, facts: &Facts) -> Result<Vec<Violation>> {
-        let chain = self.world.chain()?;
+        let chain = self.marketplace.chain()?;
         let held = self.cast.balances(&chain).await?;
         let expected = self.expected_balances(facts);
         let mut violations = Vec::new();
@@ -57,7 +57,7 @@ impl Checker<'_> {
 
     /// What the owner of a key is shown about it, and what the chain let it spend.
     async fn check_key(&self, facts: &Facts, wallet: usize, session_key: &Pubkey) -> Result<Vec<Violation>> {
-        let chain = self.world.chain()?;
+        let chain = self.marketplace.chain()?;
         let owner = self.cast.wallets[wallet].address();
         let address = chain.build.addresses.grant(&owner, session_key);
         let grant = chain.read::<SpendingGrant>(&address).await?.context("the key has no grant")?;

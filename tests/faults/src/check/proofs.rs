@@ -23,7 +23,7 @@ const AT_ONCE: usize = 3;
 impl Checker<'_> {
     /// How many records were verified, and which could not be.
     pub async fn check_proofs(&self, facts: &Facts, verified: &mut HashSet<Pubkey>) -> Result<(usize, Vec<Violation>)> {
-        let info = self.world.info()?;
+        let info = self.marketplace.info()?;
         let new = facts.records.iter().filter(|(address, _)| !verified.contains(address));
         let checks = new.map(|(address, record)| self.verify(&info.base_url, &info.rpc_url, *address, record));
         let checks: Vec<_> = checks.collect();
@@ -60,6 +60,8 @@ impl Checker<'_> {
             // Nothing is configured: what the check uses stands here.
             .env(crtx_e2e::CONFIG_DIR, "/nonexistent")
             .env("CRTX_URL", base_url)
+            // Machines of a test have addresses of their own, and no certificates.
+            .env("CRTX_ALLOW_HTTP", "1")
             .env("CRTX_RPC_URL", rpc_url)
             .env("CRTX_API_KEY", self.cast.key_of(wallet))
             .stdin(Stdio::null())
@@ -84,14 +86,14 @@ impl Checker<'_> {
     /// A creator that settles without the gateway hands the result over itself.
     fn content_of_the_creator(&self, execution: Uuid) -> Option<PathBuf> {
         let result = self.cast.creator.notes(execution).settled?;
-        let path = self.world.data_dir.with_file_name(format!("settled-{execution}"));
+        let path = self.marketplace.data_dir.with_file_name(format!("settled-{execution}"));
         std::fs::write(&path, result).ok()?;
         Some(path)
     }
 
     /// Every account of the program against its row, and every token account against what it must hold.
     pub async fn check_audit(&self) -> Result<Option<Violation>> {
-        let info = self.world.info()?;
+        let info = self.marketplace.info()?;
         let urls = EndpointUrls::pairs(&info.rpc_url.parse()?, &info.ws_url)?;
         let program = info.program_id.parse()?;
         let source =

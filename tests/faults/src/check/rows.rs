@@ -45,7 +45,7 @@ impl Checker<'_> {
 
     async fn check_rows_once(&self, facts: &Facts) -> Result<Vec<Violation>> {
         let executions = Executions::new(self.pool.clone(), Duration::from_secs(1));
-        let addresses = self.world.chain()?.build.addresses;
+        let addresses = self.marketplace.chain()?.build.addresses;
         let mut violations = Vec::new();
         for (number, wallet) in self.cast.wallets.iter().enumerate() {
             let caller = wallet.address();
@@ -72,7 +72,7 @@ impl Checker<'_> {
 
     /// All executions of a key's wallet.
     async fn list(&self, key: &str) -> Result<Vec<Listed>> {
-        let base_url = self.world.info()?.base_url;
+        let base_url = self.marketplace.info()?.base_url;
         let mut all: Vec<Listed> = Vec::new();
         loop {
             let url = format!("{base_url}/v1/executions?limit={PAGE}&offset={}", all.len());

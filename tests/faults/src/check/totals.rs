@@ -7,7 +7,7 @@ use super::{Checker, Facts, Violation, answers::is_the_agents};
 
 impl Checker<'_> {
     pub async fn check_totals(&self, facts: &Facts) -> Result<Vec<Violation>> {
-        let chain = self.world.chain()?;
+        let chain = self.marketplace.chain()?;
         let mut violations = Vec::new();
         for agent in &self.cast.agents {
             let listing = chain.read::<AgentListed>(&agent.address).await?.context("the agent has no listing")?;
