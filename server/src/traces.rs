@@ -32,7 +32,7 @@ use tracing_subscriber::{
 };
 
 /// What leaves the process. `id` is that of a request.
-const FIELDS: [&str; 4] = ["id", "execution", "agent", "signature"];
+const FIELDS: [&str; 5] = ["id", "execution", "agent", "signature", "outcome"];
 /// What the filter of the log lets pass where it names nothing else: the spans of calls, in these two crates.
 pub const SPANS: &str = "crtx_http=info,crtx_gateway=info";
 /// Spans that wait for the collector. More are dropped.
@@ -78,14 +78,17 @@ struct OpenSpan {
 
 impl Visit for OpenSpan {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.record_str(field, &format!("{value:?}"));
+    }
+
+    fn record_str(&mut self, field: &Field, text: &str) {
         if !FIELDS.contains(&field.name()) {
             return;
         }
-        let text = format!("{value:?}");
         if field.name() == "execution" {
             self.execution = text.parse::<uuid::Uuid>().ok().map(|id| TraceId::from_bytes(id.into_bytes()));
         }
-        self.attributes.push(KeyValue::new(format!("crtx.{}", field.name()), text));
+        self.attributes.push(KeyValue::new(format!("crtx.{}", field.name()), text.to_owned()));
     }
 }
 

@@ -10,7 +10,7 @@ use crtx_http::{ApiError, ErrorCode};
 use crtx_store::executions::{Call, ExecutionsError, Lease, State};
 use solana_pubkey::Pubkey;
 use tokio::sync::watch;
-use tracing::{Instrument, Span, info_span};
+use tracing::{Instrument, Span, field, info_span};
 
 use super::{
     Engine,
@@ -30,7 +30,7 @@ pub(crate) fn payer_of(call: &Call) -> &Pubkey {
 
 /// Names the execution in each line of the log, and in the trace.
 fn span_of(call: &Call) -> Span {
-    info_span!("call", execution = %call.execution_id, agent = %call.agent)
+    info_span!("call", execution = %call.execution_id, agent = %call.agent, outcome = field::Empty)
 }
 
 impl Engine {
@@ -82,6 +82,7 @@ impl Engine {
 
     /// Resumes an abandoned execution.
     pub async fn resume(&self, lease: Lease) {
+        let mut span = Span::none();
         let result = async {
             let hold = self.hold(lease);
             let execution = self.executions.get(&lease.record).await?.ok_or(EngineError::Incomplete("its row"))?;
@@ -93,11 +94,11 @@ impl Engine {
                 charged: execution.charged,
                 ..Work::new(hold, lease, execution.call, execution.state)
             };
-            let span = span_of(&work.call);
-            self.carry_on(&mut work).instrument(span).await
+            span = span_of(&work.call);
+            self.carry_on(&mut work).instrument(span.clone()).await
         };
         let result = result.await;
-        self.conclude(lease, result).await;
+        self.conclude(lease, result).instrument(span).await;
     }
 
     async fn carry_on(&self, work: &mut Work) -> Result<Ended, EngineError> {
@@ -137,7 +138,9 @@ impl Engine {
     async fn conclude(&self, lease: Lease, result: Result<Ended, EngineError>) -> Option<Ended> {
         match result {
             Ok(ended) => {
-                self.figures.call((&ended).into(), ended.code());
+                let outcome: &str = (&ended).into();
+                Span::current().record("outcome", outcome);
+                self.figures.call(outcome, ended.code());
                 return Some(ended);
             }
             Err(EngineError::Step(ExecutionsError::LeaseLost)) => {
