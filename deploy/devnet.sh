@@ -174,9 +174,15 @@ services_of_systemd() {
     mkdir -p "/etc/systemd/system/crtx-server@$role.service.d"
     put "/etc/systemd/system/crtx-server@$role.service.d/gateway.conf" 644 < "$HERE/systemd/gateway.conf"
   done
-  for role in "api $API_PORT" "indexer $INDEXER_PORT" "worker $WORKER_PORT"; do
-    put "$FOLDER/${role% *}.env" 644 <<< "CRTX_LISTEN=127.0.0.1:${role#* }"
-  done
+  local port metrics
+  while read -r role port metrics; do
+    put "$FOLDER/$role.env" 644 <<END
+CRTX_LISTEN=127.0.0.1:$port
+CRTX_METRICS_LISTEN=127.0.0.1:$metrics
+END
+  done <<< "api $API_PORT 9464
+indexer $INDEXER_PORT 9465
+worker $WORKER_PORT 9466"
   systemctl daemon-reload
   systemctl enable --now crtx-server@api crtx-server@indexer crtx-server@worker
   [ "$CHANGED" = no ] || systemctl restart crtx-server@api crtx-server@indexer crtx-server@worker

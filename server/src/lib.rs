@@ -11,6 +11,7 @@ mod readiness;
 pub mod rebuild;
 mod role;
 mod service;
+pub mod traces;
 
 /// Of every program that contains the services. The list of agents in memory leaves gaps of all sizes between its parts,
 /// and the allocator of glibc searches them for each request: a read took the service a third more processor time.

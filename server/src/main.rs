@@ -7,12 +7,13 @@ use crtx_http::log::OneLine;
 use crtx_server::{
     Running, Service, StopLimits,
     command_line::{self, Action, Arguments},
-    config::{self, Loaded, Resolved},
+    config::{self, Loaded, LogFormat, Resolved, Settings},
     process::{self, StopSignal},
+    traces::{self, ExporterBuildError, Traces},
 };
 use crtx_store::{Pools, pools::PoolSizes};
 use tokio::{net::TcpListener, sync::mpsc};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::{EnvFilter, Layer, layer::SubscriberExt, util::SubscriberInitExt};
 
 /// Limits of an orderly stop; together less than [`STOP_PATIENCE`].
 const STOP_LIMITS: StopLimits = StopLimits { requests: Duration::from_secs(7), work: Duration::from_secs(17) };
@@ -42,13 +43,14 @@ fn main() -> ExitCode {
         show(&loaded);
         return ExitCode::SUCCESS;
     }
-    let filter = EnvFilter::try_new(&loaded.settings.log).unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_ansi(false)
-        .with_writer(|| OneLine(std::io::stderr()))
-        .init();
-    process::run(STOP_PATIENCE, |stop| async move {
+    let traces = match start_logs(&loaded.settings) {
+        Ok(traces) => traces,
+        Err(error) => {
+            eprintln!("crtx-server: the traces: {error}");
+            return ExitCode::from(USAGE);
+        }
+    };
+    let code = process::run(STOP_PATIENCE, |stop| async move {
         let outcome = match arguments.action {
             Action::Rebuild => rebuild(resolved, stop).await,
             _ => run(resolved, stop).await,
@@ -60,7 +62,27 @@ fn main() -> ExitCode {
                 ExitCode::FAILURE
             }
         }
-    })
+    });
+    if let Some(traces) = traces {
+        traces.stop();
+    }
+    code
+}
+
+/// Writes the log to standard error, and sends traces if there is a collector.
+fn start_logs(settings: &Settings) -> Result<Option<Traces>, ExporterBuildError> {
+    let roles: Vec<String> = settings.role.iter().map(|role| format!("{role:?}").to_lowercase()).collect();
+    let collector = settings.traces.endpoint.as_ref();
+    let traces = collector.map(|collector| Traces::to(&collector.0.0, &roles.join(","))).transpose()?;
+    let of_spans = traces.as_ref().map_or("", |_| traces::SPANS);
+    let filter = EnvFilter::try_new(format!("{of_spans},{}", settings.log)).unwrap_or_else(|_| EnvFilter::new("info"));
+    let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(|| OneLine(std::io::stderr()));
+    let lines = match settings.log_format {
+        LogFormat::Text => lines.boxed(),
+        LogFormat::Json => lines.json().with_current_span(false).boxed(),
+    };
+    tracing_subscriber::registry().with(lines).with(filter).with(traces.clone()).init();
+    Ok(traces)
 }
 
 fn load(arguments: &Arguments) -> Result<Loaded, config::Problems> {

@@ -18,6 +18,7 @@ use crtx_store::{
     executions::{Call, Execution},
 };
 use solana_pubkey::Pubkey;
+use tracing::Instrument;
 use uuid::Uuid;
 
 use super::{
@@ -193,7 +194,7 @@ async fn take_over(
 ) -> Result<Attempt, ApiError> {
     let gateway = gateway.clone();
     let tasks = gateway.engine.tasks.clone();
-    let task = tasks.spawn(async move {
+    let task = async move {
         let engine = &gateway.engine;
         Ok(match engine.executions.take_over(&call, opened_at, engine.config.limits.calls).await? {
             Reservation::New(lease) => Attempt::Running(engine.start(lease, call, None, permit)),
@@ -209,6 +210,8 @@ async fn take_over(
             }
             Reservation::Refused(refusal) => Attempt::Refused(refusal),
         })
-    });
+    };
+    // The request names itself in the lines of the call.
+    let task = tasks.spawn(task.in_current_span());
     task.await.map_err(ApiError::internal)?
 }

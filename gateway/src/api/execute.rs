@@ -26,6 +26,7 @@ use crtx_store::{
 use solana_pubkey::Pubkey;
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
+use tracing::Instrument;
 use uuid::Uuid;
 
 use super::answer;
@@ -372,7 +373,7 @@ async fn attempt(
 ) -> Result<Attempt, ApiError> {
     let (gateway, call, permit) = (gateway.clone(), call.clone(), Arc::clone(permit));
     let tasks = gateway.engine.tasks.clone();
-    let task = tasks.spawn(async move {
+    let task = async move {
         let executions = &gateway.engine.executions;
         let lease = match executions.reserve(&call, &bounds).await? {
             Reservation::New(lease) => lease,
@@ -387,7 +388,9 @@ async fn attempt(
             },
         };
         Ok(Attempt::Running(gateway.engine.start(lease, call, Some(opening), permit)))
-    });
+    };
+    // The request names itself in the lines of the call.
+    let task = tasks.spawn(task.in_current_span());
     task.await.map_err(ApiError::internal)?
 }
 

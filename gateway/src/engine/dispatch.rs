@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use chrono::Utc;
 use crtx_store::executions::{Delivered, Failure, State};
 use tokio::task::JoinHandle;
+use tracing::Instrument;
 
 use super::{
     Engine,
@@ -59,8 +60,9 @@ impl Engine {
     ) -> Result<Result<Delivered, CreatorError>, EngineError> {
         let started = Instant::now();
         let opened_at_unix_s = work.record()?.opened_at_unix_s;
+        let span = tracing::info_span!("creator");
         let (answer, noted) = tokio::join!(
-            work.hold.unless_lost(self.creators.ask(&work.call, opened_at_unix_s, patience)),
+            work.hold.unless_lost(self.creators.ask(&work.call, opened_at_unix_s, patience)).instrument(span),
             self.note_charged(work),
         );
         let answer = answer?;
@@ -123,7 +125,8 @@ impl Engine {
 
     /// Stores the reason and starts the refund of the escrow.
     pub(super) async fn give_up(&self, work: &mut Work, failure: Failure) -> Result<(), EngineError> {
-        tracing::info!(record = %work.lease.record, reason = failure.message, "refunding");
+        // Without the message: it can quote an agent, and that the task.
+        tracing::info!(record = %work.lease.record, code = failure.code, "refunding");
         self.executions.refunding(work.lease, &failure).await?;
         (work.state, work.failure) = (State::Refunding, Some(failure));
         Ok(())

@@ -10,7 +10,7 @@ use crtx_http::{ApiError, ErrorCode};
 use crtx_store::executions::{Call, ExecutionsError, Lease, State};
 use solana_pubkey::Pubkey;
 use tokio::sync::watch;
-use tracing::Instrument;
+use tracing::{Instrument, Span, field, info_span};
 
 use super::{
     Engine,
@@ -28,6 +28,11 @@ pub(crate) fn payer_of(call: &Call) -> &Pubkey {
     call.session_key.as_ref().unwrap_or(&call.caller)
 }
 
+/// Names the execution in each line of the log, and in the trace.
+fn span_of(call: &Call) -> Span {
+    info_span!("call", execution = %call.execution_id, agent = %call.agent, outcome = field::Empty)
+}
+
 impl Engine {
     /// Starts a call in a task of its own, so that it continues if the caller disconnects. Without `opening`, its wallet
     /// has opened the escrow. The call keeps its permit until it ends.
@@ -40,7 +45,7 @@ impl Engine {
     ) -> watch::Receiver<Stage> {
         let (stage, watched) = watch::channel(Stage::default());
         let engine = Arc::clone(self);
-        let span = tracing::info_span!("call", execution = %call.execution_id, agent = %call.agent);
+        let span = span_of(&call);
         let task = async move {
             let mut work = Work::new(engine.hold(lease), lease, call, State::Pending);
             let result = engine.open_and_carry_on(&mut work, opening, &stage).await;
@@ -67,7 +72,7 @@ impl Engine {
         stage: &watch::Sender<Stage>,
     ) -> Result<Ended, EngineError> {
         if let Some(opening) = opening
-            && let Some(ended) = self.open(work, opening).await?
+            && let Some(ended) = self.open(work, opening).instrument(info_span!("opening")).await?
         {
             return Ok(ended);
         }
@@ -77,6 +82,7 @@ impl Engine {
 
     /// Resumes an abandoned execution.
     pub async fn resume(&self, lease: Lease) {
+        let mut span = Span::none();
         let result = async {
             let hold = self.hold(lease);
             let execution = self.executions.get(&lease.record).await?.ok_or(EngineError::Incomplete("its row"))?;
@@ -88,10 +94,11 @@ impl Engine {
                 charged: execution.charged,
                 ..Work::new(hold, lease, execution.call, execution.state)
             };
-            self.carry_on(&mut work).await
+            span = span_of(&work.call);
+            self.carry_on(&mut work).instrument(span.clone()).await
         };
         let result = result.await;
-        self.conclude(lease, result).await;
+        self.conclude(lease, result).instrument(span).await;
     }
 
     async fn carry_on(&self, work: &mut Work) -> Result<Ended, EngineError> {
@@ -105,10 +112,10 @@ impl Engine {
                     let error = "the call was interrupted before its escrow was opened; nothing was charged";
                     Some(self.not_opened(work.lease, ApiError::new(ErrorCode::Unavailable, error)).await?)
                 }
-                State::Opening => self.resolve_opening(work).await?,
+                State::Opening => self.resolve_opening(work).instrument(info_span!("opening")).await?,
                 State::Pending | State::Running => self.dispatch(work).await?,
-                State::ResultStored | State::Settling => self.settle(work).await?,
-                State::Refunding => self.refund(work).await?,
+                State::ResultStored | State::Settling => self.settle(work).instrument(info_span!("settlement")).await?,
+                State::Refunding => self.refund(work).instrument(info_span!("refund")).await?,
                 State::Completed => Some(match work.settled_elsewhere {
                     Some(settled) => Ended::SettledElsewhere(settled),
                     None => Ended::Completed(Box::new(work.delivered()?.clone()), work.charged()?),
@@ -131,7 +138,9 @@ impl Engine {
     async fn conclude(&self, lease: Lease, result: Result<Ended, EngineError>) -> Option<Ended> {
         match result {
             Ok(ended) => {
-                self.figures.call((&ended).into(), ended.code());
+                let outcome: &str = (&ended).into();
+                Span::current().record("outcome", outcome);
+                self.figures.call(outcome, ended.code());
                 return Some(ended);
             }
             Err(EngineError::Step(ExecutionsError::LeaseLost)) => {

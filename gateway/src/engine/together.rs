@@ -21,6 +21,7 @@ use solana_pubkey::Pubkey;
 use solana_signer::Signer;
 use solana_transaction_error::TransactionError;
 use tokio::{sync::oneshot, time::timeout};
+use tracing::Instrument;
 
 use super::{
     Engine,
@@ -28,7 +29,7 @@ use super::{
     ended::EngineError,
     opening::OPEN_UNITS,
     refund::refund_to,
-    transactions::{SETTLE_UNITS, stored},
+    transactions::{SETTLE_UNITS, span_of, stored},
     windows::Windows,
     work::Work,
 };
@@ -340,7 +341,7 @@ impl Engine {
         outcome: oneshot::Receiver<Outcome>,
     ) -> Result<Outcome, EngineError> {
         let outcome = work.hold.unless_lost(outcome);
-        let outcome = work.spent.on_chain(outcome).await?.unwrap_or(Outcome::Unknown);
+        let outcome = work.spent.on_chain(outcome).instrument(span_of(transaction)).await?.unwrap_or(Outcome::Unknown);
         if !matches!(outcome, Outcome::Confirmed { .. }) {
             self.note(work, &transaction.signature.to_string(), &outcome).await?;
         }

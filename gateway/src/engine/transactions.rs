@@ -9,6 +9,7 @@ use crtx_chain::{
 use crtx_protocol::transaction::Outcome;
 use crtx_store::executions::{Landing, StoredTransaction, TransactionKind};
 use solana_instruction::Instruction;
+use tracing::{Instrument, Span};
 use uuid::Uuid;
 
 use super::{Engine, ended::EngineError, work::Work};
@@ -39,7 +40,7 @@ impl Engine {
         patience: Duration,
     ) -> Result<Outcome, EngineError> {
         let sent = work.hold.unless_lost(self.chain.send_and_confirm(transaction, patience));
-        let outcome = work.spent.on_chain(sent).await?;
+        let outcome = work.spent.on_chain(sent).instrument(span_of(transaction)).await?;
         self.figures.transaction(&outcome);
         if !matches!(outcome, Outcome::Confirmed { .. }) {
             self.note(work, &transaction.signature.to_string(), &outcome).await?;
@@ -59,7 +60,7 @@ impl Engine {
                 last_valid_block_height: transaction.last_valid_block_height,
             };
             let confirmed = self.chain.confirm(&signed, self.config.limits.settle_patience);
-            let outcome = work.hold.unless_lost(confirmed).await?;
+            let outcome = work.hold.unless_lost(confirmed).instrument(span_of(&signed)).await?;
             self.note(work, &transaction.signature, &outcome).await?;
             if matches!(outcome, Outcome::Confirmed { .. } | Outcome::Unknown) {
                 return Ok(outcome);
@@ -91,6 +92,11 @@ impl Engine {
 pub(crate) fn backoff(before: u32, first: Duration, longest: Duration) -> Duration {
     let factor = 1_u32.checked_shl(before.min(31)).unwrap_or(u32::MAX);
     first.saturating_mul(factor).min(longest)
+}
+
+/// From sending it to its confirmation.
+pub(super) fn span_of(transaction: &SignedTransaction) -> Span {
+    tracing::info_span!("transaction", signature = %transaction.signature)
 }
 
 pub(super) fn stored(transaction: &SignedTransaction) -> StoredTransaction {

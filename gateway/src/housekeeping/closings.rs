@@ -7,6 +7,8 @@ use crtx_store::housekeeping::Chore;
 use futures::StreamExt;
 use solana_instruction::Instruction;
 use solana_pubkey::Pubkey;
+use tracing::Span;
+use uuid::Uuid;
 
 use super::{Round, send::Job};
 use crate::engine::EngineError;
@@ -25,9 +27,16 @@ const PER_READ: usize = crtx_chain::rpc::MAX_ACCOUNTS_PER_READ / 2;
 /// A record that can be closed.
 struct Closing {
     record: Pubkey,
+    execution_id: Uuid,
     instruction: Instruction,
     /// Lamports of the record and of its dispute.
     rent_lamports: u64,
+}
+
+impl Closing {
+    fn span(&self) -> Span {
+        tracing::info_span!("closing", execution = %self.execution_id)
+    }
 }
 
 impl Round<'_> {
@@ -44,6 +53,7 @@ impl Round<'_> {
         let size = if own { OWN_PER_TRANSACTION } else { OTHERS_PER_TRANSACTION };
         let send = |(group, units)| async move {
             let job = job(self.engine.patient_budget(units), units, group, own);
+            let _spans: Vec<_> = group.iter().map(Closing::span).collect();
             if let Err(error) = job.send(self.engine, self.pauses).await {
                 tracing::warn!(%error, "records were not closed");
             }
@@ -82,7 +92,8 @@ impl Round<'_> {
         }
         let build = &self.engine.instructions;
         let instruction = build.close_execution(address, &record.rent_payer, &dispute_rent_payer);
-        Some(Closing { record: *address, instruction, rent_lamports })
+        let execution_id = Uuid::from_bytes(record.execution_id);
+        Some(Closing { record: *address, execution_id, instruction, rent_lamports })
     }
 }
 
@@ -135,6 +146,7 @@ mod tests {
     fn a_transaction_counts_all_its_closings() {
         let closing = || Closing {
             record: Pubkey::new_unique(),
+            execution_id: Uuid::nil(),
             instruction: Instruction { program_id: Pubkey::new_unique(), accounts: vec![], data: vec![] },
             rent_lamports: 2,
         };

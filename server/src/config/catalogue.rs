@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 use super::model::Settings;
 
 /// Names that other tools use for the same thing. They count if ours is not set.
-const OTHER_VARIABLES: [(&str, &str); 2] = [("database.url", "DATABASE_URL"), ("log", "RUST_LOG")];
+const OTHER_VARIABLES: [(&str, &str); 3] =
+    [("database.url", "DATABASE_URL"), ("log", "RUST_LOG"), ("traces.endpoint", "OTEL_EXPORTER_OTLP_ENDPOINT")];
 
 /// One setting.
 #[derive(Clone, Debug, PartialEq, Eq)]

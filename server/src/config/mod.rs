@@ -12,4 +12,6 @@ mod values;
 pub use catalogue::{Kind, Setting, settings};
 pub use docs::markdown;
 pub use load::{Loaded, Problems, load};
+pub use model::Settings;
 pub use resolve::{Resolved, resolve};
+pub use values::LogFormat;

@@ -17,7 +17,7 @@ use solana_pubkey::Pubkey;
 
 use super::{
     secret::Secret,
-    values::{DatabaseUrl, GrpcUrl, HttpUrl, KeypairText, Network, Text, WebSocketUrls},
+    values::{DatabaseUrl, GrpcUrl, HttpUrl, KeypairText, LogFormat, Network, Text, WebSocketUrls},
 };
 use crate::role::Role;
 
@@ -48,6 +48,8 @@ pub struct Settings {
     /// Which log messages are written, in the syntax of `RUST_LOG`.
     #[educe(Default = "info".to_owned())]
     pub log: String,
+    /// `json`: each line of the log is an object, with the request and the execution that it belongs to in `spans`.
+    pub log_format: LogFormat,
     pub database: DatabaseSettings,
     pub rpc: RpcSettings,
     pub program: ProgramSettings,
@@ -57,6 +59,7 @@ pub struct Settings {
     pub outbound: OutboundSettings,
     pub indexer: IndexerSettings,
     pub metrics: MetricsSettings,
+    pub traces: TracesSettings,
     pub dashboard: DashboardSettings,
 }
 
@@ -75,6 +78,14 @@ pub struct MetricsSettings {
     /// Where this process serves `/metrics` for Prometheus, such as `127.0.0.1:9464`. Anybody who reaches the address can
     /// read them. Default: nowhere.
     pub listen: Option<SocketAddr>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
+pub struct TracesSettings {
+    /// URL of an OpenTelemetry collector (OTLP over HTTP), such as `http://127.0.0.1:4318`. It gets a trace of each call,
+    /// whose id is the execution's. Default: none.
+    pub endpoint: Option<Text<HttpUrl>>,
 }
 
 #[derive(Clone, Debug, Educe, Deserialize, Serialize, JsonSchema)]

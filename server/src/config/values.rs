@@ -20,6 +20,14 @@ pub enum Network {
     Mainnet,
 }
 
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    #[default]
+    Text,
+    Json,
+}
+
 impl Network {
     pub const fn cluster(self) -> Cluster {
         match self {

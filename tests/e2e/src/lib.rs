@@ -235,6 +235,11 @@ pub fn crtx_binary() -> PathBuf {
 
 /// The `crtx` command with a configuration folder, without the user's variables and home, and without a terminal.
 pub fn crtx_without_settings(config_dir: &Path) -> std::process::Command {
+    without_settings(crtx_binary(), config_dir)
+}
+
+/// The same for a program that runs `crtx`.
+pub fn without_settings(program: impl AsRef<std::ffi::OsStr>, config_dir: &Path) -> std::process::Command {
     const VARIABLES: [&str; 7] = [
         "CRTX_URL",
         "CRTX_API_KEY",
@@ -244,10 +249,24 @@ pub fn crtx_without_settings(config_dir: &Path) -> std::process::Command {
         "CRTX_CODE_HASH",
         "CRTX_NETWORK",
     ];
-    let mut command = std::process::Command::new(crtx_binary());
+    let mut command = std::process::Command::new(program);
     VARIABLES.iter().for_each(|name| {
         command.env_remove(name);
     });
     command.env(CONFIG_DIR, config_dir).env("HOME", config_dir).stdin(Stdio::null());
     command
+}
+
+/// The blocks of shell commands of a document, in their order.
+pub fn shell_commands(document: &str) -> String {
+    let (mut script, mut inside) = (String::new(), false);
+    for line in document.lines() {
+        match line {
+            "```sh" => inside = true,
+            "```" => inside = false,
+            line if inside => script.extend([line, "\n"]),
+            _ => {}
+        }
+    }
+    script
 }
