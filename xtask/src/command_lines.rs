@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::workspace;
 
 /// Programs whose commands are not checked.
-const FOREIGN_PROGRAMS: [&str; 17] = [
+const FOREIGN_PROGRAMS: [&str; 20] = [
     "git",
     "node",
     "npx",
@@ -25,6 +25,9 @@ const FOREIGN_PROGRAMS: [&str; 17] = [
     "solana-test-validator",
     "solana-verify",
     "squads-multisig-cli",
+    "pg_dump",
+    "pg_restore",
+    "tar",
 ];
 
 /// What a variable of a shell stands for, if [`VALUES`] does not know its name: most are addresses.

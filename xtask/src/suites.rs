@@ -254,6 +254,7 @@ fn run_binaries(suite: Suite, binaries: &[TestBinary]) -> Result<Tally> {
         Suite::E2e => validator::found()?,
         _ => None,
     };
+    let plugin = if suite == Suite::RealNetwork { Some(validator::plugin()?) } else { None };
     let schemathesis = if suite == Suite::Api { Some(api::install()?) } else { None };
     let command = |binary: &TestBinary| {
         let mut command = Command::new(&binary.executable);
@@ -271,8 +272,9 @@ fn run_binaries(suite: Suite, binaries: &[TestBinary]) -> Result<Tally> {
         if let Some(validator) = &validator {
             command.env(validator::VARIABLE, validator);
         }
-        if let (Suite::RealNetwork, Some(validator)) = (suite, &validator) {
-            command.env(validator::UP_VARIABLE, validator).env("CRTX_CHAOS_FAULTS", FAULTS_ON_A_VALIDATOR);
+        if let (Some(plugin), Some(validator)) = (&plugin, &validator) {
+            command.env(validator::UP_VARIABLE, validator).env(validator::PLUGIN_VARIABLE, plugin);
+            command.env("CRTX_CHAOS_FAULTS", FAULTS_ON_A_VALIDATOR);
             // Each of them has a validator, which needs a core to keep its pace.
             command.args(["--test-threads", "1"]);
             command.args(WITH_A_CLOCK_TO_SET.iter().flat_map(|test| ["--skip", test]));

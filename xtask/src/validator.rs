@@ -1,4 +1,5 @@
-//! `cargo xtask validator`: Agave's `solana-test-validator`, for tests and benchmarks on a real network.
+//! `cargo xtask validator`: Agave's `solana-test-validator`, for tests and benchmarks on a real network, and the geyser
+//! plug-in of `yellowstone-grpc` for it.
 
 use std::{
     path::{Path, PathBuf},
@@ -14,6 +15,12 @@ const VERSION: &str = "4.2.2";
 const PROGRAM: &str = "solana-test-validator";
 /// Names a program that is used in place of one that is built here, packed with `xz` or not.
 pub const VARIABLE: &str = "CRTX_TEST_VALIDATOR";
+/// The plug-in is in no registry. This version was made for the validator's line. Both have to be built by one compiler.
+const PLUGIN_SOURCE: &str = "https://github.com/rpcpool/yellowstone-grpc";
+const PLUGIN_TAG: &str = "v15.1.2+solana.4.2.0";
+const PLUGIN: &str = "libyellowstone_grpc_geyser.so";
+/// Names a plug-in that is used in place of one that is built here.
+pub const PLUGIN_VARIABLE: &str = "CRTX_TEST_YELLOWSTONE";
 /// As `crtx up` reads it.
 pub const UP_VARIABLE: &str = "CRTX_VALIDATOR";
 
@@ -49,6 +56,34 @@ fn built() -> Result<PathBuf> {
     workspace::run(&mut install)?;
     std::fs::remove_dir_all(folder.join("build")).context("the build folder cannot be removed")?;
     ready(&folder.join("bin").join(PROGRAM))
+}
+
+/// The plug-in. It is built from its repository, once, if [`PLUGIN_VARIABLE`] names none.
+pub fn plugin() -> Result<PathBuf> {
+    let folder = cache()?.join("yellowstone");
+    let plugin = folder.join(PLUGIN);
+    if let Some(named) = std::env::var_os(PLUGIN_VARIABLE).filter(|name| !name.is_empty()) {
+        return Ok(std::path::absolute(named)?);
+    }
+    if plugin.exists() {
+        return Ok(plugin);
+    }
+    eprintln!("=== building {PLUGIN} {PLUGIN_TAG}");
+    let source = folder.join("source");
+    if !source.exists() {
+        let clone = ["clone", "--depth", "1", "--branch", PLUGIN_TAG, PLUGIN_SOURCE];
+        workspace::run(Command::new("git").args(clone).arg(&source))
+            .with_context(|| format!("without its sources, {PLUGIN_VARIABLE} has to name a plug-in"))?;
+    }
+    let mut build = cargo();
+    build.args(["build", "--locked", "--release", "--package", "yellowstone-grpc-geyser", "--lib"]);
+    build.arg("--manifest-path").arg(source.join("Cargo.toml")).arg("--target-dir").arg(folder.join("build"));
+    workspace::run(&mut build)?;
+    std::fs::rename(folder.join("build/release").join(PLUGIN), &plugin)?;
+    for done in ["build", "source"] {
+        std::fs::remove_dir_all(folder.join(done)).with_context(|| format!("the folder {done} cannot be removed"))?;
+    }
+    Ok(plugin)
 }
 
 /// The lints and the profile of this workspace are none of other people's programs.
