@@ -47,6 +47,20 @@ pub fn folder() -> tempfile::TempDir {
     tempfile::Builder::new().prefix("crtx-test-").permissions(everybody).tempdir().expect("a folder")
 }
 
+/// The blocks of shell commands of a document, in their order.
+pub fn shell_blocks(document: &str) -> String {
+    let (mut script, mut inside) = (String::new(), false);
+    for line in document.lines() {
+        match line {
+            "```sh" => inside = true,
+            "```" => inside = false,
+            line if inside => script.extend([line, "\n"]),
+            _ => {}
+        }
+    }
+    script
+}
+
 /// The folder in which a `crtx up` of these tests notes where it is.
 pub fn config_dir(data_dir: &Path) -> PathBuf {
     data_dir.join("config")

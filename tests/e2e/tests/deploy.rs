@@ -19,7 +19,7 @@ use std::{
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use crtx_child::ValidatorPorts;
 use crtx_e2e::{
-    crtx_binary, free_port,
+    crtx_binary, free_port, shell_blocks,
     terminal::Terminal,
     validator::{self, Validator},
 };
@@ -39,20 +39,6 @@ const LIMIT: Duration = Duration::from_secs(300);
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
-}
-
-/// The blocks of shell commands of a document, in their order.
-fn commands(document: &str) -> String {
-    let (mut script, mut inside) = (String::new(), false);
-    for line in document.lines() {
-        match line {
-            "```sh" => inside = true,
-            "```" => inside = false,
-            line if inside => script.extend([line, "\n"]),
-            _ => {}
-        }
-    }
-    script
 }
 
 /// A shell and everything that it started, which ends with it.
@@ -129,7 +115,7 @@ fn with<'a>(line: &'a [String], more: &[&'a str]) -> Vec<&'a str> {
 #[test]
 fn the_commands_of_a_document_are_its_shell_blocks() {
     let document = "a\n```sh\none\n  two\n```\nb\n```text\nthree\n```\n```sh\nfour\n```\n";
-    assert_eq!(commands(document), "one\n  two\nfour\n");
+    assert_eq!(shell_blocks(document), "one\n  two\nfour\n");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -146,7 +132,7 @@ async fn every_command_of_the_deployment_document_works_and_the_call_is_paid_and
         .unwrap();
     fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
 
-    let mut script = commands(DOCUMENT);
+    let mut script = shell_blocks(DOCUMENT);
     let [api, indexer, worker, service] = std::array::from_fn(|_| free_port().unwrap());
     for (documented, here) in [
         ("http://127.0.0.1:8899", format!("http://127.0.0.1:{}", ports.rpc())),
