@@ -1,6 +1,6 @@
 //! Configuration of one gateway.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use crtx_chain::RpcUrls;
 use crtx_content::ContentLocation;
@@ -10,8 +10,9 @@ use crtx_store::{
     admission::{CallLimits, PerSubject},
     held_content::{HoldLimits, Room},
 };
-use solana_keypair::Keypair;
 use solana_pubkey::Pubkey;
+
+use crate::keys::GatewayKeys;
 
 const MIB: u64 = 1024 * 1024;
 
@@ -23,7 +24,7 @@ pub struct GatewayConfig {
     pub addresses: Addresses,
     pub usdc_mint: Pubkey,
     /// The program's `gateway_authority`: pays fees and rent, and can only submit signed results and refunds.
-    pub keypair: Arc<Keypair>,
+    pub keypair: GatewayKeys,
     /// The network. API keys and sign-ins of other ones are refused.
     pub cluster: Cluster,
     /// Which creators' endpoints may be called.

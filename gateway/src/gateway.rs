@@ -33,7 +33,7 @@ impl Gateway {
         let Some(config) = engine.decode::<Config>(account.as_ref()) else {
             return wrong("is missing: is this the right program and network?".to_owned());
         };
-        if config.gateway_authority != self.authority() {
+        if !engine.config.keypair.follow(&config.gateway_authority) {
             return wrong(format!("names {} as gateway, not {}", config.gateway_authority, self.authority()));
         }
         if config.usdc_mint != engine.instructions.usdc_mint {

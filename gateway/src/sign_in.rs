@@ -40,8 +40,9 @@ const SESSIONS: Rate = Rate { policy: "sessions-per-wallet", burst: 60, quota: 6
 
 /// Writes and checks challenges.
 pub(crate) struct SignIn {
-    /// With the key, before any text.
-    mac: Hmac<Sha256>,
+    /// Of each key pair of the gateway, before any text. A process that already signs with the next one may have written
+    /// the challenge.
+    macs: Vec<Hmac<Sha256>>,
     site: Site,
     cluster: Cluster,
     clients: AddressAllowances,
@@ -57,13 +58,16 @@ fn written(time: DateTime<Utc>) -> String {
 
 impl SignIn {
     #[expect(clippy::expect_used, reason = "HKDF-SHA256 can give 32 bytes, and HMAC takes keys of any length")]
-    pub fn new(keypair: &Keypair, site: Site, cluster: Cluster) -> Self {
-        let mut mac_key = [0; 32];
-        Hkdf::<Sha256>::new(None, keypair.secret_bytes())
-            .expand(MAC_LABEL, &mut mac_key)
-            .expect("32 bytes are a valid output length");
+    pub fn new<'a>(keypairs: impl Iterator<Item = &'a Keypair>, site: Site, cluster: Cluster) -> Self {
+        let mac = |keypair: &Keypair| {
+            let mut mac_key = [0; 32];
+            Hkdf::<Sha256>::new(None, keypair.secret_bytes())
+                .expand(MAC_LABEL, &mut mac_key)
+                .expect("32 bytes are a valid output length");
+            Hmac::new_from_slice(&mac_key).expect("a key of any length")
+        };
         Self {
-            mac: Hmac::new_from_slice(&mac_key).expect("a key of any length"),
+            macs: keypairs.map(mac).collect(),
             site,
             cluster,
             clients: AddressAllowances::new(PER_ADDRESS),
@@ -105,7 +109,7 @@ impl SignIn {
             issued_at: written(now),
             expiration_time: written(expires),
         };
-        let mac = self.mac(&message).finalize().into_bytes();
+        let mac = self.over(&message).next().ok_or_else(|| ApiError::internal("no key pair"))?.finalize().into_bytes();
         message.nonce = bs58::encode([random.as_slice(), mac.as_slice()].concat()).into_string();
         Ok(message)
     }
@@ -148,13 +152,13 @@ impl SignIn {
         let bytes = bs58::decode(&message.nonce).into_vec().ok()?;
         let (random, mac) = bytes.split_first_chunk::<16>()?;
         let unsigned = SignInMessage { nonce: bs58::encode(random).into_string(), ..message.clone() };
-        self.mac(&unsigned).verify_slice(mac).ok()?;
-        Some(*random)
+        self.over(&unsigned).any(|own| own.verify_slice(mac).is_ok()).then_some(*random)
     }
 
     /// Over the text, whose nonce has only the random part.
-    fn mac(&self, message: &SignInMessage) -> Hmac<Sha256> {
-        self.mac.clone().chain_update(message.to_string())
+    fn over(&self, message: &SignInMessage) -> impl Iterator<Item = Hmac<Sha256>> {
+        let text = message.to_string();
+        self.macs.iter().map(move |mac| mac.clone().chain_update(&text))
     }
 }
 
@@ -168,7 +172,7 @@ mod tests {
     use super::*;
 
     fn service(url: &str, cluster: Cluster, keypair: u8) -> SignIn {
-        SignIn::new(&Keypair::new_from_array([keypair; 32]), Site::new(url), cluster)
+        SignIn::new([&Keypair::new_from_array([keypair; 32])].into_iter(), Site::new(url), cluster)
     }
 
     fn here() -> SignIn {

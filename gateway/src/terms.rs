@@ -50,6 +50,7 @@ impl Engine {
         allow_by_status(&listing, agent)?;
         let config = self.decode::<Config>(config.as_ref());
         let config = config.ok_or_else(|| ApiError::unavailable("the program is not configured"))?;
+        self.config.keypair.follow(&config.gateway_authority);
         if config.openings_paused != 0 {
             return Err(ApiError::new(ErrorCode::Unavailable, "the marketplace is paused and accepts no new calls"));
         }

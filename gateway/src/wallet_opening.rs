@@ -39,7 +39,7 @@ impl Engine {
         let config = self.decode::<Config>(config.as_ref());
         let config = config.ok_or_else(|| ApiError::unavailable("the program is not configured"))?;
         // Only the configured gateway can settle and refund.
-        if config.gateway_authority != gateway {
+        if !self.config.keypair.follow(&config.gateway_authority) {
             return Err(ApiError::unavailable("the program's configuration names another gateway"));
         }
         check_time(&terms, time_of(clock.as_ref()))?;

@@ -197,7 +197,9 @@ async fn poll_fee_payer(engine: &Engine, shutdown: &CancellationToken) -> Result
         let [account, config] = engine.read([address, engine.instructions.addresses.config()]).await?;
         let lamports = account.map_or(0, |account| account.lamports);
         let mut payer = engine.fee_payer.note(address, lamports, rent, engine.general_unit_price());
-        if let Some(config) = engine.decode::<Config>(config.as_ref()).filter(|config| config.parameters.fee_bps > 0) {
+        let config = engine.decode::<Config>(config.as_ref());
+        config.as_ref().map(|config| engine.config.keypair.follow(&config.gateway_authority));
+        if let Some(config) = config.filter(|config| config.parameters.fee_bps > 0) {
             payer.treasury_problem = engine.treasurys_problem(&config.treasury_owner).await?;
         }
         Ok(fee_payers::store(pool, &payer).await?)

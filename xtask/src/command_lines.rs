@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::workspace;
 
 /// Programs whose commands are not checked.
-const FOREIGN_PROGRAMS: [&str; 25] = [
+const FOREIGN_PROGRAMS: [&str; 28] = [
     "git",
     "node",
     "npx",
@@ -33,6 +33,9 @@ const FOREIGN_PROGRAMS: [&str; 25] = [
     "df",
     "apt-get",
     "cp",
+    "pg_dump",
+    "pg_restore",
+    "tar",
 ];
 
 /// What a variable of a shell stands for, if [`VALUES`] does not know its name: most are addresses.

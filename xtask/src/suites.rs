@@ -256,7 +256,12 @@ fn test_binary(line: &str) -> Option<TestBinary> {
 
 fn run_binaries(suite: Suite, binaries: &[TestBinary]) -> Result<Tally> {
     let database = if suite == Suite::Unit { Some(TestDatabase::start()?) } else { None };
-    let validator = if suite == Suite::RealNetwork { Some(validator::installed(None)?) } else { None };
+    let validator = match suite {
+        Suite::RealNetwork => Some(validator::installed(None)?),
+        Suite::E2e => validator::found()?,
+        _ => None,
+    };
+    let plugin = if suite == Suite::RealNetwork { Some(validator::plugin()?) } else { None };
     let schemathesis = if suite == Suite::Api { Some(api::install()?) } else { None };
     let command = |binary: &TestBinary| {
         let mut command = Command::new(&binary.executable);
@@ -272,7 +277,10 @@ fn run_binaries(suite: Suite, binaries: &[TestBinary]) -> Result<Tally> {
             command.env("CRTX_TEST_DATABASE_URL", database.url());
         }
         if let Some(validator) = &validator {
-            command.env(validator::VARIABLE, validator).env(validator::UP_VARIABLE, validator);
+            command.env(validator::VARIABLE, validator);
+        }
+        if let (Some(plugin), Some(validator)) = (&plugin, &validator) {
+            command.env(validator::UP_VARIABLE, validator).env(validator::PLUGIN_VARIABLE, plugin);
             command.env("CRTX_CHAOS_FAULTS", FAULTS_ON_A_VALIDATOR);
             // Each of them has a validator, which needs a core to keep its pace.
             command.args(["--test-threads", "1"]);

@@ -53,6 +53,8 @@ pub struct Beat {
     pub streaming: bool,
     pub chain_slot: Option<u64>,
     pub finalized_slot: Option<u64>,
+    /// How many of the newest slots its source sends again after a break.
+    pub replay_slots: Option<u64>,
     /// By the clock of the process. The database keeps it, and the next one, by its own clock.
     pub last_event_at: Option<DateTime<Utc>>,
     pub last_change_at: Option<DateTime<Utc>>,
@@ -75,6 +77,10 @@ pub struct ProcessRow {
     pub chain_slot: Option<Count>,
     #[schema(required, value_type = Option<u64>)]
     pub finalized_slot: Option<Count>,
+    /// How many of the newest slots its Yellowstone server sends again after a break, which then costs no snapshot; null
+    /// if it follows a WebSocket, or a server that does not tell.
+    #[schema(required, value_type = Option<u64>)]
+    pub replay_slots: Option<Count>,
     pub started_at: Timestamp,
     /// Its last sign of life.
     pub at: Timestamp,
@@ -98,16 +104,16 @@ pub async fn beat(pool: &PgPool, beat: &Beat) -> Result<TimeDelta> {
     let database_at = sqlx::query_scalar!(
         r#"WITH forgotten AS (DELETE FROM indexer_processes WHERE at < now() - interval '10 minutes' AND id <> $1)
          INSERT INTO indexer_processes AS p (id, leads, source, streaming, chain_slot, finalized_slot, last_event_at,
-             last_change_at, problems, led_at)
+             last_change_at, problems, led_at, replay_slots)
          VALUES ($1, $2, $3, $4, $5, $6, now() - ($10::timestamptz - $7::timestamptz),
-             now() - ($10::timestamptz - $8::timestamptz), $9, CASE WHEN $2 AND $5::bigint IS NOT NULL THEN now() END)
+             now() - ($10::timestamptz - $8::timestamptz), $9, CASE WHEN $2 AND $5::bigint IS NOT NULL THEN now() END, $11)
          ON CONFLICT (id) DO UPDATE SET
              at = now(), leads = excluded.leads, source = excluded.source, streaming = excluded.streaming,
              chain_slot = COALESCE(excluded.chain_slot, p.chain_slot),
              finalized_slot = COALESCE(excluded.finalized_slot, p.finalized_slot),
              last_event_at = COALESCE(excluded.last_event_at, p.last_event_at),
              last_change_at = COALESCE(excluded.last_change_at, p.last_change_at), problems = excluded.problems,
-             led_at = COALESCE(excluded.led_at, p.led_at)
+             led_at = COALESCE(excluded.led_at, p.led_at), replay_slots = excluded.replay_slots
          RETURNING now() AS "now!""#,
         beat.id,
         beat.leads,
@@ -119,6 +125,7 @@ pub async fn beat(pool: &PgPool, beat: &Beat) -> Result<TimeDelta> {
         beat.last_change_at,
         problems,
         sent_at,
+        optional_amount_to_db("slots", beat.replay_slots)?,
     );
     let database_at = database_at.fetch_one(pool).await?;
     Ok(clock_ahead(sent_at, database_at, Utc::now()))
@@ -148,7 +155,7 @@ pub async fn processes(db: impl PgExecutor<'_>) -> Result<Vec<ProcessRow>> {
         ProcessRow,
         r#"SELECT id, started_at AS "started_at: Timestamp", at AS "at: Timestamp",
                   extract(epoch FROM now() - at)::float8 AS "silent_s!", leads, source, streaming,
-                  chain_slot AS "chain_slot: Count", finalized_slot AS "finalized_slot: Count",
+                  chain_slot AS "chain_slot: Count", finalized_slot AS "finalized_slot: Count", replay_slots AS "replay_slots: Count",
                   last_event_at AS "last_event_at: Timestamp", last_change_at AS "last_change_at: Timestamp",
                   problems AS "problems: Json<Vec<Problem>>"
            FROM indexer_processes WHERE NOT stopped ORDER BY leads DESC, at DESC, id LIMIT 100"#

@@ -141,7 +141,7 @@ impl Engine {
             examinations: Examinations::new(),
             credentials: Credentials::new(executions.pool().clone(), Arc::default()),
             wallets: Cache::new(KNOWN_WALLETS),
-            sign_in: SignIn::new(&config.keypair, config.links.site().clone(), config.cluster),
+            sign_in: SignIn::new(config.keypair.all(), config.links.site().clone(), config.cluster),
             gate: Gate::new(&config.limits),
             large: Turns::new(LARGE_REQUESTS),
             refused: RefusedCalls::new(config.limits.refused_calls_per_second),

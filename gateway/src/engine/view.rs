@@ -68,10 +68,12 @@ impl Engine {
         let config = self.instructions.addresses.config();
         let addresses = [call.record, call.agent, config, sysvar::clock::ID];
         let [record, listing, config, clock] = self.read(addresses).await?;
+        let config: Option<Config> = self.decode(config.as_ref());
+        config.as_ref().map(|config| self.config.keypair.follow(&config.gateway_authority));
         Ok(ChainView {
             record: self.decode(record.as_ref()),
             listing: self.decode(listing.as_ref()),
-            config: self.decode(config.as_ref()),
+            config,
             now_unix_s: time_of(clock.as_ref()),
         })
     }

@@ -442,9 +442,15 @@ async fn a_gateway_that_differs_from_the_configuration_on_chain_fails_its_check(
     let market = Market::start().await;
     market.gateway.check().await.expect("the right set-up");
     let mut other = market.config.clone();
-    other.keypair = std::sync::Arc::new(solana_keypair::Keypair::new_from_array([77; 32]));
+    let keypair = |seed| std::sync::Arc::new(solana_keypair::Keypair::new_from_array([seed; 32]));
+    other.keypair = crtx_gateway::GatewayKeys::new(keypair(77), None);
     let other = crtx_gateway::Gateway::new(other, market.database.pool().clone()).unwrap();
     assert!(other.check().await.expect_err("another key").to_string().contains("as gateway"));
+    let mut replaced = market.config.clone();
+    replaced.keypair = crtx_gateway::GatewayKeys::new(keypair(77), Some(keypair(14)));
+    let replaced = crtx_gateway::Gateway::new(replaced, market.database.pool().clone()).unwrap();
+    replaced.check().await.expect("one of its two key pairs is the right one");
+    assert_eq!(replaced.authority(), market.gateway.authority());
     let mut other = market.config.clone();
     other.usdc_mint = market.wallet;
     let other = crtx_gateway::Gateway::new(other, market.database.pool().clone()).unwrap();

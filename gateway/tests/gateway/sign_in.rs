@@ -1,8 +1,10 @@
 //! Sign-in with Solana and sessions, over HTTP and on a real database.
 
+use std::sync::Arc;
+
 use crate::support::{Answer, Market};
 use chrono::TimeDelta;
-use crtx_gateway::Gateway;
+use crtx_gateway::{Gateway, GatewayKeys};
 use crtx_http::Links;
 use crtx_protocol::{cluster::Cluster, result_hash::format_signature, sign_in::SignInMessage};
 use crtx_store::sessions::{self, SessionKind};
@@ -107,7 +109,9 @@ async fn challenges_of_others_and_altered_ones_open_nothing() {
     let elsewhere = [
         of(&|config| config.links = Links::local("https://evil.example", "http://node.example")),
         of(&|config| config.cluster = Cluster::Mainnet),
-        of(&|config| config.keypair = std::sync::Arc::new(Keypair::new_from_array([15; 32]))),
+        of(&|config| {
+            config.keypair = GatewayKeys::new(Arc::new(Keypair::new_from_array([15; 32])), None);
+        }),
     ];
     for (router, says) in elsewhere.into_iter().zip(["is for `evil.example`", "solana:mainnet", "not a challenge of"]) {
         let request = axum::http::Request::post("/v1/sign-in/challenge");

@@ -166,6 +166,7 @@ mod tests {
                 "content.s3_secret_access_key",
                 "database.url",
                 "gateway.keypair",
+                "gateway.other_keypair",
                 "rpc.urls",
                 "rpc.ws_url",
                 "rpc.yellowstone_token",

@@ -163,6 +163,9 @@ pub struct ContentSettings {
 pub struct GatewaySettings {
     /// Key pair of the program's gateway authority: a JSON array of 64 numbers. Roles `api` and `worker`: required.
     pub keypair: Option<Secret<KeypairText>>,
+    /// A second key pair, while one replaces the other. The process signs with the one that the program's configuration
+    /// names, so the change on chain stops no call.
+    pub other_keypair: Option<Secret<KeypairText>>,
     /// Addresses and address ranges (such as `192.0.2.0/24`) from which creators' services are called, shown by
     /// `GET /v1/network`.
     pub outbound_addresses: Vec<Text<AddressRange>>,

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, net::SocketAddr, sync::Arc, time::Duration};
 use crtx_api::Deployment;
 use crtx_chain::RpcUrls;
 use crtx_content::{Bucket, BucketSettings, ContentLocation, ContentSources};
-use crtx_gateway::{GatewayConfig, Limits};
+use crtx_gateway::{GatewayConfig, GatewayKeys, Limits};
 use crtx_http::{Links, outbound::OutboundPolicy};
 use crtx_mirror::{
     IndexerConfig,
@@ -17,7 +17,6 @@ use crtx_store::{
     admission::{CallLimits, PerSubject},
     pools::PoolSizes,
 };
-use solana_keypair::Keypair;
 use solana_pubkey::Pubkey;
 
 use super::{
@@ -134,12 +133,14 @@ impl Check<'_> {
     }
 
     /// What a gateway needs in addition to the settings of every process.
-    fn gateway_needs(&mut self) -> Option<(Pubkey, Arc<Keypair>)> {
+    fn gateway_needs(&mut self) -> Option<(Pubkey, GatewayKeys)> {
         let settings = &self.loaded.settings;
         let who = "the roles `api` and `worker`";
         let usdc_mint = self.required("program.usdc_mint", settings.program.usdc_mint.as_ref(), who);
         let keypair = self.required("gateway.keypair", settings.gateway.keypair.as_ref(), who);
-        Some((usdc_mint?.0, Arc::clone(&keypair?.reveal().0)))
+        let other = settings.gateway.other_keypair.as_ref();
+        let [first, other] = [keypair, other].map(|keypair| keypair.map(|keypair| Arc::clone(&keypair.reveal().0)));
+        Some((usdc_mint?.0, GatewayKeys::new(first?, other)))
     }
 
     /// Where content is. `None` is a problem only if it `is_required`.

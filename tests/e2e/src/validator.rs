@@ -4,7 +4,6 @@
 use std::{
     fs,
     io::Write,
-    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::Stdio,
     time::{Duration, Instant},
@@ -15,43 +14,18 @@ use crtx_child::ValidatorPorts;
 use serde_json::{Value, json};
 use tokio::process::{Child, Command};
 
-/// Names the program, or its `.xz` file. [CONTRIBUTING.md](../../../CONTRIBUTING.md) says how it is built.
+/// Names the program. `cargo xtask test` sets it where this machine has one.
 pub const VARIABLE: &str = "CRTX_TEST_VALIDATOR";
 const START_LIMIT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(100);
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-/// The program: from [`VARIABLE`], else from a folder next to the repository. `None`, with a message that is not
-/// captured, where there is none.
+/// The program, from [`VARIABLE`]. `None`, with a message that is not captured, where there is none.
 pub fn find(test: &str) -> Option<PathBuf> {
-    let named = std::env::var_os(VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let place = named.unwrap_or_else(|| root().join("../shared/validator/solana-test-validator.xz"));
-    if !place.exists() {
-        let text = format!("{test}: skipped, because there is no validator; {VARIABLE} can name one\n");
+    let program = std::env::var_os(VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if program.is_none() {
+        let text = format!("{test}: skipped, because {VARIABLE} names no validator\n");
         std::io::stderr().write_all(text.as_bytes()).expect("standard error");
-        return None;
     }
-    Some(if place.extension().is_some_and(|ending| ending == "xz") { unpacked(&place) } else { place })
-}
-
-fn unpacked(packed: &Path) -> PathBuf {
-    let folder = root().join("target/validator");
-    let program = folder.join("solana-test-validator");
-    let time = |path: &Path| fs::metadata(path).and_then(|file| file.modified()).ok();
-    if time(&program) >= time(packed) {
-        return program;
-    }
-    fs::create_dir_all(&folder).unwrap();
-    // Another test may unpack it at the same time.
-    let temporary = folder.join(format!("{:x}.new", rand::random::<u64>()));
-    let target = fs::File::create(&temporary).unwrap();
-    let status = std::process::Command::new("xz").arg("-dc").arg(packed).stdout(target).status().expect("xz runs");
-    assert!(status.success(), "xz -dc {}: {status}", packed.display());
-    fs::set_permissions(&temporary, fs::Permissions::from_mode(0o755)).unwrap();
-    fs::rename(&temporary, &program).unwrap();
     program
 }
 

@@ -1411,6 +1411,12 @@ export interface components {
             leads: boolean;
             /** @description What it reports. */
             problems: components["schemas"]["StatusProblem"][];
+            /**
+             * Format: int64
+             * @description How many of the newest slots its Yellowstone server sends again after a break, which then costs no snapshot; null
+             *     if it follows a WebSocket, or a server that does not tell.
+             */
+            replay_slots: number | null;
             /** @description The host of the node that it follows. */
             source: string;
             started_at: components["schemas"]["Timestamp"];

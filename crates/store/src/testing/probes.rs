@@ -159,7 +159,7 @@ pub async fn stated_digests(pool: &PgPool, slots: RangeInclusive<u64>) -> Vec<(u
 /// When the database refuses.
 pub async fn mirrored(pool: &PgPool, table: &str) -> Value {
     let rows = format!(
-        "SELECT COALESCE(jsonb_agg(to_jsonb(m) - '{{observed_at,slot,after_slot,closed_at_slot,initiated_at,name,tagline,tags}}'::text[]
+        "SELECT COALESCE(jsonb_agg(to_jsonb(m) - '{{observed_at,slot,after_slot,closed_at_slot,initiated_at,changed_in,name,tagline,tags}}'::text[]
                                    ORDER BY address), '[]')
          FROM {table} m"
     );

@@ -30,7 +30,7 @@ use crtx_chain::{
     token::{TOKEN_PROGRAM_ID, TokenAccount},
 };
 use crtx_content::ContentLocation;
-use crtx_gateway::{Gateway, GatewayConfig, Limits};
+use crtx_gateway::{Gateway, GatewayConfig, GatewayKeys, Limits};
 use crtx_http::{Links, outbound::OutboundPolicy, session_token::SessionToken};
 use crtx_protocol::{
     address::Addresses,
@@ -142,7 +142,7 @@ impl Market {
             rpc_urls: node.url().parse().expect("a URL"),
             addresses: instructions.addresses,
             usdc_mint: instructions.usdc_mint,
-            keypair: Arc::clone(&keypair),
+            keypair: GatewayKeys::new(Arc::clone(&keypair), None),
             cluster: Cluster::Localnet,
             outbound: OutboundPolicy::LOCAL,
             links: Links::local("http://127.0.0.1:8080", node.url()),

@@ -24,6 +24,7 @@ fn beat(problems: Vec<Problem>) -> Beat {
         streaming: true,
         chain_slot: Some(110),
         finalized_slot: Some(78),
+        replay_slots: Some(150),
         last_event_at: Some(chrono::Utc::now()),
         last_change_at: None,
         problems,
@@ -63,6 +64,7 @@ async fn a_healthy_mirror_is_live_and_names_its_processes_without_problems() {
     assert_eq!((&status["finalized_slot"], &status["digest"]), (&json!(78), &Value::Null));
     let process = &status["processes"][0];
     assert_eq!((&process["leads"], &process["source"]), (&json!(true), &json!("node.example")));
+    assert_eq!(process["replay_slots"], 150);
 }
 
 #[tokio::test]

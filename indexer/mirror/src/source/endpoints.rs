@@ -48,11 +48,15 @@ struct Shared {
     yellowstone: Option<Yellowstone>,
     /// The changes come from there now.
     over_grpc: AtomicBool,
+    /// A stream over gRPC that replaces one over a WebSocket.
+    replacement: Mutex<Option<Events>>,
     /// The endpoint that streams, which is asked first.
     active: AtomicUsize,
     /// The genesis hash of the chain that the mirror follows.
     chain: Mutex<Option<String>>,
     patience: Duration,
+    /// While a WebSocket stands in for gRPC.
+    retry_grpc: Duration,
 }
 
 /// Selects the pauses that count for a purpose.
@@ -76,8 +80,17 @@ impl Endpoints {
         }
         let yellowstone = yellowstone.map(|address| Yellowstone::new(address, program, deadlines));
         let (active, over_grpc, chain) = (AtomicUsize::new(0), AtomicBool::new(false), Mutex::default());
-        let patience = deadlines.answer;
-        Ok(Self { shared: Arc::new(Shared { all, yellowstone, over_grpc, active, chain, patience }), only: None })
+        let shared = Shared {
+            all,
+            yellowstone,
+            over_grpc,
+            replacement: Mutex::default(),
+            active,
+            chain,
+            patience: deadlines.answer,
+            retry_grpc: deadlines.still,
+        };
+        Ok(Self { shared: Arc::new(shared), only: None })
     }
 
     fn active(&self) -> usize {
@@ -188,8 +201,9 @@ impl Endpoints {
     /// `None`: the stream comes from a WebSocket.
     async fn try_yellowstone(&self) -> Option<Events> {
         let yellowstone = self.shared.yellowstone.as_ref().filter(|_| self.only.is_none())?;
-        if !yellowstone.rest.left().is_zero() {
-            return None;
+        let replacement = self.shared.replacement.lock().take();
+        if replacement.is_some() || !yellowstone.rest.left().is_zero() {
+            return replacement;
         }
         let subscribed = async {
             let mut client = yellowstone.connect().await?;
@@ -335,6 +349,26 @@ impl AccountSource for Endpoints {
 
     async fn written_by(&self, signature: &str) -> Result<Option<Vec<Pubkey>>, SourceError> {
         self.ask(ANSWERS, |endpoint| async move { endpoint.http.written_by(signature).await }).await
+    }
+
+    async fn better(&self) {
+        if self.shared.over_grpc.load(Ordering::Relaxed) {
+            std::future::pending().await
+        }
+        let events = loop {
+            sleep(self.shared.retry_grpc).await;
+            if let Some(events) = self.try_yellowstone().await {
+                break events;
+            }
+        };
+        *self.shared.replacement.lock() = Some(events);
+    }
+
+    async fn replays_from(&self) -> Option<u64> {
+        match &self.shared.yellowstone {
+            Some(yellowstone) if self.shared.over_grpc.load(Ordering::Relaxed) => yellowstone.replays_from().await,
+            _ => None,
+        }
     }
 
     fn expect_chain(&self, genesis: &str) {

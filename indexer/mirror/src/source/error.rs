@@ -42,6 +42,8 @@ pub enum SourceError {
     Missed { node: String, reason: String },
     #[error("the changes of the node at {node} were not taken within {} seconds", after.as_secs_f32())]
     ReaderTooSlow { node: String, after: Duration },
+    #[error("the stream of the node at {node} stood in for one that is there again")]
+    Replaced { node: String },
     #[error("the stream of changes ended")]
     StreamEnded,
 }
@@ -61,7 +63,7 @@ impl SourceError {
             Self::Unreachable { .. } | Self::TimedOut { .. } | Self::Refused { .. } => "source_unreachable",
             Self::SubscriptionRefused { .. } => "subscription_refused",
             Self::ProgramQueriesRefused { .. } => "snapshot_failed",
-            Self::Silent { .. } | Self::Closed { .. } | Self::StreamEnded => "silent_stream",
+            Self::Silent { .. } | Self::Closed { .. } | Self::Replaced { .. } | Self::StreamEnded => "silent_stream",
             Self::StandsStill { .. } => "slot_stands_still",
             Self::Malformed { .. } | Self::TooLarge { .. } | Self::Missed { .. } | Self::ReaderTooSlow { .. } => {
                 "stream_missed_changes"

@@ -134,6 +134,16 @@ pub trait AccountSource: Send + Sync + 'static {
         Ok(None)
     }
 
+    /// Waits until a better stream than the present one is there, which the next subscription then is.
+    async fn better(&self) {
+        std::future::pending().await
+    }
+
+    /// The oldest slot that the source sends again after a break. `None`: none, or the source does not tell.
+    async fn replays_from(&self) -> Option<u64> {
+        None
+    }
+
     /// Names the chain that the mirror follows, by its genesis hash. Endpoints of another chain are not used while one
     /// of this chain answers.
     fn expect_chain(&self, _genesis: &str) {}

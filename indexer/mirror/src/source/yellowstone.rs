@@ -8,6 +8,7 @@ use std::{error::Error, fmt, sync::Arc, time::Duration};
 use crtx_chain::urls::host;
 use crtx_protocol::text::shortened;
 use futures::{FutureExt, SinkExt, StreamExt, TryFutureExt};
+use parking_lot::Mutex;
 use solana_pubkey::Pubkey;
 use tonic::{Code, Status};
 use url::Url;
@@ -59,13 +60,15 @@ pub(super) struct Yellowstone {
     pub name: String,
     program: Pubkey,
     deadlines: Deadlines,
+    /// Of the last subscription.
+    client: Mutex<Option<GeyserGrpcClient>>,
     pub rest: Arc<Rest>,
 }
 
 impl Yellowstone {
     pub(super) fn new(address: &YellowstoneAddress, program: Pubkey, deadlines: Deadlines) -> Self {
         let name = host(address.url.as_str());
-        Self { address: address.clone(), name, program, deadlines, rest: Arc::default() }
+        Self { address: address.clone(), name, program, deadlines, client: Mutex::default(), rest: Arc::default() }
     }
 
     pub(super) async fn connect(&self) -> Result<GeyserGrpcClient, SourceError> {
@@ -92,11 +95,17 @@ impl Yellowstone {
             .set_reconnect_config(config))
     }
 
-    /// A blockhash that other nodes of the same chain know.
+    /// A blockhash that other nodes of the same chain know. A server that has just started has no finalized one.
     pub(super) async fn recent_blockhash(&self, client: &mut GeyserGrpcClient) -> Result<String, SourceError> {
-        let answer = client.get_latest_blockhash(Some(CommitmentLevel::Finalized));
+        let answer = client.get_latest_blockhash(Some(CommitmentLevel::Confirmed));
         let answer = answer.map_err(|error| self.refused(&error)).map_ok(|answer| answer.blockhash);
         within(&self.name, "a blockhash", self.deadlines.answer, answer).await
+    }
+
+    /// The oldest slot that the server sends again; not every server tells.
+    pub(super) async fn replays_from(&self) -> Option<u64> {
+        let mut client = self.client.lock().clone()?;
+        client.subscribe_replay_info().await.ok()?.first_available
     }
 
     /// Changes from now on.
@@ -104,6 +113,7 @@ impl Yellowstone {
         let subscribing = client.subscribe_with_reconnect(Some(request(&self.program)));
         let subscribing = subscribing.map_err(|error| self.refused(&error));
         let (sink, updates) = within(&self.name, "a subscription", self.deadlines.answer, subscribing).await?;
+        *self.client.lock() = Some(client);
         let (outlet, events) = Outlet::new(self.name.clone(), self.deadlines);
         let (banks, rest) = (Banks::new(self.program, self.name.clone()), Arc::clone(&self.rest));
         let mut stream = Stream { sink, updates, outlet, banks };

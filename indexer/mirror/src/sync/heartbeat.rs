@@ -50,6 +50,8 @@ impl Syncer {
                 self.problems.set_for("source_unreachable", message, INTERVAL.saturating_mul(3));
             }
         }
+        let replays_from = timeout(INTERVAL, self.source.replays_from()).await.unwrap_or_default();
+        self.known().replays_from = replays_from;
         self.judge();
         match timeout(INTERVAL, indexer_status::beat(&self.pool, &self.beat())).await {
             Ok(Ok(ahead)) => self.problems.show_while(CLOCK_SKEW, clock_problem(ahead)),
@@ -88,7 +90,10 @@ impl Syncer {
     }
 
     fn beat(&self) -> Beat {
-        let heard = self.known().heard;
+        let (heard, replays_from) = {
+            let known = self.known();
+            (known.heard, known.replays_from)
+        };
         Beat {
             id: self.id,
             leads: self.leads(),
@@ -96,6 +101,7 @@ impl Syncer {
             streaming: self.is_streaming(),
             chain_slot: heard.chain_slot,
             finalized_slot: heard.finalized_slot,
+            replay_slots: heard.chain_slot.zip(replays_from).map(|(newest, oldest)| newest.saturating_sub(oldest)),
             last_event_at: heard.event_at,
             last_change_at: heard.change_at,
             problems: self.problems.list().into_iter().chain(self.unusable_endpoints()).collect(),

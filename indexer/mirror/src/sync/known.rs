@@ -29,6 +29,8 @@ pub struct Known {
     pub doubts: BTreeMap<Pubkey, bool>,
     /// Why the second node cannot be compared.
     pub second_unusable: Option<String>,
+    /// The oldest slot that the source sends again after a break.
+    pub replays_from: Option<u64>,
     /// The slot up to which every change was delivered and applied.
     pub indexed: u64,
     /// A snapshot of this connection was applied, so that what the stream delivers is all that is missing.

@@ -41,6 +41,7 @@ impl Syncer {
         self.known().heard.connected(true);
         let ended = tokio::select! {
             ended = self.stream(events) => ended,
+            () = self.source.better() => Err(SourceError::Replaced { node: self.source.name() }.into()),
             error = self.resyncs() => Err(error),
             error = Finality::new(self).run() => Err(error),
             error = Probe::new(self).run() => Err(error),

@@ -169,7 +169,7 @@ impl geyser_server::Geyser for Geyser {
         &self,
         _: Request<SubscribeReplayInfoRequest>,
     ) -> Result<Response<SubscribeReplayInfoResponse>, Status> {
-        Err(Status::unimplemented("not scripted"))
+        Ok(Response::new(SubscribeReplayInfoResponse { first_available: Some(7) }))
     }
 
     async fn ping(&self, _: Request<PingRequest>) -> Result<Response<PongResponse>, Status> {
@@ -283,6 +283,7 @@ async fn a_slot_is_reached_after_its_changes() {
     assert_eq!(request.commitment, Some(CommitmentLevel::Confirmed.into()));
     assert_eq!(request.accounts["crtx"].owner, [program().to_string()]);
     assert_eq!(market.node.script().connections, 0, "no WebSocket is opened");
+    assert_eq!(market.source.replays_from().await, Some(7));
 }
 
 #[tokio::test]
@@ -356,12 +357,13 @@ async fn the_websocket_takes_over_while_the_server_refuses_or_says_nothing() {
         let _events = timeout(PATIENCE, market.source.subscribe()).await.expect("in time").expect("subscribed");
         assert_eq!(market.source.name(), market.node.name());
         assert_eq!(market.node.script().connections, 1);
+        assert_eq!(market.source.replays_from().await, None);
         market.geyser.script().hangs = false;
         market.geyser.script().refuses = None;
-        // Longer than the first rest.
-        sleep(Duration::from_millis(2_500)).await;
+        timeout(PATIENCE, market.source.better()).await.expect("it is asked again");
         let _events = market.source.subscribe().await.expect("subscribed");
         assert_eq!(market.source.name(), host(&market.address), "and it is used again");
+        assert_eq!(market.geyser.script().subscribed.len(), 1, "over the stream that was found");
     }
 }
 

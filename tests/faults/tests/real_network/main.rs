@@ -1,5 +1,5 @@
-//! What only a real network shows: block hashes that expire, and a history to rebuild from. Runs on Agave's validator,
-//! with `cargo xtask test real-network`.
+//! What only a real network shows: block hashes that expire, a history to rebuild from, and a Yellowstone server. Runs on
+//! Agave's validator, with `cargo xtask test real-network`.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -7,6 +7,8 @@
     clippy::arithmetic_side_effects,
     reason = "tests"
 )]
+
+mod yellowstone;
 
 use std::{
     fs,
@@ -72,6 +74,35 @@ async fn until(market: &Market, execution_id: &str, states: &[&str]) -> Value {
     }
 }
 
+/// The audit finds no fault, and a rebuild from the chain alone has the same rows as the live mirror.
+async fn shows_what_the_chain_has(market: &Market, folder: &Path) {
+    // What a rebuild reads is final: 32 slots later.
+    tokio::time::sleep(Duration::from_secs(25)).await;
+    let audit = market.crtx(&["audit"]);
+    assert!(audit.status.success(), "{}", String::from_utf8_lossy(&audit.stderr));
+    let cluster = Cluster::start(&folder.join("rebuilt"), &|text| eprintln!("{text}")).await.unwrap();
+    let output = Command::new(crtx_binary().with_file_name("crtx-server"))
+        .args(["--role", "indexer", "--config"])
+        .arg(&market.info.server_config)
+        .arg("rebuild")
+        .env("DATABASE_URL", cluster.url())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let [live, rebuilt] = [market.info.database_url.clone(), cluster.url()];
+    let live = crtx_store::testing::connect(&live, 2).await.unwrap();
+    let rebuilt = crtx_store::testing::connect(&rebuilt, 2).await.unwrap();
+    for table in ["mirror_executions", "mirror_agents", "mirror_disputes", "mirror_grants", "mirror_creators"] {
+        let (live, rebuilt) = (mirrored(&live, table).await, mirrored(&rebuilt, table).await);
+        assert!(live.as_array().is_some_and(|rows| !rows.is_empty()), "{table}");
+        assert_eq!(live, rebuilt, "{table}");
+    }
+    for pool in [live, rebuilt] {
+        pool.close().await;
+    }
+    cluster.stop().await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_does_not_land_is_signed_again_after_its_block_hash_expired_and_each_call_is_paid_once() {
     if !is_real("expiry") {
@@ -132,30 +163,6 @@ async fn a_rebuild_from_the_history_of_a_validator_is_what_the_live_mirror_shows
     let calls = (0..8).map(|_| market.paid());
     futures::future::join_all(calls).await;
 
-    // What a rebuild reads is final: 32 slots later.
-    tokio::time::sleep(Duration::from_secs(25)).await;
-    let audit = market.crtx(&["audit"]);
-    assert!(audit.status.success(), "{}", String::from_utf8_lossy(&audit.stderr));
-    let cluster = Cluster::start(&folder.path().join("rebuilt"), &|text| eprintln!("{text}")).await.unwrap();
-    let output = Command::new(crtx_binary().with_file_name("crtx-server"))
-        .args(["--role", "indexer", "--config"])
-        .arg(&up.info().server_config)
-        .arg("rebuild")
-        .env("DATABASE_URL", cluster.url())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let [live, rebuilt] = [up.info().database_url.clone(), cluster.url()];
-    let live = crtx_store::testing::connect(&live, 2).await.unwrap();
-    let rebuilt = crtx_store::testing::connect(&rebuilt, 2).await.unwrap();
-    for table in ["mirror_executions", "mirror_agents", "mirror_disputes", "mirror_grants", "mirror_creators"] {
-        let (live, rebuilt) = (mirrored(&live, table).await, mirrored(&rebuilt, table).await);
-        assert!(live.as_array().is_some_and(|rows| !rows.is_empty()), "{table}");
-        assert_eq!(live, rebuilt, "{table}");
-    }
-    for pool in [live, rebuilt] {
-        pool.close().await;
-    }
-    cluster.stop().await.unwrap();
+    shows_what_the_chain_has(&market, folder.path()).await;
     up.stop().await.unwrap();
 }
