@@ -76,10 +76,13 @@ deploy_program() {
 
 set_up_marketplace() {
   say "mint and configuration"
-  USDC_MINT=$(crtx admin status --json 2> /dev/null | member usdc_mint || true)
-  if [ -z "$USDC_MINT" ]; then
-    USDC_MINT=${DEPLOY_USDC_MINT:-$(crtx admin test-mint --usdc 10000 --keypair "$(key authority)" --yes)}
-  fi
+  local shown status=0
+  shown=$(crtx admin status --json 2>&1) || status=$?
+  case "$status" in
+    0) USDC_MINT=$(member usdc_mint <<< "$shown") ;;
+    3) USDC_MINT=${DEPLOY_USDC_MINT:-$(crtx admin test-mint --usdc 10000 --keypair "$(key authority)" --yes)} ;;
+    *) fail "$shown" ;;
+  esac
   crtx admin init --usdc-mint "$USDC_MINT" --resolver "$(address resolver)" --gateway-authority "$(address gateway)" \
     --treasury-owner "$(address treasury)" --insurance-owner "$(address insurance)" --guardian "$(address guardian)" \
     --keypair "$(key authority)" --yes

@@ -12,7 +12,7 @@ use std::{
     fs,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
-    process::Stdio,
+    process::{ExitStatus, Stdio},
     time::Duration,
 };
 
@@ -71,6 +71,12 @@ impl Drop for Shell {
 impl Shell {
     /// Waits until the commands have ended, all of them well.
     async fn ends(&mut self, home: &Path, place: &Path) {
+        let (status, logs) = self.status(home, place).await;
+        assert!(status.success(), "{status}\n{logs}");
+    }
+
+    /// Waits until the commands have ended; how, and what they said.
+    async fn status(&mut self, home: &Path, place: &Path) -> (ExitStatus, String) {
         let status = tokio::time::timeout(LIMIT, self.process.wait()).await;
         let logs = || {
             let names = ["validator.log", "log/api.log", "log/indexer.log", "log/worker.log", "log/agent.log"];
@@ -78,7 +84,7 @@ impl Shell {
             all.chain([end_of(&home.join("shell.log"))]).collect::<String>()
         };
         let status = status.unwrap_or_else(|_| panic!("the commands do not end\n{}", logs())).unwrap();
-        assert!(status.success(), "{status}\n{}", logs());
+        (status, logs())
     }
 
     fn start(script: &str, home: &Path, programs: &[&Path]) -> Self {
@@ -213,6 +219,16 @@ async fn every_command_of_the_deployment_document_works_and_the_call_is_paid_and
         let mode = fs::metadata(place.join(name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o077, 0, "{name} is for its owner alone");
     }
+
+    // A node that does not answer the question for the configuration is not a chain without one.
+    let silent = programs.join("crtx");
+    let real = binaries.display();
+    let no_node = "[ \"$1 $2\" != 'admin status' ] || set -- \"$@\" --rpc-url http://127.0.0.1:1";
+    fs::write(&silent, format!("#!/bin/sh\n{no_node}\nexec '{real}' \"$@\"\n")).unwrap();
+    fs::set_permissions(&silent, fs::Permissions::from_mode(0o755)).unwrap();
+    let (ended, logs) = Shell::start(&run, home, &paths).status(home, &place).await;
+    assert!(!ended.success() && logs.contains("deploy: crtx: no answer from the Solana RPC node"), "{ended}\n{logs}");
+    assert_eq!(transactions(&wallets, ports.rpc()).await, signed);
 
     calls_at_once_share_transactions(&terminal, &format!("http://127.0.0.1:{api}"), ports.rpc()).await;
 
@@ -355,6 +371,10 @@ async fn admin_init_refuses_what_is_wrong_and_is_done_once_however_often_it_is_k
     let config = json!([config_address(), {"encoding": "base64", "commitment": "processed"}]);
     let found = validator.ask("getAccountInfo", config.clone()).await.unwrap();
     assert_eq!(found["value"], Value::Null, "nothing was made");
+
+    // Scripts tell a chain without a marketplace from a node that says nothing.
+    assert!(by("authority").refused(3, &["admin", "status"]).contains("no marketplace"));
+    by("authority").refused(1, &["admin", "status", "--rpc-url", "http://127.0.0.1:1"]);
 
     // Killed at ever later moments, until one run ends by itself; the last run says the truth.
     validator.airdrop(&authority, 5).await.unwrap();
