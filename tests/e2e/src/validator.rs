@@ -59,6 +59,7 @@ fn unpacked(packed: &Path) -> PathBuf {
 pub struct Validator {
     process: Child,
     pub rpc_url: String,
+    pub websocket_url: String,
     http: reqwest::Client,
 }
 
@@ -78,7 +79,9 @@ impl Validator {
             .kill_on_drop(true)
             .spawn()?;
         let http = reqwest::Client::builder().timeout(Duration::from_secs(5)).no_proxy().build()?;
-        let mut validator = Self { process, rpc_url: format!("http://127.0.0.1:{}", ports.rpc()), http };
+        let rpc_url = format!("http://127.0.0.1:{}", ports.rpc());
+        let websocket_url = format!("ws://127.0.0.1:{}", ports.websocket());
+        let mut validator = Self { process, rpc_url, websocket_url, http };
         let started = Instant::now();
         // Its programs work from the second slot on.
         while !validator.slot().await.is_ok_and(|slot| slot > 0) {
