@@ -21,6 +21,7 @@ API_PORT=${DEPLOY_API_PORT:-8080}
 INDEXER_PORT=${DEPLOY_INDEXER_PORT:-8081}
 WORKER_PORT=${DEPLOY_WORKER_PORT:-8082}
 AGENT_PORT=${DEPLOY_AGENT_PORT:-4021}
+BUCKET=${DEPLOY_BUCKET:-}
 
 say() { echo "deploy: $*" >&2; }
 fail() {
@@ -76,10 +77,13 @@ deploy_program() {
 
 set_up_marketplace() {
   say "mint and configuration"
-  USDC_MINT=$(crtx admin status --json 2> /dev/null | member usdc_mint || true)
-  if [ -z "$USDC_MINT" ]; then
-    USDC_MINT=${DEPLOY_USDC_MINT:-$(crtx admin test-mint --usdc 10000 --keypair "$(key authority)" --yes)}
-  fi
+  local shown status=0
+  shown=$(crtx admin status --json 2>&1) || status=$?
+  case "$status" in
+    0) USDC_MINT=$(member usdc_mint <<< "$shown") ;;
+    3) USDC_MINT=${DEPLOY_USDC_MINT:-$(crtx admin test-mint --usdc 10000 --keypair "$(key authority)" --yes)} ;;
+    *) fail "$shown" ;;
+  esac
   crtx admin init --usdc-mint "$USDC_MINT" --resolver "$(address resolver)" --gateway-authority "$(address gateway)" \
     --treasury-owner "$(address treasury)" --insurance-owner "$(address insurance)" --guardian "$(address guardian)" \
     --keypair "$(key authority)" --yes
@@ -90,6 +94,10 @@ set_up_marketplace() {
 # Settings and secrets of the services. `CHANGED` says afterwards whether they have to be started again.
 configure() { # FOLDER OF CONTENT
   CHANGED=no
+  local content="dir = \"$1\""
+  [ -z "$BUCKET" ] || content="s3_bucket = \"$BUCKET\""
+  [ -z "${DEPLOY_BUCKET_ENDPOINT:-}" ] || content+=$'\n'"s3_endpoint = \"$DEPLOY_BUCKET_ENDPOINT\""
+  [ -z "${DEPLOY_BUCKET_REGION:-}" ] || content+=$'\n'"s3_region = \"$DEPLOY_BUCKET_REGION\""
   sha256sum "$(command -v crtx-server)" | put "$FOLDER/crtx-server.sha256" 644
   mkdir -p "$FOLDER/secrets"
   printf '%s' "$DATABASE_URL" | put "$FOLDER/secrets/database-url" 600
@@ -105,7 +113,7 @@ trusted_proxies = ["127.0.0.1"]
 usdc_mint = "$USDC_MINT"
 
 [content]
-dir = "$1"
+$content
 END
 }
 
@@ -127,12 +135,14 @@ start_server() { # ROLE PORT
   start "$1" env --ignore-environment PATH="$PATH" HOME="$FOLDER" \
     CRTX_DATABASE_URL_FILE="$FOLDER/secrets/database-url" CRTX_RPC_URLS_FILE="$FOLDER/secrets/rpc-urls" \
     CRTX_RPC_WS_URL_FILE="$FOLDER/secrets/rpc-ws-url" CRTX_GATEWAY_KEYPAIR_FILE="$(key gateway)" \
+    CRTX_CONTENT_S3_ACCESS_KEY_ID_FILE="${BUCKET:+$FOLDER/secrets/s3-access-key-id}" \
+    CRTX_CONTENT_S3_SECRET_ACCESS_KEY_FILE="${BUCKET:+$FOLDER/secrets/s3-secret-access-key}" \
     crtx-server --config "$FOLDER/crtx.toml" --role "$1" --listen "127.0.0.1:$2"
 }
 
 services_in_background() {
   : "${DATABASE_URL:?the URL of an empty PostgreSQL database}"
-  mkdir -p "$FOLDER/content" "$FOLDER/log" "$FOLDER/run"
+  mkdir -p "$FOLDER/log" "$FOLDER/run"
   configure "$FOLDER/content"
   start_server api "$API_PORT"
   start_server indexer "$INDEXER_PORT"
@@ -166,13 +176,20 @@ services_of_systemd() {
   # The key pairs and secrets stay closed: systemd reads them for the services.
   chmod 711 "$FOLDER"
   configure /var/lib/crtx/content
-  local unit role
-  for unit in "$HERE"/systemd/*.service; do
-    put "/etc/systemd/system/$(basename "$unit")" 644 < "$unit"
-  done
+  local role
+  put /etc/systemd/system/crtx-agent.service 644 < "$HERE/systemd/crtx-agent.service"
+  # The Debian package brings the others.
+  if [ ! -e /usr/lib/systemd/system/crtx-server@.service ]; then
+    put /etc/systemd/system/crtx-server@.service 644 < "$HERE/systemd/crtx-server@.service"
+    for role in api worker; do
+      mkdir -p "/etc/systemd/system/crtx-server@$role.service.d"
+      put "/etc/systemd/system/crtx-server@$role.service.d/gateway.conf" 644 < "$HERE/systemd/gateway.conf"
+    done
+  fi
   for role in api worker; do
+    [ -n "$BUCKET" ] || break
     mkdir -p "/etc/systemd/system/crtx-server@$role.service.d"
-    put "/etc/systemd/system/crtx-server@$role.service.d/gateway.conf" 644 < "$HERE/systemd/gateway.conf"
+    put "/etc/systemd/system/crtx-server@$role.service.d/bucket.conf" 644 < "$HERE/systemd/bucket.conf"
   done
   local port metrics
   while read -r role port metrics; do
@@ -238,7 +255,8 @@ command -v crtx > /dev/null && command -v crtx-server > /dev/null || fail "crtx 
 case "$SERVICES" in
   systemd)
     [ "$(id -u)" = 0 ] || fail "run this as root, or with DEPLOY_SERVICES=background"
-    [ -x /usr/local/bin/crtx-server ] || fail "the units start /usr/local/bin/crtx-server, and there is none"
+    [ -x /usr/local/bin/crtx-server ] || [ -x /usr/bin/crtx-server ] \
+      || fail "the units start crtx-server of /usr/local/bin or /usr/bin, and there is none"
     [ "$FOLDER" = /etc/crtx ] || fail "the units read /etc/crtx; DEPLOY_FOLDER is for DEPLOY_SERVICES=background"
     ;;
   background) ;;
@@ -253,6 +271,8 @@ if [ "${1:-}" = keys ]; then
   exit
 fi
 [ $# = 0 ] || fail "the only argument is keys"
+[ -z "$BUCKET" ] || [ -s "$FOLDER/secrets/s3-secret-access-key" ] \
+  || fail "the key of the bucket is wanted in $FOLDER/secrets/s3-access-key-id and s3-secret-access-key"
 : "${CRTX_URL:?the https:// address of the API, whose name leads to this machine}"
 export CRTX_URL
 AGENT_URL=${DEPLOY_AGENT_URL:-$CRTX_URL/example-agent}

@@ -47,6 +47,7 @@ use crate::{
     agent::ManifestError,
     arguments::SendArgs,
     execution_ref::ExecutionRef,
+    market::NotSetUp,
     output::AlreadySaid,
     settings::{NetworkChoice, Settings},
     usage::UsageError,
@@ -231,5 +232,9 @@ fn ended(outcome: anyhow::Result<()>) -> ExitCode {
         // Nodes, services and creators are quoted in errors.
         None => output::error_line(format_args!("crtx: {error:#}")),
     }
-    if error.is::<UsageError>() { ExitCode::from(2) } else { ExitCode::FAILURE }
+    match error {
+        _ if error.is::<UsageError>() => ExitCode::from(2),
+        _ if error.is::<NotSetUp>() => ExitCode::from(3),
+        _ => ExitCode::FAILURE,
+    }
 }

@@ -18,6 +18,14 @@ const FIRST_FIELD: usize = 8;
 const FIELD: usize = 32;
 const EXECUTION_ID_OFFSET: usize = FIRST_FIELD + std::mem::offset_of!(ExecutionRecord, execution_id);
 
+/// The node answered, and the program has no configuration.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "there is no marketplace of program {0} on this chain; see --program-id and --network, or set one up with: crtx \
+     admin init"
+)]
+pub struct NotSetUp(Pubkey);
+
 /// One deployment of the program, on one chain.
 pub struct Market {
     pub chain: ChainClient,
@@ -44,12 +52,7 @@ impl Market {
         let market = Self::with_config(settings, arguments, Config::zeroed()).await?;
         let program_id = market.addresses().program_id();
         let config = market.chain.account(&market.addresses().config()).await?.value;
-        let config = config.filter(|account| account.owner == program_id).with_context(|| {
-            format!(
-                "there is no marketplace of program {program_id} on this chain; see --program-id and --network, or set \
-                 one up with: crtx admin init"
-            )
-        })?;
+        let config = config.filter(|account| account.owner == program_id).ok_or(NotSetUp(program_id))?;
         let config = Config::decode(&config.data).context("the configuration is of another version of the program")?;
         Ok(Self { instructions: Instructions::new(*market.addresses(), config.usdc_mint), config, ..market })
     }

@@ -12,6 +12,8 @@ pub enum Action {
     Serve,
     /// Rebuild the mirror from the chain and end.
     Rebuild,
+    /// Ask the running process whether it is ready.
+    Ready,
     /// Print the settings that are in force.
     ConfigCheck,
     /// Print `docs/configuration.md`.
@@ -37,6 +39,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments,
             None => (Action::ConfigCheck, config),
         },
         Some(("rebuild", rebuild)) => (Action::Rebuild, rebuild),
+        Some(("ready", ready)) => (Action::Ready, ready),
         _ => (Action::Serve, &matches),
     };
     let names = settings().into_iter().map(|setting| setting.flag());
@@ -70,6 +73,11 @@ pub fn command() -> Command {
                     "It goes on where an interrupted rebuild was, and may run while services use the database. The RPC \
                      node must keep all transactions.\n\nExample:\n  crtx-server --role indexer rebuild",
                 ),
+        )
+        .subcommand(
+            Command::new("ready")
+                .about("Ask the process that has these settings for `/readyz`; the exit status is 1 unless it is ready")
+                .after_help("For a container's health check, which needs no shell and no other program then."),
         )
         .subcommand(
             Command::new("config")

@@ -1,6 +1,11 @@
 //! The `crtx-server` process: configured by a file, the environment and flags, stopped by Ctrl-C or SIGTERM.
 
-use std::{process::ExitCode, time::Duration};
+use std::{
+    io::{Read, Write},
+    net::{SocketAddr, TcpStream},
+    process::ExitCode,
+    time::Duration,
+};
 
 use anyhow::{Context, Error, Result};
 use crtx_http::log::OneLine;
@@ -19,6 +24,9 @@ use tracing_subscriber::{EnvFilter, Layer, layer::SubscriberExt, util::Subscribe
 const STOP_LIMITS: StopLimits = StopLimits { requests: Duration::from_secs(7), work: Duration::from_secs(17) };
 /// From the first signal to the end of the process.
 const STOP_PATIENCE: Duration = Duration::from_secs(25);
+/// The answer of `/readyz` comes from memory.
+const READY_LIMIT: Duration = Duration::from_secs(3);
+const READY_BYTES: u64 = 64 * 1024;
 /// Exit status of wrong usage.
 const USAGE: u8 = 2;
 
@@ -42,6 +50,9 @@ fn main() -> ExitCode {
     if arguments.action == Action::ConfigCheck {
         show(&loaded);
         return ExitCode::SUCCESS;
+    }
+    if arguments.action == Action::Ready {
+        return ready(loaded.settings.listen);
     }
     let traces = match start_logs(&loaded.settings) {
         Ok(traces) => traces,
@@ -88,6 +99,24 @@ fn start_logs(settings: &Settings) -> Result<Option<Traces>, ExporterBuildError>
 fn load(arguments: &Arguments) -> Result<Loaded, config::Problems> {
     let environment = |name: &str| std::env::var(name).ok();
     config::load(arguments.file.as_deref(), &environment, &arguments.flags)
+}
+
+/// Whether the process that listens there is ready; if not, why.
+fn ready(address: SocketAddr) -> ExitCode {
+    let ask = || -> Result<String> {
+        let mut stream = TcpStream::connect_timeout(&address, READY_LIMIT)?;
+        stream.set_read_timeout(Some(READY_LIMIT))?;
+        write!(stream, "GET /readyz HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.take(READY_BYTES).read_to_string(&mut answer)?;
+        Ok(answer)
+    };
+    match ask() {
+        Ok(answer) if answer.starts_with("HTTP/1.1 200 ") => return ExitCode::SUCCESS,
+        Ok(answer) => eprintln!("crtx-server: not ready: {}", answer.lines().last().unwrap_or_default()),
+        Err(error) => eprintln!("crtx-server: no answer from {address}: {error:#}"),
+    }
+    ExitCode::FAILURE
 }
 
 /// One line for each setting: key, value, source.

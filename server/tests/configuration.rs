@@ -1,7 +1,11 @@
 //! Settings from file, environment and flags: what wins, what is refused, what is never printed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "tests")]
 
-use std::{collections::HashMap, fs, path::PathBuf};
+use std::{
+    collections::HashMap,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use crtx_content::ContentLocation;
 use crtx_server::{
@@ -275,4 +279,43 @@ fn only_the_proxies_that_are_listed_are_trusted() {
     assert!(trusted(&case).contains(address("192.0.2.1")));
     let problems = Case::complete().variable("CRTX_TRUSTED_PROXIES", "10.0.0.0/33").problems();
     assert!(problems.iter().any(|problem| problem.contains("CRTX_TRUSTED_PROXIES")), "{problems:?}");
+}
+
+/// Every file below a folder.
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
+}
+
+/// Nothing compiles these files, and the process ignores a variable that it does not know.
+#[test]
+fn every_setting_that_a_deployment_names_exists() {
+    let (deploy, settings) = (Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy"), config::settings());
+    let variables = settings.iter().map(config::Setting::variable);
+    let files = settings.iter().filter(|setting| setting.secret).map(|setting| setting.variable() + "_FILE");
+    let variables: Vec<String> = variables.chain(files).collect();
+    let is_in_a_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    let mut named = 0;
+    for path in files_below(&deploy) {
+        // It sets variables of `crtx` as well, and a test runs it.
+        if path.ends_with("devnet.sh") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        for word in text.split(|c| !is_in_a_name(c)).filter(|word| word.starts_with("CRTX_")) {
+            assert!(variables.iter().any(|known| known == word), "{}: {word}", path.display());
+            named += 1;
+        }
+    }
+    assert!(named > 30, "{named}");
+
+    // The package's file, with its examples.
+    let text = fs::read_to_string(deploy.join("debian/crtx.toml")).unwrap();
+    let example =
+        |line: &str| line.split_once(" = ").is_some_and(|(key, _)| !key.trim_start_matches("# ").contains(' '));
+    let lines = text.lines().map(|line| if example(line) { line.trim_start_matches("# ") } else { line });
+    let case = Case::complete().file(&lines.collect::<Vec<_>>().join("\n"));
+    let loaded = case.without("CRTX_NETWORK").without("CRTX_PROGRAM_USDC_MINT").load().unwrap();
+    assert_eq!(in_force(&loaded, "network").0, "devnet");
+    assert_eq!(in_force(&loaded, "trusted_proxies").0, "127.0.0.1");
 }

@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::workspace;
 
 /// Programs whose commands are not checked.
-const FOREIGN_PROGRAMS: [&str; 28] = [
+const FOREIGN_PROGRAMS: [&str; 36] = [
     "git",
     "node",
     "npx",
@@ -36,6 +36,14 @@ const FOREIGN_PROGRAMS: [&str; 28] = [
     "pg_dump",
     "pg_restore",
     "tar",
+    "apt",
+    "chown",
+    "docker",
+    "helm",
+    "kubectl",
+    "openssl",
+    "printf",
+    "skopeo",
 ];
 
 /// What a variable of a shell stands for, if [`VALUES`] does not know its name: most are addresses.
@@ -134,7 +142,7 @@ pub fn wrong(command: &str, exists: impl Fn(&str) -> bool) -> Result<Option<Stri
                 let known = manifest.pointer("/scripts").and_then(|scripts| scripts.get(script)).is_some();
                 (!known).then(|| format!("`{command}`: app/package.json has no script `{script}`"))
             }
-            [install, ..] if ["ci", "install", "test"].contains(&install.as_str()) => None,
+            [install, ..] if ["ci", "install", "test", "audit"].contains(&install.as_str()) => None,
             _ => Some(format!("`{command}`: unknown command of npm")),
         },
         Asked::Cargo(arguments) => wrong_cargo(&arguments)?.map(|what| format!("`{command}`: {what}")),
@@ -145,7 +153,8 @@ pub fn wrong(command: &str, exists: impl Fn(&str) -> bool) -> Result<Option<Stri
 /// Packages and profiles that the workspace does not have.
 fn wrong_cargo(arguments: &[String]) -> Result<Option<String>> {
     // `build-sbf` is a tool of Anza's.
-    const COMMANDS: [&str; 9] = ["build", "test", "run", "check", "clippy", "fmt", "install", "deny", "build-sbf"];
+    const COMMANDS: [&str; 11] =
+        ["build", "test", "run", "check", "clippy", "fmt", "install", "deny", "audit", "auditable", "build-sbf"];
     let command = arguments.first().map(String::as_str).unwrap_or_default();
     if !COMMANDS.contains(&command) {
         return Ok(Some("unknown command of cargo".to_owned()));

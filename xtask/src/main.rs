@@ -22,8 +22,10 @@ mod npm;
 #[cfg(test)]
 mod one_meaning;
 mod program;
+mod release;
 #[cfg(test)]
 mod repeated_lines;
+mod reproduce;
 mod source_hash;
 mod specification;
 mod sqlx_data;
@@ -36,7 +38,7 @@ mod workspace;
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
@@ -50,8 +52,8 @@ struct Cli {
 enum Command {
     /// Build what is missing and run every suite and check; ends with one summary line per suite.
     Test {
-        /// Run only these suites (unit, program, e2e, faults, denial, api, web, browser, generated, real-network). Without
-        /// names all run but the last, which takes long.
+        /// Run only these suites (unit, program, e2e, faults, denial, api, web, browser, generated, real-network,
+        /// release). Without names all run but the last two, which take long.
         suites: Vec<suites::Suite>,
     },
     /// Measure. Without `--json` a table is printed and docs/benchmarks.md is updated.
@@ -77,6 +79,9 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
+    /// Build the program and the dashboard from two clean clones of the last commit, and fail unless both are bit by bit
+    /// what is committed.
+    Reproduce,
     /// Plant faults in the program and see that the program suite notices each; exit 1 if one survives.
     Mutants {
         /// Run only these (see `--list`); the report is written after a run of all.
@@ -156,6 +161,7 @@ fn run(command: Command) -> Result<()> {
         Command::Bench { name, size, json, growth: false } => bench::run(name, &size, json),
         Command::BuildProgram { check: false } => program::build(),
         Command::BuildProgram { check: true } => program::check().map(|verdict| println!("{verdict}")),
+        Command::Reproduce => reproduce::run().map(|verdict| println!("{verdict}")),
         Command::Mutants { list: true, .. } => mutants::list(),
         Command::Mutants { names, list: false } => mutants::run(&names),
         Command::Fuzz { target: Some(target), minutes, .. } => fuzz::run_target(target, minutes),
@@ -169,16 +175,9 @@ fn run(command: Command) -> Result<()> {
         Command::Sqlx { check: false } => sqlx_data::write(),
         Command::Adr => adr::write(),
         Command::CheckGenerated => generated::check_all(),
-        Command::Deny => deny(),
+        Command::Deny => release::deny().map(|verdict| println!("{verdict}")),
         Command::Validator { path } => validator::installed(path).map(|program| println!("{}", program.display())),
     }
-}
-
-/// Not part of `ci`: the tool takes minutes to build, and its answer depends on the date.
-fn deny() -> Result<()> {
-    let installed = workspace::output(workspace::cargo().args(["deny", "--version"]));
-    installed.context("cargo-deny is not installed: run `cargo install cargo-deny --locked`")?;
-    workspace::run(workspace::cargo().args(["deny", "check"]))
 }
 
 #[cfg(test)]

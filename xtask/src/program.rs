@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{source_hash, workspace};
 
-const ELF: &str = "programs/agent-marketplace/artifacts/agent_marketplace.so";
+pub const ELF: &str = "programs/agent-marketplace/artifacts/agent_marketplace.so";
 const RECORD: &str = "programs/agent-marketplace/artifacts/agent_marketplace.json";
 /// The source hash alone, without a line end: the program's `security.txt` contains it. No source hash covers it.
 const SOURCE: &str = "programs/agent-marketplace/artifacts/source_sha256";

@@ -16,7 +16,7 @@ use clap::ValueEnum;
 use parking_lot::Mutex;
 use serde::Deserialize;
 
-use crate::{api, browser, generated, tally::Tally, test_database::TestDatabase, validator, web, workspace};
+use crate::{api, browser, generated, release, tally::Tally, test_database::TestDatabase, validator, web, workspace};
 
 /// The suites, in the order in which the summary names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
@@ -43,6 +43,9 @@ pub enum Suite {
     RealNetwork,
     /// Hosts and databases on several machines, of which each may die. Runs as root, and only where it is named.
     Machines,
+    /// What is handed out: clean builds, packages, image, chart, and what is known about the dependencies. Its answers depend
+    /// on the date, so it runs only where it is named.
+    Release,
 }
 
 impl Suite {
@@ -109,7 +112,7 @@ const FAULTS_ON_A_VALIDATOR: &str = "50";
 /// The suites in the order in which they run; those of one line at the same time. A suite that mostly waits leaves the
 /// machine to another one, and so does one that uses a single core. `denial` measures what an attack takes from others, so
 /// it has the machine for itself.
-const TOGETHER: [&[Suite]; 8] = [
+const TOGETHER: [&[Suite]; 9] = [
     &[Suite::Unit],
     &[Suite::Program, Suite::Api],
     &[Suite::E2e, Suite::Faults],
@@ -118,6 +121,7 @@ const TOGETHER: [&[Suite]; 8] = [
     &[Suite::Browser],
     &[Suite::RealNetwork],
     &[Suite::Machines],
+    &[Suite::Release],
 ];
 
 /// How many tests the summary names for their time.
@@ -132,9 +136,10 @@ pub struct TestBinary {
 
 pub fn run(wanted: &[Suite]) -> Result<()> {
     let mut usual = Suite::value_variants().to_vec();
-    usual.retain(|suite| !matches!(suite, Suite::RealNetwork | Suite::Machines));
+    usual.retain(|suite| !matches!(suite, Suite::RealNetwork | Suite::Machines | Suite::Release));
     let wanted = if wanted.is_empty() { &usual } else { wanted };
-    let rust = wanted.iter().any(|suite| !matches!(suite, Suite::Web | Suite::Browser | Suite::Generated));
+    let rust =
+        wanted.iter().any(|suite| !matches!(suite, Suite::Web | Suite::Browser | Suite::Generated | Suite::Release));
     let binaries = if rust { test_binaries()? } else { Vec::new() };
     if !rust && wanted.contains(&Suite::Browser) {
         workspace::build_binaries()?;
@@ -153,7 +158,8 @@ fn run_together(suites: &[Suite], binaries: &[TestBinary]) -> Result<BTreeMap<Su
     let run = |suite: Suite| -> Result<Tally> {
         eprintln!("\n=== suite {}", suite.name());
         let tally = match suite {
-            Suite::Generated => run_generated(),
+            Suite::Generated => run_checks(suite, &generated::CHECKS),
+            Suite::Release => run_checks(suite, &release::CHECKS),
             Suite::Web => web::test()?,
             Suite::Browser => browser::test()?,
             Suite::Unit
@@ -375,7 +381,7 @@ fn number_before(text: &str, word: &str) -> u64 {
     before.rsplit(' ').next().and_then(|digits| digits.parse().ok()).unwrap_or_default()
 }
 
-fn run_generated() -> Tally {
+fn run_checks(suite: Suite, checks: &[(&str, generated::Check)]) -> Tally {
     let of = |(name, check): &(&str, generated::Check)| {
         let started = Instant::now();
         let tally = match check() {
@@ -388,9 +394,9 @@ fn run_generated() -> Tally {
                 Tally::failed(*name)
             }
         };
-        Tally { times: vec![(started.elapsed(), format!("generated: {name}"))], ..tally }
+        Tally { times: vec![(started.elapsed(), format!("{}: {name}", suite.name()))], ..tally }
     };
-    generated::CHECKS.iter().map(of).sum()
+    checks.iter().map(of).sum()
 }
 
 /// The names of what failed, then one line per suite, last of all; an error if a suite failed or ran nothing.

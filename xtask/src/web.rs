@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use crate::{npm::Package, tally::Tally, workspace};
 
-const BUILD: &str = "app/dist";
+pub const BUILD: &str = "app/dist";
 
 fn app() -> Result<Package> {
     let app = Package::at("app");

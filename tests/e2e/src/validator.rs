@@ -33,6 +33,7 @@ pub fn find(test: &str) -> Option<PathBuf> {
 pub struct Validator {
     process: Child,
     pub rpc_url: String,
+    pub websocket_url: String,
     http: reqwest::Client,
 }
 
@@ -52,7 +53,9 @@ impl Validator {
             .kill_on_drop(true)
             .spawn()?;
         let http = reqwest::Client::builder().timeout(Duration::from_secs(5)).no_proxy().build()?;
-        let mut validator = Self { process, rpc_url: format!("http://127.0.0.1:{}", ports.rpc()), http };
+        let rpc_url = format!("http://127.0.0.1:{}", ports.rpc());
+        let websocket_url = format!("ws://127.0.0.1:{}", ports.websocket());
+        let mut validator = Self { process, rpc_url, websocket_url, http };
         let started = Instant::now();
         // Its programs work from the second slot on.
         while !validator.slot().await.is_ok_and(|slot| slot > 0) {

@@ -12,12 +12,13 @@ use std::{
     fs,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
-    process::Stdio,
+    process::{ExitStatus, Stdio},
     time::Duration,
 };
 
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use crtx_child::ValidatorPorts;
+use crtx_content::testing::{Outage, S3Server};
 use crtx_e2e::{
     crtx_binary, free_port, shell_commands,
     terminal::Terminal,
@@ -57,6 +58,12 @@ impl Drop for Shell {
 impl Shell {
     /// Waits until the commands have ended, all of them well.
     async fn ends(&mut self, home: &Path, place: &Path) {
+        let (status, logs) = self.status(home, place).await;
+        assert!(status.success(), "{status}\n{logs}");
+    }
+
+    /// Waits until the commands have ended; how, and what they said.
+    async fn status(&mut self, home: &Path, place: &Path) -> (ExitStatus, String) {
         let status = tokio::time::timeout(LIMIT, self.process.wait()).await;
         let logs = || {
             let names = ["validator.log", "log/api.log", "log/indexer.log", "log/worker.log", "log/agent.log"];
@@ -64,7 +71,7 @@ impl Shell {
             all.chain([end_of(&home.join("shell.log"))]).collect::<String>()
         };
         let status = status.unwrap_or_else(|_| panic!("the commands do not end\n{}", logs())).unwrap();
-        assert!(status.success(), "{status}\n{}", logs());
+        (status, logs())
     }
 
     fn start(script: &str, home: &Path, programs: &[&Path]) -> Self {
@@ -200,6 +207,16 @@ async fn every_command_of_the_deployment_document_works_and_the_call_is_paid_and
         assert_eq!(mode & 0o077, 0, "{name} is for its owner alone");
     }
 
+    // A node that does not answer the question for the configuration is not a chain without one.
+    let silent = programs.join("crtx");
+    let real = binaries.display();
+    let no_node = "[ \"$1 $2\" != 'admin status' ] || set -- \"$@\" --rpc-url http://127.0.0.1:1";
+    fs::write(&silent, format!("#!/bin/sh\n{no_node}\nexec '{real}' \"$@\"\n")).unwrap();
+    fs::set_permissions(&silent, fs::Permissions::from_mode(0o755)).unwrap();
+    let (ended, logs) = Shell::start(&run, home, &paths).status(home, &place).await;
+    assert!(!ended.success() && logs.contains("deploy: crtx: no answer from the Solana RPC node"), "{ended}\n{logs}");
+    assert_eq!(transactions(&wallets, ports.rpc()).await, signed);
+
     calls_at_once_share_transactions(&terminal, &format!("http://127.0.0.1:{api}"), ports.rpc()).await;
 
     // The same again is done already, and other values are named.
@@ -215,6 +232,84 @@ async fn every_command_of_the_deployment_document_works_and_the_call_is_paid_and
     assert_eq!(again["transaction"], Value::Null, "the wallet holds as much already");
 
     drop((again, whole, shell));
+    cluster.stop().await.expect("PostgreSQL stops");
+}
+
+/// Caddy with the configuration of the repository, for a name whose certificate it makes itself.
+fn caddy(home: &Path, [proxy, api, service]: [u16; 3]) -> Child {
+    let site = fs::read_to_string(root().join("deploy/Caddyfile")).unwrap();
+    let site = site.replace("crtx.example", &format!("localhost:{proxy}"));
+    let site = site.replace(":8080", &format!(":{api}")).replace(":4021", &format!(":{service}"));
+    let options = "{\n\tadmin off\n\tskip_install_trust\n\tauto_https disable_redirects\n}\n";
+    fs::write(home.join("Caddyfile"), format!("{options}{site}")).unwrap();
+    let log = fs::File::create(home.join("caddy.log")).unwrap();
+    let mut command = Command::new("caddy");
+    command.args(["run", "--config", "Caddyfile"]).current_dir(home).env("HOME", home).env("XDG_DATA_HOME", home);
+    command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log).kill_on_drop(true).spawn().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deployment_behind_tls_with_its_content_in_a_bucket_ends_in_a_verified_call() {
+    let Some(program) = validator::find("deploy behind TLS") else { return };
+    if std::process::Command::new("caddy").arg("version").output().is_err() {
+        eprintln!("deploy behind TLS: skipped, because there is no caddy");
+        return;
+    }
+    let folder = crtx_e2e::folder();
+    let (home, place) = (folder.path(), folder.path().join("crtx-deployment"));
+    let cluster = Cluster::start(home, &|text| eprintln!("{text}")).await.expect("PostgreSQL");
+    let s3 = S3Server::start().await;
+    let bucket = s3.settings();
+    let [api, indexer, worker, service, proxy] = std::array::from_fn(|_| free_port().unwrap());
+    let _caddy = caddy(home, [proxy, api, service]);
+
+    let binaries = crtx_binary();
+    let paths = [binaries.parent().unwrap()];
+    let certificate = home.join("caddy/pki/authorities/local/root.crt");
+    let certificate = certificate.display();
+    let mut variables = format!(
+        "export DEPLOY_SERVICES=background DEPLOY_FOLDER='{}' CRTX_NETWORK=local CRTX_URL=https://localhost:{proxy}\n\
+         export DEPLOY_AGENT_URL=http://127.0.0.1:{service} DATABASE_URL='{}' DEPLOY_BUCKET={} DEPLOY_BUCKET_ENDPOINT={}\n\
+         export DEPLOY_API_PORT={api} DEPLOY_INDEXER_PORT={indexer} DEPLOY_WORKER_PORT={worker}\n\
+         export DEPLOY_AGENT_PORT={service} SSL_CERT_FILE='{certificate}' CURL_CA_BUNDLE='{certificate}'\n",
+        place.display(),
+        cluster.url(),
+        bucket.name,
+        bucket.endpoint.unwrap(),
+    );
+    Shell::start(&format!("{variables}deploy/devnet.sh keys"), home, &paths).ends(home, &place).await;
+    let authority = place.join("keys/authority.json");
+    let id = agent_marketplace::ID.to_string();
+    let (elf, owner) = (root().join(ELF), address(&authority));
+    let arguments = ["--mint", &owner, "--upgradeable-program", &id, elf.to_str().unwrap(), &owner];
+    let validator = Validator::start(&program, home, &arguments).await.expect("starts");
+    let (rpc, websocket) = (&validator.rpc_url, &validator.websocket_url);
+    variables += &format!("export CRTX_RPC_URL={rpc} CRTX_RPC_WS_URL={websocket}\n");
+    let run = format!("{variables}deploy/devnet.sh");
+    // Without the key of the bucket nothing begins.
+    let (ended, logs) = Shell::start(&run, home, &paths).status(home, &place).await;
+    assert!(!ended.success() && logs.contains("the key of the bucket is wanted"), "{ended}\n{logs}");
+    let (name, secret) = bucket.credentials.unwrap();
+    fs::create_dir(place.join("secrets")).unwrap();
+    fs::write(place.join("secrets/s3-access-key-id"), name).unwrap();
+    fs::write(place.join("secrets/s3-secret-access-key"), secret).unwrap();
+    let mut whole = Shell::start(&run, home, &paths);
+    whole.ends(home, &place).await;
+
+    let answer: Value = serde_json::from_slice(&fs::read(place.join("answer.json")).unwrap()).unwrap();
+    let link = answer["ipfs_url"].as_str().unwrap();
+    assert!(link.starts_with(&format!("https://localhost:{proxy}/")), "{link}");
+    // What was verified came from the bucket, through the proxy.
+    assert!(!place.join("content").exists());
+    let verify = format!("{variables}crtx verify --file \"$DEPLOY_FOLDER/answer.json\"");
+    for (outage, is_fetched) in [(Outage::None, true), (Outage::Busy(u64::MAX), false)] {
+        s3.fail(outage);
+        let (ended, logs) = Shell::start(&verify, home, &paths).status(home, &place).await;
+        assert!(ended.success(), "the saved bytes are proof enough: {logs}");
+        assert_eq!(!logs.contains("its URL cannot be fetched"), is_fetched, "{logs}");
+    }
+
+    drop(whole);
     cluster.stop().await.expect("PostgreSQL stops");
 }
 
@@ -342,6 +437,10 @@ async fn admin_init_refuses_what_is_wrong_and_is_done_once_however_often_it_is_k
     let found = validator.ask("getAccountInfo", config.clone()).await.unwrap();
     assert_eq!(found["value"], Value::Null, "nothing was made");
 
+    // Scripts tell a chain without a marketplace from a node that says nothing.
+    assert!(by("authority").refused(3, &["admin", "status"]).contains("no marketplace"));
+    by("authority").refused(1, &["admin", "status", "--rpc-url", "http://127.0.0.1:1"]);
+
     // Killed at ever later moments, until one run ends by itself; the last run says the truth.
     validator.airdrop(&authority, 5).await.unwrap();
     let whole = with(&line, &[&by_hash[..], &["--json", "--yes"]].concat());
@@ -394,8 +493,8 @@ fn systemd_takes_the_units_and_each_is_confined() {
     let units = root().join("deploy/systemd");
     let has_systemd = std::process::Command::new("systemd-analyze").arg("--version").output().is_ok();
     for (unit, instance, program) in [
-        ("crtx-server@.service", "crtx-server@api.service", "/usr/local/bin/crtx-server"),
-        ("crtx-agent.service", "crtx-agent.service", "/usr/bin/node"),
+        ("crtx-server@.service", "crtx-server@api.service", "ExecStart=crtx-server"),
+        ("crtx-agent.service", "crtx-agent.service", "ExecStart=/usr/bin/node"),
     ] {
         let text = fs::read_to_string(units.join(unit)).unwrap();
         let lines: Vec<&str> = text.lines().collect();
@@ -404,16 +503,63 @@ fn systemd_takes_the_units_and_each_is_confined() {
         // The program is not installed here.
         let here = folder.path().join(instance);
         assert!(text.contains(program));
-        fs::write(&here, text.replace(program, "/bin/true")).unwrap();
+        fs::write(&here, text.replace(program, "ExecStart=/bin/true")).unwrap();
         if has_systemd {
             if unit.contains('@') {
                 let more = folder.path().join(format!("{instance}.d"));
                 fs::create_dir(&more).unwrap();
-                fs::copy(units.join("gateway.conf"), more.join("gateway.conf")).unwrap();
+                for part in ["gateway.conf", "bucket.conf"] {
+                    fs::copy(units.join(part), more.join(part)).unwrap();
+                }
             }
             let output = std::process::Command::new("systemd-analyze").arg("verify").arg(&here).output().unwrap();
             let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
             assert!(output.status.success() && said.is_empty(), "{unit}: {said}");
         }
+    }
+}
+
+#[test]
+fn containers_are_confined_as_well() {
+    let read = |path: &str| fs::read_to_string(root().join("deploy").join(path)).unwrap();
+    for (path, lines) in [
+        ("container/build.sh", &[r#""config":{"User":"65532:65532","#][..]),
+        (
+            "compose.yaml",
+            &[
+                "  read_only: true",
+                "  cap_drop: [ALL]",
+                r#"  security_opt: ["no-new-privileges:true"]"#,
+                "  healthcheck:",
+            ],
+        ),
+        (
+            "helm/crtx/templates/deployments.yaml",
+            &[
+                "        runAsNonRoot: true",
+                "        seccompProfile: {type: RuntimeDefault}",
+                "            allowPrivilegeEscalation: false",
+                "            readOnlyRootFilesystem: true",
+                "            capabilities: {drop: [ALL]}",
+                "            httpGet: {path: /healthz, port: http}",
+                "            httpGet: {path: /readyz, port: http}",
+            ],
+        ),
+    ] {
+        let text = read(path);
+        for wanted in lines {
+            assert!(text.lines().any(|line| line.starts_with(wanted)), "{path} has {wanted}");
+        }
+    }
+    // The services of the file take all of it; the others are not ours.
+    assert_eq!(read("compose.yaml").matches("    <<: *service\n").count(), 3);
+    // A version has one name everywhere.
+    let version = env!("CARGO_PKG_VERSION");
+    for (path, wanted) in [
+        ("compose.yaml", format!("crtx-server:{version}}}")),
+        ("helm/crtx/Chart.yaml", format!("\nappVersion: {version}\n")),
+        ("helm/crtx/Chart.yaml", format!("\nversion: {version}\n")),
+    ] {
+        assert!(read(path).contains(&wanted), "{path} has {wanted}");
     }
 }

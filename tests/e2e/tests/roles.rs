@@ -3,11 +3,12 @@
 
 use std::{
     path::Path,
+    process::Command,
     time::{Duration, Instant},
 };
 
 use crtx_e2e::{
-    Info,
+    Info, crtx_binary,
     market::Market,
     server::{Server, until_listed, without_services},
 };
@@ -18,6 +19,15 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 fn start(info: &Info, folder: &Path, name: &str, role: &str) -> Server {
     Server::start(info, folder, name, role).unwrap()
+}
+
+/// Exit status of `crtx-server ready`, and what it says.
+fn ready(info: &Info, base_url: &str) -> (Option<i32>, String) {
+    let listen = base_url.strip_prefix("http://").unwrap();
+    let mut command = Command::new(crtx_binary().with_file_name("crtx-server"));
+    command.env_remove("DATABASE_URL").args(["ready", "--listen", listen, "--config"]).arg(&info.server_config);
+    let output = command.output().unwrap();
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
 }
 
 async fn execution(market: &Market, id: &str) -> Value {
@@ -36,11 +46,14 @@ async fn processes_with_one_role_each_serve_a_paid_call_together() {
     let report = first.until_readyz_is(503).await.unwrap();
     let mirror = report["checks"].as_array().unwrap().iter().find(|check| check["name"] == "mirror").unwrap();
     assert_eq!(mirror["ready"], false, "no indexer has run yet: {report}");
+    let (status, said) = ready(&info, &first.base_url);
+    assert!(status == Some(1) && said.contains("\"mirror\""), "{status:?} {said}");
     let mut indexer = start(&info, folder.path(), "indexer", "indexer");
     let mut worker = start(&info, folder.path(), "worker", "worker");
     for server in [&mut first, &mut second, &mut indexer, &mut worker] {
         server.until_readyz_is(200).await.unwrap();
         assert_eq!(server.get("/healthz").await.unwrap(), (200, json!({"status": "ok"})));
+        assert_eq!(ready(&info, &server.base_url), (Some(0), String::new()));
     }
     for server in [&indexer, &worker] {
         let (status, body) = server.get("/v1/agents").await.unwrap();
@@ -69,7 +82,9 @@ async fn processes_with_one_role_each_serve_a_paid_call_together() {
     assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stdout));
 
     for server in [first, second, indexer, worker] {
+        let address = server.base_url.clone();
         assert!(server.stop().await.unwrap().success());
+        assert_eq!(ready(&info, &address).0, Some(1), "nobody listens");
     }
     up.stop().await.unwrap();
 }

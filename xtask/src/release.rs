@@ -1,0 +1,38 @@
+//! The suite `release`: what is handed out, and what is known today about the dependencies.
+
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::{generated::Check, npm::Package, reproduce, workspace};
+
+pub const CHECKS: [(&str, Check); 5] = [
+    ("reproduce", reproduce::run),
+    ("packages", || script("deploy/check-packages.sh")),
+    ("containers", || script("deploy/check-containers.sh")),
+    ("deny", deny),
+    ("npm audit", audit),
+];
+
+/// A script of the repository, with the folder of the built programs.
+fn script(path: &str) -> Result<String> {
+    workspace::build_binaries()?;
+    let programs = workspace::binary("crtx");
+    let programs = programs.parent().context("a folder")?;
+    workspace::run(Command::new(workspace::root().join(path)).arg(programs))?;
+    Ok(format!("{path} found nothing wrong"))
+}
+
+/// Not part of `.ci/run`: the tool takes minutes to build.
+pub fn deny() -> Result<String> {
+    let installed = workspace::output(workspace::cargo().args(["deny", "--version"]));
+    installed.context("cargo-deny is not installed: run `cargo install cargo-deny --locked`")?;
+    workspace::run(workspace::cargo().args(["deny", "check"]))?;
+    Ok("deny.toml allows every dependency".to_owned())
+}
+
+/// The dashboard's dependencies, those of its tools included.
+fn audit() -> Result<String> {
+    workspace::run(&mut Package::at("app").npm(&["audit"]))?;
+    Ok("npm knows no advisory for a dependency of app/".to_owned())
+}
