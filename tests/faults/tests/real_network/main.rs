@@ -76,8 +76,13 @@ async fn until(market: &Market, execution_id: &str, states: &[&str]) -> Value {
 
 /// The audit finds no fault, and a rebuild from the chain alone has the same rows as the live mirror.
 async fn shows_what_the_chain_has(market: &Market, folder: &Path) {
-    // What a rebuild reads is final: 32 slots later.
-    tokio::time::sleep(Duration::from_secs(25)).await;
+    // What a rebuild reads is final.
+    let slot = async |commitment| market.rpc("getSlot", json!([{"commitment": commitment}])).await.as_u64().unwrap();
+    let (newest, started) = (slot("confirmed").await, Instant::now());
+    while slot("finalized").await < newest {
+        assert!(started.elapsed() < LIMIT, "slot {newest} never becomes final");
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
     let audit = market.crtx(&["audit"]);
     assert!(audit.status.success(), "{}", String::from_utf8_lossy(&audit.stderr));
     let cluster = Cluster::start(&folder.join("rebuilt"), &|text| eprintln!("{text}")).await.unwrap();

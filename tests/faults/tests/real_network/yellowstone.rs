@@ -124,7 +124,9 @@ impl World {
             format!("[rpc]\nyellowstone_url = \"http://{}\"\nyellowstone_token = \"{TOKEN}\"\n", wire.address);
         assert!(settings.contains("[rpc]\n"), "{settings}");
         let config = folder.path().join("with-yellowstone.toml");
-        fs::write(&config, settings.replace("[rpc]\n", &with_yellowstone)).unwrap();
+        // No snapshot but those that the stream needs.
+        let rare = "\n[indexer]\nresync_seconds = 86400\n";
+        fs::write(&config, settings.replace("[rpc]\n", &with_yellowstone) + rare).unwrap();
         let mut server = Server::start_with(&config, folder.path(), "server", "api,worker,indexer").unwrap();
         server.until_readyz_is(200).await.unwrap();
         let market = server.market(up.info());
