@@ -164,6 +164,7 @@ mod tests {
             [
                 "content.s3_access_key_id",
                 "content.s3_secret_access_key",
+                "database.standby_url",
                 "database.url",
                 "gateway.keypair",
                 "gateway.other_keypair",
