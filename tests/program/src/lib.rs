@@ -18,6 +18,7 @@ pub mod idl;
 pub mod instructions;
 pub mod invariants;
 pub mod ledger;
+pub mod packing;
 pub mod people;
 pub mod proof;
 pub mod proxy;

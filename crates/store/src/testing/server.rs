@@ -1,6 +1,8 @@
 //! What a PostgreSQL server says about its own work, for benchmarks: views of the system, whose columns
 //! differ between versions and which therefore no checked query can name.
 
+use std::collections::BTreeMap;
+
 use sqlx::PgPool;
 
 use crate::error::StoreError;
@@ -39,4 +41,26 @@ pub async fn undurable_settings(pool: &PgPool) -> Result<Vec<(String, String)>, 
     .fetch_all(pool)
     .await?;
     Ok(rows)
+}
+
+/// Sessions that are in the middle of a statement, by what they wait for, as `Lock:transactionid`; `running` if for nothing.
+pub async fn active_sessions(pool: &PgPool) -> Result<BTreeMap<String, i64>, StoreError> {
+    let rows: Vec<(String, i64)> = sqlx::query_as(
+        "SELECT coalesce(wait_event_type || ':' || wait_event, 'running'), count(*) FROM pg_stat_activity
+         WHERE datname = current_database() AND state = 'active' AND pid <> pg_backend_pid() GROUP BY 1",
+    )
+    .fetch_all(pool)
+    .await?;
+    Ok(rows.into_iter().collect())
+}
+
+/// Bytes of each table, with its indexes.
+pub async fn table_sizes(pool: &PgPool) -> Result<BTreeMap<String, i64>, StoreError> {
+    let rows: Vec<(String, i64)> = sqlx::query_as(
+        "SELECT relname::text, pg_total_relation_size(oid) FROM pg_class
+         WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace",
+    )
+    .fetch_all(pool)
+    .await?;
+    Ok(rows.into_iter().collect())
 }

@@ -1,5 +1,6 @@
 //! Measures paid calls under load, twice: through all of `crtx up`, and through a gateway whose chain and
-//! creator are stubs. Prints one JSON object for `cargo xtask bench gateway`, progress on stderr.
+//! creator are stubs. Prints one JSON object for `cargo xtask bench gateway`, progress on stderr. With the argument
+//! `scale` it measures several gateways over one database, for `cargo xtask bench scale`.
 //!
 //! `CRTX_BENCH_SECONDS` shortens or prolongs each step; 5 if not set.
 
@@ -35,9 +36,14 @@ async fn main() -> Result<()> {
         Err(_) => DEFAULT_SECONDS,
     };
     let step = Duration::from_secs(seconds);
-    let mut rows = stubbed::measure(step * STEADY_STEPS, step).await?;
-    rows.extend(whole::measure(step).await?);
-    rows.push(signatures::measure());
+    let rows = if std::env::args().nth(1).is_some_and(|argument| argument == "scale") {
+        stubbed::processes::measure(step * STEADY_STEPS).await?
+    } else {
+        let mut rows = stubbed::measure(step * STEADY_STEPS, step).await?;
+        rows.extend(whole::measure(step).await?);
+        rows.push(signatures::measure());
+        rows
+    };
     println!("{}", json!({ "results": rows }));
     Ok(())
 }

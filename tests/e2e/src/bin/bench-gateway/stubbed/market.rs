@@ -1,4 +1,4 @@
-//! A market around one gateway process: wallets with keys and grants, agents, a scripted node that holds
+//! A market around one or several gateway processes: wallets with keys and grants, agents, a scripted node that holds
 //! them, a creator, and a private PostgreSQL that loses nothing it has committed.
 
 use std::{
@@ -59,7 +59,7 @@ pub struct StubbedMarket {
     cluster: Cluster,
     pool: PgPool,
     node: FakeRpc,
-    gateway: Alone,
+    gateways: Vec<Alone>,
     /// Where chain and creator run.
     _stubs: Stubs,
 }
@@ -118,7 +118,7 @@ impl Wallet {
 }
 
 impl StubbedMarket {
-    pub async fn start() -> Result<Self> {
+    pub async fn start(processes: usize) -> Result<Self> {
         let folder = crtx_e2e::folder();
         let cluster = Cluster::start(folder.path(), &|text| eprintln!("{text}")).await?;
         cluster.begin_syncing().await?;
@@ -136,33 +136,42 @@ impl StubbedMarket {
         fill(&mut node.script().accounts, &authority.pubkey(), &result_key);
         node.script().effect = Box::new(program::execute);
 
-        let settings = Settings {
-            name: "gateway",
-            roles: "api,worker",
-            folder: folder.path().to_owned(),
-            database_url: cluster.url(),
-            rpc_url: node.url().to_owned(),
-            ws_url: None,
-            usdc_mint: instructions().usdc_mint,
-            authority: &authority,
-            more: Vec::new(),
-        };
-        let gateway = settings.start().await?;
-        Ok(Self { folder, cluster, pool, node, gateway, _stubs: stubs })
+        let mut gateways = Vec::new();
+        for process in 0..processes {
+            let settings = Settings {
+                name: &format!("gateway{process}"),
+                roles: "api,worker",
+                folder: folder.path().to_owned(),
+                database_url: cluster.url(),
+                rpc_url: node.url().to_owned(),
+                ws_url: None,
+                usdc_mint: instructions().usdc_mint,
+                authority: &authority,
+                more: Vec::new(),
+            };
+            gateways.push(settings.start().await?);
+        }
+        Ok(Self { folder, cluster, pool, node, gateways, _stubs: stubs })
     }
 
-    /// Every wallet with every agent.
+    /// Every wallet with every agent. Each wallet and each agent uses all processes.
     pub fn lanes(&self) -> Vec<Lane> {
-        let lane = |wallet: &Wallet, agent: Pubkey| Lane {
-            base_url: self.gateway.base_url.clone(),
-            agent: agent.to_string(),
-            api_key: wallet.key.reveal(),
+        let lane = |(at, wallet): (usize, Wallet)| {
+            let key = wallet.key.reveal();
+            agents().enumerate().map(move |(and, agent)| {
+                let base_url = self.gateways[(at + and) % self.gateways.len()].base_url.clone();
+                Lane { base_url, agent: agent.to_string(), api_key: key.clone() }
+            })
         };
-        wallets().flat_map(|wallet| agents().map(move |agent| lane(&wallet, agent)).collect::<Vec<_>>()).collect()
+        wallets().enumerate().flat_map(lane).collect()
     }
 
-    pub fn gateway_pid(&self) -> u32 {
-        self.gateway.pid()
+    pub fn gateway_pids(&self) -> Vec<u32> {
+        self.gateways.iter().map(Alone::pid).collect()
+    }
+
+    pub const fn pool(&self) -> &PgPool {
+        &self.pool
     }
 
     pub async fn server_work(&self) -> Result<ServerWork> {
@@ -189,7 +198,9 @@ impl StubbedMarket {
     }
 
     pub async fn stop(self) -> Result<()> {
-        self.gateway.stop().await?;
+        for gateway in self.gateways {
+            gateway.stop().await?;
+        }
         self.pool.close().await;
         self.cluster.stop().await?;
         Ok(())

@@ -3,6 +3,7 @@
 
 mod creator;
 mod market;
+pub mod processes;
 
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ const BUSY_CALLERS: usize = 64;
 
 /// `steady`: how long the gated rate is kept; `step`: how long each rate above it.
 pub async fn measure(steady: Duration, step: Duration) -> Result<Vec<Row>> {
-    let market = StubbedMarket::start().await?;
+    let market = StubbedMarket::start(1).await?;
     let load = Load::new(market.lanes())?;
     load.open_loop(RATE, WARM_UP).await;
 
@@ -35,7 +36,7 @@ pub async fn measure(steady: Duration, step: Duration) -> Result<Vec<Row>> {
     tell(RATE, &steady_run);
     let ceiling = ceiling(&load, step).await;
     let busy = Busy::measure(&market, &load, step).await?;
-    let rss_mib = process::peak_memory_mib(market.gateway_pid())?;
+    let rss_mib = process::peak_memory_mib(market.gateway_pids()[0])?;
 
     let (mut added, mut gateway, mut total) = (steady_run.added(), steady_run.gateway(), steady_run.latencies());
     let mut rows = vec![
@@ -97,13 +98,15 @@ struct Busy {
     stubs_and_load: Duration,
     commits: i64,
     wal_syncs: Option<i64>,
+    wal_bytes: Option<i64>,
     rpc_requests: u64,
 }
 
 impl Busy {
     async fn measure(market: &StubbedMarket, load: &Load, length: Duration) -> Result<Self> {
         let own = std::process::id();
-        let cpu = || [process::cpu(market.gateway_pid()), process::cpu_of_postgres_below(own), process::cpu(own)];
+        let gateways = || market.gateway_pids().into_iter().map(process::cpu).sum();
+        let cpu = || -> [Duration; 3] { [gateways(), process::cpu_of_postgres_below(own), process::cpu(own)] };
         let (work, requests, before) = (market.server_work().await?, market.rpc_requests(), cpu());
         let run = load.closed_loop(BUSY_CALLERS, Duration::ZERO, length).await;
         let after = cpu();
@@ -116,12 +119,18 @@ impl Busy {
             stubs_and_load,
             commits: worked.commits - work.commits,
             wal_syncs: worked.wal_syncs.zip(work.wal_syncs).map(|(after, before)| after - before),
+            wal_bytes: worked.wal_bytes.zip(work.wal_bytes).map(|(after, before)| after - before),
             rpc_requests: market.rpc_requests() - requests,
         })
     }
 
+    /// Calls that completed.
+    fn calls(&self) -> f64 {
+        self.run.completed_ids().count().max(1) as f64
+    }
+
     fn rows(&self) -> Vec<Row> {
-        let calls = self.run.completed_ids().count().max(1) as f64;
+        let calls = self.calls();
         let ms = |time: Duration| time.as_secs_f64() * 1_000.0 / calls;
         let mut rows = vec![
             Row::new("stubbed_calls_per_s_c64", self.run.completed_per_s(), "1/s"),
