@@ -191,8 +191,15 @@ impl Machines {
             "SELECT host(a.client_addr), a.pid FROM pg_locks l JOIN pg_stat_activity a USING (pid)
              WHERE l.locktype = 'advisory' AND l.granted AND {which}"
         );
-        let found: Option<(String, i32)> =
-            sqlx::query_as(sqlx::AssertSqlSafe(statement)).fetch_optional(&self.pool).await?;
+        let started = Instant::now();
+        let found: Option<(String, i32)> = loop {
+            let statement = sqlx::AssertSqlSafe(statement.as_str());
+            match sqlx::query_as(statement).fetch_optional(&self.pool).await {
+                Ok(found) => break found,
+                // The connection may have been one to a primary that is gone.
+                Err(error) => ensure!(started.elapsed() < LIMIT, "{error}"),
+            }
+        };
         let Some((address, backend)) = found else { return Ok(None) };
         let address: Ipv4Addr = address.parse()?;
         let host = self.hosts.iter().position(|host| host.machine.address == address);
