@@ -327,7 +327,17 @@ impl Campaign {
         }
         // Long enough to notice a death.
         sleep(Duration::from_secs(1)).await;
-        self.machines.ready().await
+        self.machines.ready().await?;
+        let since = Instant::now();
+        for single in Single::ALL {
+            while self.machines.leader(single).await?.is_none() {
+                if since.elapsed() > FAILOVER_LIMIT {
+                    bail!("{single:?}: nobody leads");
+                }
+                sleep(Duration::from_millis(50)).await;
+            }
+        }
+        Ok(())
     }
 
     async fn failover(&self, single: Single, leader: Leader, fault: Fault, report: &mut Report) -> Result<()> {
