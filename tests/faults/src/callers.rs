@@ -82,7 +82,8 @@ fn pause(reply: &Reply) -> Duration {
     }
 }
 
-async fn send(call: &Call, market: &Market, client: &Client, gateway: usize, patience: Duration) -> Attempt {
+/// One request of a call, to one gateway, and what came of it.
+pub async fn send(call: &Call, market: &Market, client: &Client, gateway: usize, patience: Duration) -> Attempt {
     let body = json!({
         "task": call.task,
         "parameters": {"behaviour": call.behaviour.name(), "delay_ms": call.delay_ms},

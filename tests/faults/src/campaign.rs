@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use crtx_store::PgPool;
 use solana_pubkey::Pubkey;
 use tokio::task::JoinSet;
@@ -18,8 +18,7 @@ use crate::{
     callers,
     cast::{CHANGING, CHANGING_PRICES, Cast},
     check::{Checker, Openings, Tally, Violation},
-    client::{Client, Execute},
-    creator::Behaviour,
+    client::Client,
     inject,
     notes::Notebook,
     plan::{Call, Calls, Fault, Track, faults},
@@ -219,8 +218,8 @@ impl Campaign {
                 violations.push(Violation { rule, details: format!("{error:#}\n") });
             }
         }
-        for (number, base_url) in self.market.base_urls.iter().enumerate() {
-            if let Err(error) = self.takes_a_call(base_url).await {
+        for number in 0..self.market.base_urls.len() {
+            if let Err(error) = self.takes_a_call(number).await {
                 let details = format!("gateway {number}: {error:#}\n");
                 violations.push(Violation { rule, details });
             }
@@ -228,31 +227,12 @@ impl Campaign {
         violations
     }
 
-    async fn takes_a_call(&self, base_url: &str) -> Result<()> {
+    async fn takes_a_call(&self, gateway: usize) -> Result<()> {
         let started = Instant::now();
         loop {
-            let mut call = Calls::new(0, 0, 0, 1, 1, 1).next().context("a call")?;
-            call.task = format!("recovery-{base_url}-{}", self.notebook.at(Instant::now()).as_micros());
-            (call.behaviour, call.is_async, call.delay_ms) = (Behaviour::Honest, false, 0);
-            (call.idempotency_key, call.attempts, call.twin) = (None, 1, false);
+            let call = Call::honest(format!("recovery-{gateway}-{}", self.notebook.at(Instant::now()).as_micros()));
             self.notebook.meant(&call);
-            let sent = Instant::now();
-            let body = serde_json::json!({
-                "task": call.task, "parameters": {"behaviour": call.behaviour.name(), "delay_ms": 0}, "async": false,
-            });
-            let reply = self
-                .client
-                .execute(&Execute {
-                    base_url,
-                    api_key: &self.market.keys[call.key],
-                    agent: &self.market.agents[call.agent],
-                    body: &body,
-                    idempotency_key: None,
-                    patience: CALL_LIMIT,
-                })
-                .await;
-            let claim = crate::notes::Claim::of(&reply);
-            let attempt = crate::notes::Attempt { gateway: 0, sent, answered: Instant::now(), reply, claim };
+            let attempt = callers::send(&call, &self.market, &self.client, gateway, CALL_LIMIT).await;
             let (reply, done) = (attempt.reply.clone(), matches!(attempt.claim, crate::notes::Claim::Completed { .. }));
             self.notebook.answered(&call.task, attempt);
             if done {

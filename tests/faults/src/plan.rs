@@ -278,6 +278,27 @@ pub struct Call {
     pub think: Duration,
 }
 
+impl Call {
+    /// One that a creator answers at once, sent once to the first gateway, with the first key and to the first agent.
+    pub const fn honest(task: String) -> Self {
+        Self {
+            task,
+            key: 0,
+            agent: 0,
+            behaviour: Behaviour::Honest,
+            delay_ms: 0,
+            is_async: false,
+            idempotency_key: None,
+            gateway: 0,
+            hangs_up_after: None,
+            twin: false,
+            attempts: 1,
+            takes_no_for_an_answer: true,
+            think: Duration::ZERO,
+        }
+    }
+}
+
 /// The calls of one caller, without end.
 pub struct Calls {
     random: StdRng,

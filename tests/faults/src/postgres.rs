@@ -85,7 +85,8 @@ impl PostgresServer {
     }
 }
 
-fn processes() -> impl Iterator<Item = i32> {
+/// Every process of this machine.
+pub(crate) fn processes() -> impl Iterator<Item = i32> {
     let entries = fs::read_dir("/proc").into_iter().flatten();
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
 }

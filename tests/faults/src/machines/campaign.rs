@@ -24,9 +24,8 @@ use crate::{
     callers,
     cast::Cast,
     check::{Checker, Openings, Tally, Violation},
-    client::{Client, Execute, Reply},
-    creator::Behaviour,
-    notes::{Attempt, Claim, Notebook},
+    client::Client,
+    notes::{Claim, Notebook},
     plan::{Call, Calls},
 };
 
@@ -365,18 +364,19 @@ impl Campaign {
 
     /// New calls through the edge, one after the other and each once: was somebody served?
     fn probe(&self, stop: CancellationToken) -> impl Future<Output = ()> + Send + use<> {
-        let (market, client, notebook) = (Arc::clone(&self.market), self.client.clone(), Arc::clone(&self.notebook));
-        let (served, edge) = (Arc::clone(&self.served), self.machines.edge.clone());
+        let (keys, agents) = (self.market.keys.clone(), self.market.agents.clone());
+        let edge = Arc::new(callers::Market { base_urls: vec![self.machines.edge.clone()], keys, agents });
+        let (client, notebook, served) = (self.client.clone(), Arc::clone(&self.notebook), Arc::clone(&self.served));
         async move {
             let mut probes = JoinSet::new();
             for number in 0_u64.. {
                 if stop.run_until_cancelled(sleep(PROBE_EVERY)).await.is_none() {
                     break;
                 }
-                let (market, client, notebook) = (Arc::clone(&market), client.clone(), Arc::clone(&notebook));
-                let (served, edge) = (Arc::clone(&served), edge.clone());
+                let (edge, client) = (Arc::clone(&edge), client.clone());
+                let (notebook, served) = (Arc::clone(&notebook), Arc::clone(&served));
                 probes.spawn(async move {
-                    if probe(number, &market, &client, &notebook, &edge).await {
+                    if probe(number, &edge, &client, &notebook).await {
                         served.lock().unwrap_or_else(PoisonError::into_inner).push(Instant::now());
                     }
                 });
@@ -465,38 +465,11 @@ impl Campaign {
 }
 
 /// One call that only measures. Whether it was served.
-async fn probe(number: u64, market: &callers::Market, client: &Client, notebook: &Notebook, edge: &str) -> bool {
-    let call = Call {
-        task: format!("probe-{number}"),
-        key: 0,
-        agent: 0,
-        behaviour: Behaviour::Honest,
-        delay_ms: 0,
-        is_async: false,
-        idempotency_key: None,
-        gateway: 0,
-        hangs_up_after: None,
-        twin: false,
-        attempts: 1,
-        takes_no_for_an_answer: true,
-        think: Duration::ZERO,
-    };
+async fn probe(number: u64, edge: &callers::Market, client: &Client, notebook: &Notebook) -> bool {
+    let call = Call::honest(format!("probe-{number}"));
     notebook.meant(&call);
-    let sent = Instant::now();
-    let body = serde_json::json!({
-        "task": call.task, "parameters": {"behaviour": call.behaviour.name(), "delay_ms": 0}, "async": false,
-    });
-    let execute = Execute {
-        base_url: edge,
-        api_key: &market.keys[0],
-        agent: &market.agents[0],
-        body: &body,
-        idempotency_key: None,
-        patience: PROBE_LIMIT,
-    };
-    let reply: Reply = client.execute(&execute).await;
-    let claim = Claim::of(&reply);
-    let done = matches!(claim, Claim::Completed { .. });
-    notebook.answered(&call.task, Attempt { gateway: 0, sent, answered: Instant::now(), reply, claim });
+    let attempt = callers::send(&call, edge, client, 0, PROBE_LIMIT).await;
+    let done = matches!(attempt.claim, Claim::Completed { .. });
+    notebook.answered(&call.task, attempt);
     done
 }

@@ -27,6 +27,7 @@ use tokio::{
 };
 
 use super::network::Machine;
+use crate::postgres::processes;
 
 /// PostgreSQL refuses to run as root.
 const USER: &str = "postgres";
@@ -184,9 +185,8 @@ impl Server {
 
     /// All processes that work in the data directory.
     fn processes(&self) -> Vec<i32> {
-        let entries = fs::read_dir("/proc").into_iter().flatten();
-        let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
-        pids.filter(|pid| fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd == self.data)).collect()
+        let works_here = |pid: &i32| fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd == self.data);
+        processes().filter(works_here).collect()
     }
 
     fn program(&self, name: &str) -> Result<Command> {
