@@ -4,7 +4,7 @@
 
 use sqlx::{PgConnection, PgExecutor, PgPool};
 
-use crate::{Result, transaction};
+use crate::{Result, events, transaction};
 
 /// Notes that one round of [`fold`] takes at most, of each kind.
 pub const NOTES_PER_ROUND: i32 = 5_000;
@@ -47,6 +47,7 @@ pub async fn lock(connection: &mut PgConnection, records: &[String]) -> Result<(
 /// Makes list and counters again from their sources. Nobody reads or writes them meanwhile.
 pub async fn rebuild(pool: &PgPool) -> Result<()> {
     let mut transaction = transaction::begin(pool).await?;
+    events::log_nothing(&mut transaction).await?;
     sqlx::query!("SELECT FROM (SELECT rebuild_lists()) AS rebuilt").fetch_one(&mut *transaction).await?;
     Ok(transaction.commit().await?)
 }
@@ -54,6 +55,7 @@ pub async fn rebuild(pool: &PgPool) -> Result<()> {
 /// Makes the rows of these records again from their sources. Counters stay: they count what the sources said.
 pub async fn rewrite(pool: &PgPool, records: &[String]) -> Result<()> {
     let mut transaction = transaction::begin(pool).await?;
+    events::log_nothing(&mut transaction).await?;
     lock(&mut transaction, records).await?;
     sqlx::query!("DELETE FROM execution_list WHERE record = ANY ($1)", records).execute(&mut *transaction).await?;
     let statement = sqlx::query!(

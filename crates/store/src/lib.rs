@@ -13,6 +13,7 @@ mod columns;
 mod convert;
 mod database;
 pub mod error;
+pub mod events;
 pub mod execution_list;
 pub mod executions;
 pub mod fee_payers;

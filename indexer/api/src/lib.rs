@@ -8,6 +8,7 @@ mod deployment;
 mod digest;
 mod dispute_transactions;
 mod disputes;
+mod events;
 mod executions;
 mod freshness;
 mod history;
@@ -62,6 +63,7 @@ fn facts() -> OpenApiRouter<ApiState> {
         .routes(routes!(status::status))
         .routes(routes!(digest::digest))
         .routes(routes!(network::network))
+        .routes(routes!(events::list_events))
 }
 
 /// The read endpoints. The router has no fallback, so that it can be merged with others; pass the result through

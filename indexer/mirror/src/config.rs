@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use crtx_chain::RpcUrls;
 use crtx_content::ContentSources;
 use crtx_http::outbound::OutboundPolicy;
@@ -14,6 +15,7 @@ use crate::{
 
 pub const DEFAULT_RESYNC_INTERVAL: Duration = Duration::from_secs(60);
 pub const DEFAULT_AUDIT_INTERVAL: Duration = Duration::from_secs(600);
+pub const DEFAULT_EVENTS_KEPT: TimeDelta = TimeDelta::days(90);
 
 /// Settings of [`crate::run`].
 #[derive(Clone, Debug)]
@@ -30,6 +32,8 @@ pub struct IndexerConfig {
     pub sync: SyncSettings,
     /// Between audits of the mirror against the chain.
     pub audit_interval: Duration,
+    /// The age at which events are deleted.
+    pub events_kept: TimeDelta,
     /// The addresses that metadata fetches may reach.
     pub outbound: OutboundPolicy,
     pub content: ContentSources,
@@ -46,6 +50,7 @@ impl IndexerConfig {
             program_id,
             sync: SyncSettings::new(DEFAULT_RESYNC_INTERVAL),
             audit_interval: DEFAULT_AUDIT_INTERVAL,
+            events_kept: DEFAULT_EVENTS_KEPT,
             outbound: OutboundPolicy::STRICT,
             content: ContentSources::default(),
         }

@@ -10,6 +10,7 @@ pub mod documents;
 pub mod figures;
 mod folding;
 pub mod history;
+mod numbering;
 mod pauses;
 pub mod proof;
 pub mod rebuild;
@@ -71,8 +72,10 @@ pub async fn run(
     let closer = Closer::new(Arc::clone(&history), pool.clone(), config.program_id);
     let mut auditor = Auditor::new(source, pool.clone(), config.program_id);
     (auditor.history, auditor.content, auditor.figures) = (Some(history), content, figures);
-    let others =
-        async { tokio::join!(closer.run(leads), auditor.run(config.audit_interval, leads), folding::run(pool)) };
+    let numbering = numbering::run(pool.clone(), config.events_kept);
+    let others = async {
+        tokio::join!(closer.run(leads), auditor.run(config.audit_interval, leads), folding::run(pool), numbering)
+    };
     tokio::join!(
         Arc::clone(&syncer).run(shutdown.clone()),
         Arc::clone(&syncer).heartbeat(shutdown.clone()),

@@ -7,7 +7,7 @@ use crtx_chain::RpcUrls;
 use crtx_gateway::Limits;
 use crtx_http::AddressRange;
 use crtx_mirror::{
-    config::{DEFAULT_AUDIT_INTERVAL, DEFAULT_RESYNC_INTERVAL},
+    config::{DEFAULT_AUDIT_INTERVAL, DEFAULT_EVENTS_KEPT, DEFAULT_RESYNC_INTERVAL},
     source::Deadlines,
 };
 use educe::Educe;
@@ -253,6 +253,10 @@ pub struct IndexerSettings {
     #[schemars(range(min = 1, max = 604_800))]
     #[educe(Default = DEFAULT_AUDIT_INTERVAL.as_secs())]
     pub audit_seconds: u64,
+    /// Days after which events of the log are deleted.
+    #[schemars(range(min = 1, max = 36_500))]
+    #[educe(Default = DEFAULT_EVENTS_KEPT.num_days().unsigned_abs())]
+    pub events_kept_days: u64,
     /// Seconds that the mirror may be old. Reads of an older one get 503 `stale`. Role `api`. 0: no limit.
     #[schemars(range(max = 604_800))]
     #[educe(Default = crtx_api::DEFAULT_MAX_LAG.as_secs())]

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, net::SocketAddr, sync::Arc, time::Duration};
 
+use chrono::TimeDelta;
 use crtx_api::Deployment;
 use crtx_chain::RpcUrls;
 use crtx_content::{Bucket, BucketSettings, ContentLocation, ContentSources};
@@ -90,6 +91,7 @@ impl Check<'_> {
                 ..SyncSettings::new(Duration::from_secs(settings.indexer.resync_seconds))
             },
             audit_interval: Duration::from_secs(settings.indexer.audit_seconds),
+            events_kept: TimeDelta::days(i64::try_from(settings.indexer.events_kept_days).unwrap_or(i64::MAX)),
             yellowstone: settings.rpc.yellowstone_url.as_ref().map(|url| YellowstoneAddress {
                 url: url.reveal().0.clone(),
                 token: settings.rpc.yellowstone_token.as_ref().map(|token| token.reveal().clone()),

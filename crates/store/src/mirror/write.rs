@@ -13,7 +13,7 @@ use super::{
     quarantine,
     row::AccountRow,
 };
-use crate::{Result, columns::Base58, database::run, execution_list, transaction};
+use crate::{Result, columns::Base58, database::run, events, execution_list, transaction};
 
 /// Rows per statement: enough to make the round trip cheap, few enough to keep locks short.
 const ROWS_PER_STATEMENT: usize = 1_000;
@@ -167,6 +167,7 @@ pub async fn apply_changes(pool: &PgPool, batch: &Batch, slot: u64) -> Result<u6
 /// locked first, because readers of the list of agents read it first.
 pub async fn clear(pool: &PgPool) -> Result<()> {
     let mut transaction = transaction::begin(pool).await?;
+    events::log_nothing(&mut transaction).await?;
     let statement = sqlx::query!(
         "UPDATE mirror_agent_changes SET changed_in = pg_current_xact_id()
          WHERE agent IN (SELECT address FROM mirror_agents)"

@@ -34,7 +34,7 @@ pub enum DisputeStatus {
 impl DisputeStatus {
     const ALL: [Self; 6] = [Self::Open, Self::Upheld, Self::Rejected, Self::Expired, Self::Cancelled, Self::Abusive];
 
-    pub(super) fn by_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+    pub(crate) fn by_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let number = i16::deserialize(deserializer)?;
         let found = Self::ALL.into_iter().find(|status| *status as i16 == number);
         found.ok_or_else(|| D::Error::custom(format!("no outcome of a dispute has the number {number}")))

@@ -1,0 +1,334 @@
+//! The event log of each wallet: numbering, reading, and its end. `migrations/0020_events.sql`.
+
+use agent_marketplace::state::FailureReason;
+use chrono::TimeDelta;
+use crtx_protocol::usdc::UsdcBase;
+use serde::{Deserialize, Deserializer, Serialize};
+use solana_pubkey::Pubkey;
+use sqlx::{PgConnection, PgExecutor, PgPool, types::Json};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::{
+    Result,
+    columns::{Base58, Count, Timestamp, base_units},
+    convert::{amount_to_db, saturating_to_db},
+    database::run,
+    reads::DisputeStatus,
+    transaction,
+};
+
+/// `LISTEN` to this channel: its messages name the wallets that have new events, separated by commas. An empty message: any
+/// wallet may have some.
+pub const CHANNEL: &str = "crtx_events";
+/// Events that one round of [`number`] takes at most.
+pub const PER_ROUND: i32 = 1_000;
+/// Events that one page reads at most, also those that its types leave out.
+pub const MOST_PER_READ: i64 = 10_000;
+/// Events that one round of [`drop_old`] deletes.
+const DROPPED_AT_ONCE: i32 = 10_000;
+
+/// All types of events.
+pub const TYPES: [&str; 22] = [
+    "execution.opened",
+    "execution.running",
+    "execution.completed",
+    "execution.failed",
+    "execution.refunded",
+    "payout",
+    "dispute.opened",
+    "dispute.answered",
+    "dispute.resolved",
+    "dispute.expired",
+    "agent.listed",
+    "agent.updated",
+    "agent.paused",
+    "agent.resumed",
+    "agent.delisted",
+    "agent.slashed",
+    "agent.hidden",
+    "agent.shown",
+    "key.created",
+    "key.revoked",
+    "key.exhausted",
+    WEBHOOK_DISABLED,
+];
+pub const WEBHOOK_DISABLED: &str = "webhook.disabled";
+
+/// What happened to something of a wallet. It never has the text of a task or of a result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Event {
+    /// The same in every delivery.
+    pub id: Uuid,
+    #[serde(rename = "type")]
+    pub event_type: String,
+    /// The wallet whose event it is.
+    pub wallet: String,
+    /// Its number among the events of the wallet: 1, 2, 3 and so on, without a gap.
+    #[schema(value_type = u64)]
+    pub sequence: Count,
+    /// The `id` of the event before it. null for the first one.
+    #[schema(required)]
+    pub previous: Option<Uuid>,
+    /// When the state changed here.
+    pub at: Timestamp,
+    /// The slot at which the change was seen on chain. Left out if it is not on chain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<u64>)]
+    pub slot: Option<Count>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub execution_id: Option<Uuid>,
+    /// true: the network took back what an earlier event said, and this is what holds now. Left out otherwise.
+    #[serde(skip_serializing_if = "is_false")]
+    pub correction: bool,
+    #[schema(value_type = EventData)]
+    pub data: Json<EventData>,
+}
+
+// `skip_serializing_if` passes a reference.
+#[expect(clippy::trivially_copy_pass_by_ref)]
+const fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+/// What an event says. Each type has some of these fields.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct EventData {
+    /// Of an execution: `pending`, `running`, `completed` or `failed`. Of a listing: `active`, `paused` or `delisted`. Left out
+    /// if nothing is left of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// Address of the record of the execution.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_chain_record: Option<String>,
+    /// What the execution costs, or what its refund gave back. Of a payout: what the creator received.
+    #[serde(default, deserialize_with = "some_base_units", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<f64>)]
+    pub amount_usdc: Option<UsdcBase>,
+    /// `sha256:` and the hex SHA-256 of the result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_hash: Option<String>,
+    /// Why it was refunded: `creator_failed`, `timeout`, `invalid_response`, `expired` or `interrupted`.
+    #[serde(default, deserialize_with = "reason", skip_serializing_if = "Option::is_none")]
+    pub failure_reason: Option<String>,
+    /// The code of the error that the call was answered with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_code: Option<String>,
+    /// Address of the dispute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dispute: Option<String>,
+    #[serde(default, deserialize_with = "outcome", skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<DisputeStatus>,
+    #[serde(default, deserialize_with = "some_base_units", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<f64>)]
+    pub bond_usdc: Option<UsdcBase>,
+    /// What the caller got back.
+    #[serde(default, deserialize_with = "some_base_units", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<f64>)]
+    pub compensation_usdc: Option<UsdcBase>,
+    /// What the collateral paid beyond the compensation.
+    #[serde(default, deserialize_with = "some_base_units", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<f64>)]
+    pub penalty_usdc: Option<UsdcBase>,
+    #[serde(default, deserialize_with = "some_base_units", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<f64>)]
+    pub price_usdc: Option<UsdcBase>,
+    #[serde(default, deserialize_with = "some_base_units", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<f64>)]
+    pub collateral_usdc: Option<UsdcBase>,
+    /// What the listing lost of its collateral since it was listed.
+    #[serde(default, deserialize_with = "some_base_units", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<f64>)]
+    pub slashed_total_usdc: Option<UsdcBase>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_public_key: Option<String>,
+    /// The end of the key's text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_four: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub webhook_id: Option<Uuid>,
+    /// Why the webhook was disabled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+fn some_base_units<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Option<UsdcBase>, D::Error> {
+    base_units(deserializer).map(Some)
+}
+
+fn outcome<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Option<DisputeStatus>, D::Error> {
+    DisputeStatus::by_number(deserializer).map(Some)
+}
+
+/// By the program's number.
+fn reason<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Option<String>, D::Error> {
+    let number = i16::deserialize(deserializer)?;
+    let name = match number {
+        n if n == FailureReason::CreatorFailed as i16 => "creator_failed",
+        n if n == FailureReason::Timeout as i16 => "timeout",
+        n if n == FailureReason::InvalidResponse as i16 => "invalid_response",
+        n if n == FailureReason::Expired as i16 => "expired",
+        _ => "interrupted",
+    };
+    Ok(Some(name.to_owned()))
+}
+
+/// Some events of a wallet, oldest first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventPage {
+    pub events: Vec<Event>,
+    /// Every event up to this one was read.
+    pub through: u64,
+    /// The first event that is kept.
+    pub oldest: u64,
+    /// The newest one. 0: the wallet has none.
+    pub newest: u64,
+}
+
+/// Numbers what was committed since the last round. Returns how many events it took; [`PER_ROUND`] means that there may be
+/// others. While another process numbers, it takes none.
+///
+/// The commit waits for the disk: a client that has seen a number sees the same event with it for ever.
+pub async fn number(pool: &PgPool) -> Result<u64> {
+    let waiting = sqlx::query_scalar!(r#"SELECT EXISTS (SELECT FROM event_queue) AS "waiting!""#);
+    if !waiting.fetch_one(pool).await? {
+        return Ok(0);
+    }
+    let mut transaction = transaction::begin(pool).await?;
+    let numbered = sqlx::query_scalar!(r#"SELECT number_events($1) AS "numbered!: Count""#, PER_ROUND);
+    let numbered = numbered.fetch_one(&mut *transaction).await?;
+    transaction.commit().await?;
+    Ok(numbered.into())
+}
+
+/// Deletes events that are older than `kept`. Returns how many; 0 if none is left to delete.
+pub async fn drop_old(pool: &PgPool, kept: TimeDelta) -> Result<u64> {
+    let dropped = sqlx::query_scalar!(
+        r#"SELECT drop_events(now() - make_interval(secs => $1), $2) AS "dropped!: Count""#,
+        kept.as_seconds_f64(),
+        DROPPED_AT_ONCE,
+    );
+    Ok(dropped.fetch_one(pool).await?.into())
+}
+
+/// At most `limit` events of a wallet after the one with the number `after`. `types`: only these; all if empty.
+pub async fn page(
+    connection: &mut PgConnection,
+    wallet: &Pubkey,
+    after: u64,
+    types: &[String],
+    limit: u32,
+) -> Result<EventPage> {
+    let (wallet, after_db) = (wallet.to_string(), amount_to_db("after", after)?);
+    let limit = i64::from(limit);
+    let head = sqlx::query!(
+        r#"SELECT sequence AS "newest: Count", oldest AS "oldest: Count" FROM event_heads WHERE wallet = $1"#,
+        &wallet
+    );
+    let head = head.fetch_optional(&mut *connection).await?;
+    let (newest, oldest) = head.map_or((0, 1), |head| (head.newest.into(), head.oldest.into()));
+    // With all types, no row is read that is not shown.
+    let most_read = if types.is_empty() { limit } else { MOST_PER_READ };
+    let rows = sqlx::query!(
+        r#"WITH read AS (
+               SELECT * FROM events WHERE wallet = $1 AND sequence > $2 ORDER BY sequence LIMIT $4)
+           SELECT event_id AS "id!", type AS "event_type!", wallet AS "wallet!", sequence AS "sequence!: Count", previous,
+                  at AS "at!: Timestamp", slot AS "slot?: Count", agent AS agent_id, execution_id,
+                  correction AS "correction!", data AS "data!: Json<EventData>",
+                  (SELECT max(sequence) FROM read) AS "read!: Count"
+           FROM read WHERE $3::text[] = '{}' OR type = ANY ($3) ORDER BY sequence LIMIT $5"#,
+        &wallet,
+        after_db,
+        types,
+        most_read,
+        limit,
+    );
+    let rows = rows.fetch_all(&mut *connection).await?;
+    let full = i64::try_from(rows.len()).is_ok_and(|rows| rows >= limit);
+    let read = rows.first().map(|row| u64::from(row.read));
+    let events: Vec<Event> = rows
+        .into_iter()
+        .map(|row| Event {
+            id: row.id,
+            event_type: row.event_type,
+            wallet: row.wallet,
+            sequence: row.sequence,
+            previous: row.previous,
+            at: row.at,
+            slot: row.slot,
+            agent_id: row.agent_id,
+            execution_id: row.execution_id,
+            correction: row.correction,
+            data: row.data,
+        })
+        .collect();
+    let last = events.last().map(|event| u64::from(event.sequence));
+    let through = match (full, read) {
+        (true, _) => last.unwrap_or(after),
+        (false, Some(read)) => read,
+        // None of these types: everything up to the limit of one read was looked at.
+        (false, None) => {
+            let most = after.saturating_add(most_read.unsigned_abs());
+            if types.is_empty() { after } else { newest.min(most).max(after) }
+        }
+    };
+    Ok(EventPage { events, through, oldest, newest: newest.max(through) })
+}
+
+/// Events of one execution as its caller or the creator of a payout sees them, after the one with the number `after`.
+pub async fn of_execution(
+    db: impl PgExecutor<'_>,
+    wallet: &Pubkey,
+    execution_id: &Uuid,
+    after: u64,
+    limit: u32,
+) -> Result<Vec<Event>> {
+    let rows = sqlx::query_as!(
+        Event,
+        r#"SELECT event_id AS id, type AS event_type, wallet, sequence AS "sequence: Count", previous,
+                  at AS "at: Timestamp", slot AS "slot?: Count", agent AS agent_id, execution_id, correction,
+                  data AS "data: Json<EventData>"
+           FROM events WHERE wallet = $1 AND execution_id = $2 AND sequence > $3 ORDER BY sequence LIMIT $4"#,
+        wallet.to_string(),
+        execution_id,
+        amount_to_db("after", after)?,
+        i64::from(limit),
+    );
+    Ok(rows.fetch_all(db).await?)
+}
+
+/// The newest number of each of these wallets that has one.
+pub async fn newest(db: impl PgExecutor<'_>, wallets: &[Pubkey]) -> Result<Vec<(Pubkey, u64)>> {
+    let wallets: Vec<String> = wallets.iter().map(Pubkey::to_string).collect();
+    let heads = sqlx::query!(
+        r#"SELECT wallet AS "wallet: Base58", sequence AS "sequence: Count" FROM event_heads WHERE wallet = ANY ($1)"#,
+        &wallets
+    );
+    let heads = heads.fetch_all(db).await?;
+    Ok(heads.into_iter().map(|head| (head.wallet.into(), head.sequence.into())).collect())
+}
+
+/// Puts an event into the queue that no trigger writes.
+pub async fn note(db: impl PgExecutor<'_>, wallet: &str, event_type: &str, data: &serde_json::Value) -> Result<()> {
+    let statement =
+        sqlx::query!("INSERT INTO event_queue (wallet, type, data) VALUES ($1, $2, $3)", wallet, event_type, data);
+    run(db, statement).await
+}
+
+/// The changes of this transaction are no events: it makes rows again from their sources.
+pub(crate) async fn log_nothing(connection: &mut PgConnection) -> Result<()> {
+    run(connection, sqlx::query!("SELECT set_config('crtx.log', 'off', true)")).await
+}
+
+/// Events that are not numbered yet, and the age of the oldest one in seconds.
+pub async fn waiting(db: impl PgExecutor<'_>) -> Result<(u64, f64)> {
+    let waiting = sqlx::query!(
+        r#"SELECT count(*) AS "events!: Count", COALESCE(extract(epoch FROM now() - min(at)), 0)::float8 AS "age_s!"
+           FROM (SELECT at FROM event_queue ORDER BY position LIMIT $1) AS q"#,
+        saturating_to_db(100_000),
+    );
+    let waiting = waiting.fetch_one(db).await?;
+    Ok((waiting.events.into(), waiting.age_s))
+}
