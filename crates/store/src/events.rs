@@ -319,7 +319,8 @@ pub async fn note(db: impl PgExecutor<'_>, wallet: &str, event_type: &str, data:
 
 /// The changes of this transaction are no events: it makes rows again from their sources.
 pub(crate) async fn log_nothing(connection: &mut PgConnection) -> Result<()> {
-    run(connection, sqlx::query!("SELECT set_config('crtx.log', 'off', true)")).await
+    sqlx::query!("SELECT set_config('crtx.log', 'off', true)").fetch_one(connection).await?;
+    Ok(())
 }
 
 /// Events that are not numbered yet, and the age of the oldest one in seconds.
