@@ -410,7 +410,11 @@ CREATE FUNCTION dispute_outcome(name text) RETURNS smallint LANGUAGE plpgsql IMM
 BEGIN
     CASE name
         WHEN 'open' THEN RETURN 1;
+        WHEN 'upheld' THEN RETURN 2;
+        WHEN 'rejected' THEN RETURN 3;
         WHEN 'expired' THEN RETURN 4;
+        WHEN 'cancelled' THEN RETURN 5;
+        WHEN 'abusive' THEN RETURN 6;
     END CASE;
 END
 $$;

@@ -12,6 +12,7 @@ mod agent_list;
 mod api_keys;
 mod callers;
 mod disputes;
+mod events;
 mod execution_list;
 mod executions;
 mod held_content;

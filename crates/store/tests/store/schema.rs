@@ -1,6 +1,8 @@
 //! The schema on a real PostgreSQL: its numbers are the program's, and a database of another version is refused.
 
-use agent_marketplace::state::{AgentListed, AgentStatus, ExecutionRecord, ExecutionStatus, FailureReason};
+use agent_marketplace::state::{
+    AgentListed, AgentStatus, Dispute, DisputeOutcome, ExecutionRecord, ExecutionStatus, FailureReason,
+};
 use bytemuck::Zeroable;
 use crtx_store::{
     StoreError,
@@ -68,6 +70,17 @@ async fn the_numbers_in_the_schema_are_those_of_the_program() {
             FailureReason::InvalidResponse => "invalid_response",
             FailureReason::Expired => "expired",
             FailureReason::Interrupted => "interrupted",
+        })
+    })
+    .await;
+    same_numbers(pool, "dispute_outcome", 6, |outcome| {
+        Some(match (Dispute { outcome, ..Dispute::zeroed() }).outcome()? {
+            DisputeOutcome::Open => "open",
+            DisputeOutcome::Upheld => "upheld",
+            DisputeOutcome::Rejected => "rejected",
+            DisputeOutcome::Expired => "expired",
+            DisputeOutcome::Cancelled => "cancelled",
+            DisputeOutcome::Abusive => "abusive",
         })
     })
     .await;
