@@ -119,7 +119,7 @@ $$;
 CREATE FUNCTION is_logged() RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN current_setting('crtx.log', true) IS DISTINCT FROM 'off'
-        AND EXISTS (SELECT FROM mirror_checkpoint WHERE snapshot_at IS NOT NULL);
+        AND EXISTS (SELECT FROM mirror_checkpoint WHERE only_row AND snapshot_at IS NOT NULL);
 END
 $$;
 
@@ -579,7 +579,7 @@ BEGIN
         PERFORM log_key(NEW.wallet, NEW.session_key, CASE WHEN NEW.revoked THEN 'key.revoked' ELSE 'key.created' END,
                         NEW.slot, OLD.revision < 0);
     END IF;
-    v_least := COALESCE((SELECT max(min_price) FROM mirror_config), 0);
+    v_least := COALESCE((SELECT min_price FROM mirror_config ORDER BY address LIMIT 1), 0);
     IF NEW.total_cap - NEW.spent < v_least AND OLD.total_cap - OLD.spent >= v_least THEN
         PERFORM log_key(NEW.wallet, NEW.session_key, 'key.exhausted', NEW.slot, false);
     END IF;

@@ -192,7 +192,7 @@ pub struct EventPage {
 ///
 /// The commit waits for the disk: a client that has seen a number sees the same event with it for ever.
 pub async fn number(pool: &PgPool) -> Result<u64> {
-    let waiting = sqlx::query_scalar!(r#"SELECT EXISTS (SELECT FROM event_queue) AS "waiting!""#);
+    let waiting = sqlx::query_scalar!(r#"SELECT EXISTS (SELECT FROM event_queue WHERE position > 0) AS "waiting!""#);
     if !waiting.fetch_one(pool).await? {
         return Ok(0);
     }
