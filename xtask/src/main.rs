@@ -116,6 +116,9 @@ enum Command {
         /// Faults in all.
         #[arg(long, default_value_t = 200)]
         faults: usize,
+        /// Break what writes, numbers and delivers events instead: so many events, one kill for every thousand.
+        #[arg(long, conflicts_with = "faults", num_args = 0..=1, default_missing_value = "1000000")]
+        events: Option<u64>,
         /// The same seed gives the same plan. Left out: a new one, which is printed.
         #[arg(long)]
         seed: Option<u64>,
@@ -167,7 +170,7 @@ fn run(command: Command) -> Result<()> {
         Command::Fuzz { target: Some(target), minutes, .. } => fuzz::run_target(target, minutes),
         Command::Fuzz { target: None, cases, steps, .. } => fuzz::run(cases, steps),
         Command::Model { calls } => fuzz::model(calls),
-        Command::Chaos { faults, seed } => chaos::run(faults, seed),
+        Command::Chaos { faults, events, seed } => chaos::run(faults, events, seed),
         Command::Idl { print: true, .. } => idl::print(),
         Command::Idl { check: true, .. } => idl::check().map(|verdict| println!("{verdict}")),
         Command::Idl { .. } => idl::write(),

@@ -22,6 +22,7 @@ use crate::{
     inject,
     notes::Notebook,
     plan::{Call, Calls, Fault, Track, faults},
+    receivers::Receivers,
     report::Report,
     world::{START_LIMIT, World},
 };
@@ -76,6 +77,7 @@ struct Campaign {
     client: Client,
     verified: HashSet<Pubkey>,
     openings: Openings,
+    receivers: Receivers,
 }
 
 /// What the rounds brought.
@@ -96,6 +98,7 @@ impl Campaign {
             keys: cast.keys.iter().map(|(_, key)| key.reveal()).collect(),
             agents: cast.agents.iter().map(|agent| agent.address.to_string()).collect(),
         };
+        let receivers = Receivers::of(&cast);
         Ok(Self {
             world,
             cast,
@@ -105,6 +108,7 @@ impl Campaign {
             client: Client::new()?,
             verified: HashSet::new(),
             openings: Openings::default(),
+            receivers,
         })
     }
 
@@ -125,6 +129,7 @@ impl Campaign {
                 notebook: &self.notebook,
                 pool: &self.pool,
                 openings: &self.openings,
+                receivers: &self.receivers,
                 client: self.client.clone(),
             };
             match checker.run(&mut self.verified).await {
@@ -172,6 +177,7 @@ impl Campaign {
         let done = tokio::select! {
             done = futures::future::try_join_all(tracks) => done.map(drop),
             () = self.change_prices() => Ok(()),
+            () = self.receivers.follow(&self.client, &self.market.base_urls) => Ok(()),
         };
         stop.cancel();
         let mut callers = callers.into_inner().unwrap_or_else(PoisonError::into_inner);

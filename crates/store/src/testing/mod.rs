@@ -7,6 +7,7 @@
     reason = "test support: a broken set-up ends the test with its reason"
 )]
 
+pub mod calls;
 pub mod dump;
 pub mod encode;
 pub mod fixtures;

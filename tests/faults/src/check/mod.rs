@@ -2,6 +2,7 @@
 //! notes are compared. What does not hold is a violation, with its report.
 
 mod answers;
+mod events;
 mod facts;
 mod money;
 mod openings;
@@ -21,7 +22,7 @@ use solana_pubkey::Pubkey;
 pub use facts::Facts;
 pub use openings::Openings;
 
-use crate::{cast::Cast, client::Client, notes::Notebook, world::Marketplace};
+use crate::{cast::Cast, client::Client, notes::Notebook, receivers::Receivers, world::Marketplace};
 
 /// How long after a record's deadline the marketplace may need to refund it: gateways look every 30 s.
 pub const SWEEP: Duration = Duration::from_secs(45);
@@ -43,6 +44,7 @@ pub struct Checker<'a> {
     pub pool: &'a PgPool,
     /// Filled by the comparisons of all rounds.
     pub openings: &'a Openings,
+    pub receivers: &'a Receivers,
     pub client: Client,
 }
 
@@ -68,6 +70,7 @@ impl Checker<'_> {
         violations.extend(self.check_rows(&facts).await?);
         violations.extend(self.check_money(&facts).await?);
         violations.extend(self.check_totals(&facts).await?);
+        violations.extend(self.check_events(&facts).await?);
         violations.extend(self.check_audit().await?);
         let (proved, unproved) = self.check_proofs(&facts, verified).await?;
         violations.extend(unproved);

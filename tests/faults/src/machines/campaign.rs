@@ -27,6 +27,7 @@ use crate::{
     client::Client,
     notes::{Claim, Notebook},
     plan::{Call, Calls},
+    receivers::Receivers,
 };
 
 const CALLERS: usize = 4;
@@ -168,6 +169,7 @@ struct Campaign {
     served: Arc<Mutex<Vec<Instant>>>,
     reads: Arc<AtomicU64>,
     stale: Arc<Mutex<Vec<Violation>>>,
+    receivers: Arc<Receivers>,
 }
 
 /// Runs a campaign. Fails only where it could not be carried out.
@@ -182,6 +184,7 @@ pub async fn run(options: &Options) -> Result<Report> {
         keys: cast.keys.iter().map(|(_, key)| key.reveal()).collect(),
         agents: cast.agents.iter().map(|agent| agent.address.to_string()).collect(),
     };
+    let receivers = Arc::new(Receivers::of(&cast));
     let campaign = Campaign {
         machines,
         cast,
@@ -191,6 +194,7 @@ pub async fn run(options: &Options) -> Result<Report> {
         served: Arc::default(),
         reads: Arc::default(),
         stale: Arc::default(),
+        receivers,
     };
     let mut report = Report::default();
     if let Err(error) = campaign.rounds(options, &mut report).await {
@@ -231,6 +235,12 @@ impl Campaign {
         }
         tasks.spawn(self.probe(stop.clone()));
         tasks.spawn(self.read(stop.clone()));
+        let (receivers, client, edge) =
+            (Arc::clone(&self.receivers), self.client.clone(), self.market.base_urls.clone());
+        let stopped = stop.clone();
+        tasks.spawn(async move {
+            stopped.run_until_cancelled(receivers.follow(&client, &edge)).await;
+        });
         // A campaign begins with a service that serves.
         sleep(PROBE_LIMIT).await;
         let mut random = StdRng::seed_from_u64(options.seed ^ 0x1057);
@@ -428,6 +438,7 @@ impl Campaign {
             notebook: &self.notebook,
             pool: &self.machines.pool,
             openings: &openings,
+            receivers: &self.receivers,
             client: self.client.clone(),
         };
         // Of many records a sample is verified one by one; all are compared.
