@@ -220,6 +220,8 @@ mod tests {
             "quarantined_accounts 0",
             "executions_overdue 0",
             "executions_abandoned 0",
+            "events_waiting 0",
+            "events_waiting_age_seconds 0",
             "disputes_open 0",
             "dispute_oldest_age_seconds 0",
             "documents_failing 0",

@@ -8,7 +8,7 @@ use sqlx::PgPool;
 use crate::{
     Result,
     convert::saturating_to_db,
-    fee_payers,
+    events, fee_payers,
     housekeeping::{self, Chore},
     indexer_status, mirror,
     reads::{self, DisputeStatus},
@@ -20,6 +20,8 @@ pub async fn read(pool: &PgPool) -> Result<Vec<(&'static str, i64)>> {
     add_mirror(&mut figures, pool).await?;
     add_documents(&mut figures, pool).await?;
     add_open(&mut figures, pool).await?;
+    let (waiting, age_s) = events::waiting(pool).await?;
+    figures.extend([("events_waiting", saturating_to_db(waiting)), ("events_waiting_age_seconds", age_s as i64)]);
     if let Some(payer) = fee_payers::latest(pool).await? {
         figures.push(("fee_payer_lamports", saturating_to_db(payer.lamports)));
         figures.push(("fee_payer_calls_left", saturating_to_db(payer.calls_left)));

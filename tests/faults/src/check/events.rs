@@ -77,8 +77,9 @@ impl Checker<'_> {
         }
         told.retain(|_, amount| *amount > 0);
         let settled = facts.records.values().filter(|record| is_settled(record));
-        let paid: BTreeMap<Uuid, u64> =
-            settled.map(|record| (Uuid::from_bytes(record.execution_id), record.creator_amount)).collect();
+        let paid: BTreeMap<Uuid, u64> = settled
+            .map(|record| (Uuid::from_bytes(record.execution_id), record.split().map_or(0, |split| split.creator)))
+            .collect();
         let rule = "every payment of a creator is an event";
         let details = format!("{} payouts by events, {} by records\n", told.len(), paid.len());
         Ok((told != paid).then_some(Violation { rule, details }))
