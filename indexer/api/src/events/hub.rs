@@ -22,7 +22,7 @@ use parking_lot::Mutex;
 use solana_pubkey::Pubkey;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch},
-    time::{interval, sleep},
+    time::{MissedTickBehavior, interval, sleep},
 };
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -275,16 +275,19 @@ impl Drop for Waiter {
 
 async fn follow(hub: Weak<Hub>, mut told: mpsc::Receiver<Option<Vec<Pubkey>>>) {
     let mut ticks = interval(EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let (wallets, is_tick) = tokio::select! {
             wallets = told.recv() => (wallets.flatten(), false),
             _ = ticks.tick() => (None, true),
         };
         let Some(hub) = hub.upgrade() else { return };
-        if let Err(cause) = hub.look(wallets).await {
+        let check = async { if is_tick { hub.check().await } else { Ok(()) } };
+        let (looked, checked) = tokio::join!(hub.look(wallets), check);
+        if let Err(cause) = looked {
             tracing::warn!(%cause, "new events could not be read; streams wait");
         }
-        if is_tick && let Err(cause) = hub.check().await {
+        if let Err(cause) = checked {
             tracing::warn!(%cause, "the credentials of streams could not be checked");
         }
     }
