@@ -32,6 +32,8 @@ pub enum Name {
     Reads,
     /// The indexer over a scripted node with a million accounts: updates, resyncs, a rebuild.
     Ingest,
+    /// Event streams of one process: the memory of a thousand that wait, and how long events take to a hundred.
+    Events,
     /// Chromium on the local network: how long until the first list is seen, with an empty cache.
     Dashboard,
 }
@@ -49,7 +51,7 @@ impl Name {
     const fn code(self) -> &'static [&'static str] {
         match self {
             Self::Cu => &["programs/agent-marketplace/artifacts"],
-            Self::Execute | Self::Gateway | Self::Network | Self::Scale => &SERVICES,
+            Self::Events | Self::Execute | Self::Gateway | Self::Network | Self::Scale => &SERVICES,
             Self::Packing => &["programs/agent-marketplace/artifacts", "crates/chain", "crates/protocol"],
             Self::Reads => &["crates", "indexer", "server", "migrations"],
             Self::Ingest => &["crates", "indexer", "migrations"],
@@ -80,6 +82,9 @@ impl Name {
                 "The read API under load (release build): one process, 50 connections of `oha`, a seeded market"
             }
             Self::Ingest => "The indexer (release build) over a scripted node and a durable PostgreSQL",
+            Self::Events => {
+                "Event streams of one process (release build): 1 000 that wait, and 100 that get 100 events/s each"
+            }
             Self::Dashboard => {
                 "The dashboard (release build): from the navigation until the first list is painted, 30 visits with an \
                  empty cache"
@@ -214,6 +219,7 @@ fn command(name: Name) -> Result<Command> {
             workspace::build_binaries()?;
             return Ok(Command::new(workspace::binary(&format!("bench-{}", name.text()))));
         }
+        Name::Events => "bench-events",
         Name::Execute => "bench-execute",
         Name::Gateway | Name::Scale => "bench-gateway",
         Name::Network => "bench-network",

@@ -2,6 +2,7 @@
 
 import { Outlet } from '@tanstack/react-router';
 
+import { useEvents } from '../shared/wallet/events';
 import { useSessionKeeper } from '../shared/wallet/useSession';
 import { Announcer } from './Announcer';
 import { Away } from './Away';
@@ -13,6 +14,7 @@ import styles from './Shell.module.css';
 
 export function Shell() {
     useSessionKeeper();
+    useEvents();
     useKeptFocus();
     return (
         <>

@@ -69,7 +69,7 @@ impl Presented {
         Ok(presented)
     }
 
-    const fn name(&self) -> CredentialName {
+    pub const fn name(&self) -> CredentialName {
         CredentialName::Key { session_public_key: self.session_key, network: self.key.network() }
     }
 
@@ -90,13 +90,16 @@ impl Presented {
     }
 
     async fn find(&self, credentials: &Credentials) -> Result<ApiKeyRow, ApiError> {
-        match credentials.keys.ask(self.session_key).await? {
-            Some(row) if row.revoked_at.is_some() => Err(ApiError::unauthorized("the API key has been revoked")),
-            Some(row) => Ok(row),
-            None => {
-                Err(ApiError::unauthorized("the API key is not known; its owner registers it with `POST /v1/keys`"))
-            }
-        }
+        that_works(credentials.keys.ask(self.session_key).await?)
+    }
+}
+
+/// The key, if it is valid.
+pub fn that_works(row: Option<ApiKeyRow>) -> Result<ApiKeyRow, ApiError> {
+    match row {
+        Some(row) if row.revoked_at.is_some() => Err(ApiError::unauthorized("the API key has been revoked")),
+        Some(row) => Ok(row),
+        None => Err(ApiError::unauthorized("the API key is not known; its owner registers it with `POST /v1/keys`")),
     }
 }
 

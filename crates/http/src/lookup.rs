@@ -6,11 +6,17 @@ use std::{collections::HashMap, sync::Arc};
 use crtx_store::{
     PgPool, StoreError,
     api_keys::{self, ApiKeyRow},
+    pools::ReadConnection,
     sessions::{self, SessionRow},
 };
 use solana_pubkey::Pubkey;
 
-use crate::{gathered::Gathered, strangers::Strangers};
+use crate::{
+    auth::that_works,
+    gathered::Gathered,
+    signed_in::that_holds,
+    strangers::{CredentialName, Strangers},
+};
 
 /// Credentials that one statement looks up.
 const MOST_TOGETHER: usize = 32;
@@ -43,6 +49,28 @@ impl Credentials {
             })
         });
         Self { pool, keys, sessions, strangers }
+    }
+
+    /// Those of these credentials that are not valid any more, by one statement for the keys and one for the sessions.
+    pub async fn ended(&self, names: Vec<CredentialName>) -> Result<Vec<CredentialName>, StoreError> {
+        let (mut keys, mut hashes) = (Vec::new(), Vec::new());
+        for name in &names {
+            match name {
+                CredentialName::Key { session_public_key, .. } => keys.push(*session_public_key),
+                CredentialName::Session { token_hash, .. } => hashes.push(*token_hash),
+            }
+        }
+        let mut connection = ReadConnection::acquire(&self.pool).await?;
+        let keys = api_keys::find_all(&mut *connection, &keys).await?.into_iter();
+        let mut keys: HashMap<Pubkey, ApiKeyRow> = keys.map(|row| (row.session_public_key, row)).collect();
+        let sessions = sessions::find_all(&mut *connection, &hashes).await?.into_iter();
+        let mut sessions: HashMap<[u8; 32], SessionRow> = sessions.map(|row| (row.token_hash, row)).collect();
+        connection.done();
+        let has_ended = |name: &CredentialName| match name {
+            CredentialName::Key { session_public_key, .. } => that_works(keys.remove(session_public_key)).is_err(),
+            CredentialName::Session { token_hash, kind } => that_holds(sessions.remove(token_hash), *kind).is_err(),
+        };
+        Ok(names.into_iter().filter(has_ended).collect())
     }
 }
 

@@ -8,12 +8,15 @@ use crate::{
     error::ApiError,
     layers::Peer,
     signed_in,
+    strangers::CredentialName,
 };
 
 /// The wallet of the API key or of the session that a request presents. Without either: 401 `unauthorized`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reader {
     pub wallet: Pubkey,
+    /// What was presented, to look it up again while an answer goes on.
+    pub credential: CredentialName,
 }
 
 impl<S: AuthState> FromRequestParts<S> for Reader {
@@ -22,10 +25,13 @@ impl<S: AuthState> FromRequestParts<S> for Reader {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let client = Peer::of(&parts.extensions);
         let session = signed_in::if_presented("API_KEY", &parts.method, &parts.headers, client, state).await?;
-        let wallet = match session {
-            Some(session) => session.wallet,
-            None => Presented::read(parts, state)?.authenticate(state).await?.wallet,
-        };
-        Ok(Self { wallet })
+        match session {
+            Some(session) => Ok(Self { wallet: session.wallet, credential: session.name }),
+            None => {
+                let presented = Presented::read(parts, state)?;
+                let credential = presented.name();
+                Ok(Self { wallet: presented.authenticate(state).await?.wallet, credential })
+            }
+        }
     }
 }

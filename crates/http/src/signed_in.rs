@@ -34,6 +34,8 @@ pub struct SignedIn {
     pub wallet: Pubkey,
     pub session_id: Uuid,
     pub kind: SessionKind,
+    /// What the session is looked up by.
+    pub name: CredentialName,
     /// What `X-CSRF-Token` must repeat. `None` for a session without cookie, which needs none.
     pub csrf_token: Option<String>,
 }
@@ -97,10 +99,11 @@ pub async fn authenticate<S: AuthState>(
         note_use(sessions::touch(&credentials.pool, &row.session_id)).await;
     }
     let csrf_token = (kind == SessionKind::Cookie).then(|| token.csrf_token());
-    Ok(SignedIn { wallet: row.wallet, session_id: row.session_id, kind, csrf_token })
+    Ok(SignedIn { wallet: row.wallet, session_id: row.session_id, kind, name, csrf_token })
 }
 
-fn that_holds(row: Option<SessionRow>, kind: SessionKind) -> Result<SessionRow, ApiError> {
+/// The session, if it is valid.
+pub fn that_holds(row: Option<SessionRow>, kind: SessionKind) -> Result<SessionRow, ApiError> {
     match row.filter(|row| row.kind == kind) {
         None => Err(ApiError::unauthorized("the session is not known")),
         Some(row) if row.ended => Err(ApiError::unauthorized("the session has been ended; sign in again")),

@@ -67,6 +67,15 @@ async fn length(request: Request) -> Result<Json<usize>, ApiError> {
     Ok(Json(body::read(request.into_body(), BODY_LIMIT).await?.len()))
 }
 
+/// A stream without an end, so many bytes at a time.
+fn stream(every: Duration, bytes: usize) -> impl axum::response::IntoResponse {
+    let frames = futures::stream::unfold((), move |()| async move {
+        sleep(every).await;
+        Some((Ok::<_, std::convert::Infallible>(vec![b'.'; bytes]), ()))
+    });
+    ([("content-type", "text/event-stream")], Body::from_stream(frames))
+}
+
 fn limits() -> ServeLimits {
     ServeLimits {
         first_byte: Duration::from_millis(400),
@@ -96,6 +105,8 @@ async fn start_behind(proxies: TrustedProxies, limits: ServeLimits) -> Service {
         .route("/refused", get(|| async { ApiError::unauthorized("who are you?") }))
         .route("/length", post(length))
         .route("/big", get(|| async { Body::from(vec![b'x'; BIG]) }))
+        .route("/stream", get(|| async { stream(Duration::from_millis(100), 8) }))
+        .route("/flood", get(|| async { stream(Duration::ZERO, 64 * 1024) }))
         .with_state(Arc::clone(&dropped));
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("port");
     let address = listener.local_addr().expect("bound");
@@ -313,6 +324,37 @@ async fn a_client_that_does_not_read_its_answer_is_let_go() {
         read += length;
     }
     assert!(read < BIG, "{read}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_goes_on_beyond_the_time_for_an_answer_and_a_stop_ends_it_at_once() {
+    let service = start(ServeLimits { drain: SOON, ..limits() }).await;
+    let mut client = service.send("GET /stream HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    let mut read = Vec::new();
+    let started = Instant::now();
+    while started.elapsed() < 3 * limits().answer {
+        assert!(client.read_buf(&mut read).await.expect("the stream goes on") > 0);
+    }
+    let stopped = Instant::now();
+    service.shutdown.cancel();
+    client.read_to_end(&mut read).await.expect("the stream ends");
+    assert!(stopped.elapsed() < Duration::from_millis(400), "{:?}", stopped.elapsed());
+    assert!(read.ends_with(b"\r\n0\r\n\r\n"), "an orderly end");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_does_not_read_its_stream_is_let_go_and_one_that_reads_is_not() {
+    let service = start(limits()).await;
+    let mut reading = service.send("GET /flood HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    let mut silent = service.send("GET /flood HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    let (started, mut part) = (Instant::now(), vec![0; 1024 * 1024]);
+    while started.elapsed() < 3 * limits().answer {
+        assert!(reading.read(&mut part).await.expect("it is read") > 0);
+        sleep(Duration::from_millis(20)).await;
+    }
+    // What lies in the sockets is still there to be read, and then nothing.
+    let rest = timeout(SOON, async { while matches!(silent.read(&mut part).await, Ok(1..)) {} }).await;
+    assert!(rest.is_ok(), "it was cut");
 }
 
 #[tokio::test(flavor = "multi_thread")]

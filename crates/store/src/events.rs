@@ -1,11 +1,14 @@
 //! The event log of each wallet: numbering, reading, and its end. `migrations/0020_events.sql`.
 
+use std::time::Duration;
+
 use agent_marketplace::state::FailureReason;
 use chrono::TimeDelta;
 use crtx_protocol::usdc::UsdcBase;
 use serde::{Deserialize, Deserializer, Serialize};
 use solana_pubkey::Pubkey;
-use sqlx::{PgConnection, PgExecutor, PgPool, types::Json};
+use sqlx::{PgConnection, PgExecutor, PgPool, postgres::PgListener, types::Json};
+use tokio::{sync::mpsc, time::timeout};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -14,6 +17,7 @@ use crate::{
     columns::{Base58, Count, Timestamp, base_units},
     convert::{amount_to_db, saturating_to_db},
     database::run,
+    pools,
     reads::DisputeStatus,
     transaction,
 };
@@ -25,6 +29,8 @@ pub const CHANNEL: &str = "crtx_events";
 pub const PER_ROUND: i32 = 1_000;
 /// Events that one page reads at most, also those that its types leave out.
 pub const MOST_PER_READ: i64 = 10_000;
+/// A connection that has told nothing for so long is asked whether it is there, and has so long to answer.
+const SILENCE: Duration = Duration::from_secs(5);
 /// Events that one round of [`drop_old`] deletes.
 const DROPPED_AT_ONCE: i32 = 10_000;
 
@@ -274,7 +280,7 @@ pub async fn page(
             if types.is_empty() { after } else { newest.min(most).max(after) }
         }
     };
-    Ok(EventPage { events, through, oldest, newest: newest.max(through) })
+    Ok(EventPage { events, through, oldest, newest: newest.max(read.unwrap_or_default()) })
 }
 
 /// Events of one execution as its caller or the creator of a payout sees them, after the one with the number `after`.
@@ -297,6 +303,57 @@ pub async fn of_execution(
         i64::from(limit),
     );
     Ok(rows.fetch_all(db).await?)
+}
+
+/// Events of several wallets, of each those after its number, at most `limit`, oldest first.
+pub async fn after(db: impl PgExecutor<'_>, positions: &[(Pubkey, u64)], limit: u32) -> Result<Vec<Event>> {
+    let wallets: Vec<String> = positions.iter().map(|(wallet, _)| wallet.to_string()).collect();
+    let after = positions.iter().map(|(_, after)| amount_to_db("after", *after)).collect::<Result<Vec<i64>>>()?;
+    let rows = sqlx::query_as!(
+        Event,
+        r#"SELECT e.event_id AS "id!", e.type AS "event_type!", e.wallet AS "wallet!", e.sequence AS "sequence!: Count",
+                  e.previous, e.at AS "at!: Timestamp", e.slot AS "slot?: Count", e.agent AS agent_id, e.execution_id,
+                  e.correction AS "correction!", e.data AS "data!: Json<EventData>"
+           FROM unnest($1::text[], $2::bigint[]) AS p (wallet, after)
+           CROSS JOIN LATERAL (
+               SELECT * FROM events WHERE wallet = p.wallet AND sequence > p.after ORDER BY sequence LIMIT $3) AS e
+           ORDER BY e.wallet, e.sequence"#,
+        &wallets,
+        &after,
+        i64::from(limit),
+    );
+    Ok(rows.fetch_all(db).await?)
+}
+
+/// Tells, on a connection of its own, which wallets have new events; `None`: any may have some. Works until the connection
+/// fails or nobody listens. While there is no connection, nothing is told.
+pub async fn listen(pool: &PgPool, told: &mpsc::Sender<Option<Vec<Pubkey>>>) -> Result<()> {
+    let own = pools::options().max_connections(1).acquire_timeout(SILENCE);
+    let own = own.connect_lazy_with((*pool.connect_options()).clone());
+    let mut listener = PgListener::connect_with(&own).await?;
+    listener.listen(CHANNEL).await?;
+    let mut wallets = None;
+    while told.send(wallets).await.is_ok() {
+        wallets = loop {
+            let heard = tokio::select! {
+                heard = timeout(SILENCE, listener.try_recv()) => heard,
+                () = told.closed() => return Ok(()),
+            };
+            match heard {
+                Ok(message) => break message?.and_then(|message| named(message.payload())),
+                // The other side may be gone without a word.
+                Err(_) => timeout(SILENCE, sqlx::query("SELECT 1").execute(&mut listener))
+                    .await
+                    .map_err(|_| sqlx::Error::PoolTimedOut)??,
+            };
+        };
+    }
+    Ok(())
+}
+
+/// The wallets that a message names.
+fn named(message: &str) -> Option<Vec<Pubkey>> {
+    message.split(',').map(|wallet| wallet.parse().ok()).collect()
 }
 
 /// The newest number of each of these wallets that has one.

@@ -38,4 +38,4 @@ pub use database::migrate;
 pub(crate) use error::Result;
 pub use error::StoreError;
 pub use pools::{Pools, ReadPools};
-pub use sqlx::{PgConnection, PgPool, types::Json};
+pub use sqlx::{PgConnection, PgExecutor, PgPool, types::Json};

@@ -138,7 +138,7 @@ impl FromQuery for ExecutionListQuery {
 )]
 pub async fn list_executions(
     State(state): State<ApiState>,
-    Reader { wallet }: Reader,
+    Reader { wallet, .. }: Reader,
     ApiQuery(query): ApiQuery<ExecutionListQuery>,
 ) -> Result<(Option<Extension<ShownSlot>>, Json<ExecutionListResponse>), ApiError> {
     let ExecutionListQuery { limit, offset, cursor, role, status, agent_id, from, to } = query;
@@ -208,7 +208,7 @@ fn too_far(mut error: ApiError, offset: u64) -> ApiError {
 )]
 pub async fn get_execution(
     State(state): State<ApiState>,
-    Reader { wallet }: Reader,
+    Reader { wallet, .. }: Reader,
     ApiPath(execution_id): ApiPath<Uuid>,
     ApiQuery(()): ApiQuery<()>,
 ) -> Result<Json<ExecutionDetails>, ApiError> {

@@ -15,11 +15,11 @@ use crtx_http::{
 };
 use tokio::time::{sleep, timeout};
 
-use crate::state::ApiState;
+use crate::{events::MAX_WAIT, state::ApiState};
 
 /// A header of every answer: the slot that the mirror had reached before the rows of the answer were read.
 pub const INDEXED_SLOT: HeaderName = HeaderName::from_static("x-indexed-slot");
-/// The longest time that a read may take.
+/// The longest time that a read may take, beside the time that it waits for an event.
 const READ_LIMIT: Duration = Duration::from_secs(10);
 /// How long a read waits for the slot that its client has seen. Processes see the mirror some 200 ms apart.
 const SLOT_PATIENCE: Duration = Duration::from_secs(2);
@@ -27,6 +27,9 @@ const SLOT_PATIENCE: Duration = Duration::from_secs(2);
 const MEMORY_BEHIND: Duration = Duration::from_millis(500);
 /// Below these paths, every client gets the same answer. Other answers are for one client, or about this moment.
 const PUBLIC: [&str; 3] = ["/v1/agents", "/v1/history", "/v1/network"];
+
+/// The list that can wait.
+const EVENTS: &str = "/v1/events";
 
 /// An extension of answers that have a slot of their own: an answer from memory can be older than the mirror.
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +67,8 @@ pub async fn complete(State(state): State<ApiState>, request: Request, next: Nex
 async fn read(state: &ApiState, request: Request, next: Next) -> (Response, Option<u64>) {
     // The slot is read before the rows, so the rows are at least as new.
     let slot = state.shared.mirror.known().await.slot;
-    let answer = timeout(READ_LIMIT, next.run(request)).await;
+    let wait = if request.uri().path() == EVENTS { MAX_WAIT } else { Duration::ZERO };
+    let answer = timeout(READ_LIMIT.saturating_add(wait), next.run(request)).await;
     let answer = answer.unwrap_or_else(|_| ApiError::unavailable("a read took too long").into_response());
     let slot = answer.extensions().get::<ShownSlot>().map_or(slot, |own| own.0);
     (answer, slot)

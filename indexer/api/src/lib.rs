@@ -64,12 +64,15 @@ fn facts() -> OpenApiRouter<ApiState> {
         .routes(routes!(digest::digest))
         .routes(routes!(network::network))
         .routes(routes!(events::list_events))
+        .routes(routes!(events::stream::stream_events))
+        .routes(routes!(events::stream::stream_execution_events))
 }
 
 /// The read endpoints. The router has no fallback, so that it can be merged with others; pass the result through
 /// [`crtx_http::finish`].
 pub fn router(state: ApiState) -> Router {
     state.agent_list().start();
+    state.hub.start();
     let (rows, facts) = (rows().split_for_parts().0, facts().split_for_parts().0);
     rows.layer(from_fn_with_state(state.clone(), layers::refuse_stale))
         .merge(facts)

@@ -18,6 +18,7 @@ use crate::{
     connections::Connections,
     deployment::Deployment,
     dispute_transactions::DisputeHistory,
+    events::hub::Hub,
     freshness::MirrorWatch,
     holdings::Holdings,
     kept::{Kept, age_of},
@@ -36,6 +37,7 @@ pub struct ApiState {
     /// Reads are refused once the newest proven state of the mirror is older than this.
     pub max_lag: Option<Duration>,
     credentials: Arc<Credentials>,
+    pub(crate) hub: Arc<Hub>,
 }
 
 pub(crate) struct Shared {
@@ -69,6 +71,7 @@ impl ApiState {
         let pools = pools.into();
         let agent_list = AgentList::new(pools.points.clone());
         let credentials = Arc::new(Credentials::new(pools.points.clone(), Arc::default()));
+        let hub = Hub::new(pools.points.clone(), Arc::clone(&credentials));
         let shared = Shared {
             mirror: MirrorWatch::new(pools.health.clone()),
             holdings: Holdings::new(&deployment),
@@ -87,14 +90,15 @@ impl ApiState {
             slow_execution_lists: execution_lists(&pools.lists, 1),
             connections: Connections::new(pools),
         };
-        Self { shared: Arc::new(shared), content: None, max_lag: None, credentials }
+        Self { shared: Arc::new(shared), content: None, max_lag: None, credentials, hub }
     }
 
     /// Looks credentials up in `pool`, which may be of another server than the reads, and shares what is known about them
-    /// with another part of the process.
+    /// with another part of the process. New events are read there, too.
     #[must_use]
     pub fn with_credentials(self, pool: PgPool, strangers: Arc<Strangers>) -> Self {
-        Self { credentials: Arc::new(Credentials::new(pool, strangers)), ..self }
+        let credentials = Arc::new(Credentials::new(pool.clone(), strangers));
+        Self { hub: Hub::new(pool, Arc::clone(&credentials)), credentials, ..self }
     }
 
     /// An answer that is the same for all clients: one that was read some seconds ago, or what `read` returns, with the time

@@ -71,6 +71,24 @@ test('every filter is in the URL, the total is exact, and the back button undoes
     await context.close();
 });
 
+test('the list moves by itself when something happens, and does not ask again and again', async () => {
+    const { page, context, problems } = await open();
+    await openList(page);
+    let reads = 0;
+    page.on('request', (request) => {
+        if (request.url().includes('/v1/executions?')) reads += 1;
+    });
+    await page.waitForTimeout(17_000);
+    expect(reads).toBeLessThanOrEqual(1);
+    // In another tab, with the same session.
+    const other = await context.newPage();
+    const third = await call(other, network);
+    await linkTo(page, third).waitFor({ timeout: 3_000 });
+    await page.getByText('3 executions', { exact: true }).waitFor({ timeout: 3_000 });
+    expect(problems).toEqual([]);
+    await context.close();
+});
+
 test('a creator sees the calls of its agents, and the way to each record', async () => {
     const { page, context, problems } = await open();
     await page.goto('/executions');

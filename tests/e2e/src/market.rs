@@ -12,6 +12,9 @@ use solana_pubkey::Pubkey;
 
 use crate::Info;
 
+/// A stream of events that is silent for so long has sent what there was.
+const STREAM_PAUSE: Duration = Duration::from_millis(300);
+
 /// What the service answered.
 #[derive(Debug)]
 pub struct Answer {
@@ -71,7 +74,8 @@ impl Market {
         self.raw(method, path, key, &[], body).await
     }
 
-    /// Sends bytes as they are; what comes back is JSON, or `null` where the body is none.
+    /// Sends bytes as they are; what comes back is JSON, or `null` where the body is none. Of a stream of events, it is the
+    /// text of those that are there already.
     pub async fn raw(
         &self,
         method: Method,
@@ -93,8 +97,15 @@ impl Market {
             }
             request = request.body(body);
         }
-        let response = request.send().await.expect("an answer");
+        let mut response = request.send().await.expect("an answer");
         let (status, headers) = (response.status(), response.headers().clone());
+        if headers.get("content-type").is_some_and(|value| value == "text/event-stream") {
+            let mut text = Vec::new();
+            while let Ok(Ok(Some(chunk))) = tokio::time::timeout(STREAM_PAUSE, response.chunk()).await {
+                text.extend(chunk);
+            }
+            return Answer { status, headers, body: Value::String(String::from_utf8(text).expect("text")) };
+        }
         let bytes = response.bytes().await.expect("a whole body");
         Answer { status, headers, body: serde_json::from_slice(&bytes).unwrap_or(Value::Null) }
     }

@@ -88,9 +88,18 @@ pub fn cpu_of_the_machine() -> Duration {
 
 /// Peak of the memory that a process has held, in MiB.
 pub fn peak_memory_mib(pid: u32) -> Result<f64> {
+    memory(pid, "VmHWM:")
+}
+
+/// The memory that a process holds now, in MiB.
+pub fn memory_mib(pid: u32) -> Result<f64> {
+    memory(pid, "VmRSS:")
+}
+
+fn memory(pid: u32, name: &'static str) -> Result<f64> {
     let status = fs::read_to_string(folder(pid).join("status")).context("this benchmark needs Linux's /proc")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no VmHWM")?;
-    let kib: f64 = line.trim().trim_end_matches(" kB").trim().parse().context("VmHWM")?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).context(name)?;
+    let kib: f64 = line.trim().trim_end_matches(" kB").trim().parse().context(name)?;
     Ok(kib / 1_024.0)
 }
 

@@ -93,6 +93,11 @@ impl Server {
         }
     }
 
+    /// `None` once it has ended.
+    pub fn pid(&self) -> Option<u32> {
+        self.child.id()
+    }
+
     /// SIGKILL.
     pub async fn kill(&mut self) -> Result<()> {
         Ok(self.child.kill().await?)

@@ -306,7 +306,13 @@ fn check_foreign(endpoint: &Endpoint, answer: &Answer) {
         }
         "register_key" => refused(answer, 400, "invalid_request"),
         "rename_key" | "revoke_key" | "get_session" | "end_session" => refused(answer, 404, "not_found"),
-        "get_execution" | "dispatch_execution" => refused(answer, 404, "execution_not_found"),
+        "list_events" => assert_eq!((answer.status.as_u16(), &answer.body["events"]), (200, &json!([])), "{answer:?}"),
+        "stream_events" => {
+            assert_eq!((answer.status.as_u16(), &answer.body), (200, &json!("retry: 1000\nid: 0\n\n")));
+        }
+        "get_execution" | "dispatch_execution" | "stream_execution_events" => {
+            refused(answer, 404, "execution_not_found")
+        }
         "get_dispute" => assert_eq!(answer.status, 404, "{answer:?}"),
         // A stranger stores in its own name, if what it stores is good.
         "create_evidence" => assert_eq!(answer.status, 201, "{answer:?}"),

@@ -28,6 +28,9 @@ async fn a_test_key_pays_at_the_address_of_the_mainnet_deployment_on_its_own_net
     let record = at_mainnet.get_as_owner(&format!("/v1/executions/{id}")).await;
     assert_eq!((record.status.as_u16(), record.text("status")), (200, "completed"), "{record:?}");
 
+    let events = at_mainnet.get_as_owner(&format!("/v1/executions/{id}/events")).await;
+    assert!(events.body.as_str().unwrap().contains("event: execution.completed\n"), "{events:?}");
+
     // Who has no key reads the network of the address.
     let network = |market: &Market| {
         let url = format!("{}/v1/network", market.info.base_url);

@@ -11,6 +11,9 @@ const PAGE = 20;
 /** Answers and decisions come while the page is open. */
 const ASK_MS = 10_000;
 const MAX_ASKS = 12;
+const SELDOM_MS = 15_000;
+/** A longer list is read again when its reader asks for it. */
+const MOST_PAGES_READ_AGAIN = 3;
 
 export const disputesQuery = (wallet: string, search: DisputesSearch) =>
     infiniteQueryOptions({
@@ -22,6 +25,9 @@ export const disputesQuery = (wallet: string, search: DisputesSearch) =>
         initialPageParam: null as string | null,
         getNextPageParam: (last) => last.next_cursor,
         placeholderData: keepPreviousData,
+        // Also where events tell: a resolver sees the disputes of others, and has no events of them.
+        refetchInterval: ({ state: { data } }) =>
+            data && data.pages.length > MOST_PAGES_READ_AGAIN ? false : SELDOM_MS,
     });
 
 /** The exact number of disputes. */

@@ -4,6 +4,7 @@ import type { Address } from '@solana/kit';
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query';
 
 import { type Schemas, api, asWallet, body } from '../../shared/api/client';
+import { unlessTold } from '../../shared/wallet/events';
 import type { ExecutionsSearch } from './search';
 
 const PAGE = 25;
@@ -43,7 +44,9 @@ export const executionsQuery = (wallet: Address, search: ExecutionsSearch) =>
         placeholderData: keepPreviousData,
         refetchInterval: ({ state: { data } }) => {
             if (data === undefined || data.pages.length > MOST_PAGES_READ_AGAIN) return false;
-            return data.pages.some(({ executions }) => executions.some(isUnderWay)) ? OFTEN_MS : SELDOM_MS;
+            const every = data.pages.some(({ executions }) => executions.some(isUnderWay)) ? OFTEN_MS : SELDOM_MS;
+            // A creator is told of payouts alone.
+            return search.role === 'creator' ? every : unlessTold(every);
         },
     });
 

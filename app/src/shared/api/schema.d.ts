@@ -222,6 +222,49 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The event log of the wallet of the API key or session: what happened to its executions, disputes, listings and keys. Each
+         *     event has the number after the one before it, and names that one in `previous`: so a client that has all numbers has
+         *     missed nothing.
+         */
+        get: operations["list_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/events/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Events of the wallet of the API key or session, as they happen: server-sent events whose `id` is the number of the event,
+         *     whose `event` is its type, and whose `data` is the event as `GET /v1/events` shows it. A client that reconnects with the
+         *     last `id` misses nothing. Every 15 seconds without an event the stream sends a comment. It ends when the credential ends,
+         *     when the service stops, and when the client reads nothing for 15 seconds.
+         */
+        get: operations["stream_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/evidence": {
         parameters: {
             query?: never;
@@ -294,6 +337,27 @@ export interface paths {
          *     once: a repetition gets the same answer, or 409 while it is worked on.
          */
         post: operations["dispatch_execution"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/executions/{execution_id}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What happens to one execution of the wallet of the API key or session, as `GET /v1/events/stream` sends it: from its first
+         *     event on, or after `Last-Event-ID`. The stream goes on after the execution has ended, because a dispute or a correction can
+         *     follow: a client leaves when it has what it waits for.
+         */
+        get: operations["stream_execution_events"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1150,6 +1214,119 @@ export interface components {
             execution_id: string | null;
             /** @description For people; do not parse it. */
             message: string;
+        };
+        /** @description What happened to something of a wallet. It never has the text of a task or of a result. */
+        Event: {
+            /** Format: solana-address */
+            agent_id?: string | null;
+            /** @description When the state changed here. */
+            at: components["schemas"]["Timestamp"];
+            /** @description true: the network took back what an earlier event said, and this is what holds now. Left out otherwise. */
+            correction?: boolean;
+            data: components["schemas"]["EventData"];
+            /** Format: uuid */
+            execution_id?: string | null;
+            /**
+             * Format: uuid
+             * @description The same in every delivery.
+             */
+            id: string;
+            /**
+             * Format: uuid
+             * @description The `id` of the event before it. null for the first one.
+             */
+            previous: string | null;
+            /**
+             * Format: int64
+             * @description Its number among the events of the wallet: 1, 2, 3 and so on, without a gap.
+             */
+            sequence: number;
+            /**
+             * Format: int64
+             * @description The slot at which the change was seen on chain. Left out if it is not on chain.
+             */
+            slot?: number | null;
+            type: string;
+            /**
+             * Format: solana-address
+             * @description The wallet whose event it is.
+             */
+            wallet: string;
+        };
+        /** @description What an event says. Each type has some of these fields. */
+        EventData: {
+            /**
+             * Format: double
+             * @description What the execution costs, or what its refund gave back. Of a payout: what the creator received.
+             */
+            amount_usdc?: bigint | null;
+            /** Format: double */
+            bond_usdc?: bigint | null;
+            /** Format: double */
+            collateral_usdc?: bigint | null;
+            /**
+             * Format: double
+             * @description What the caller got back.
+             */
+            compensation_usdc?: bigint | null;
+            /**
+             * Format: solana-address
+             * @description Address of the dispute.
+             */
+            dispute?: string | null;
+            /** @description The code of the error that the call was answered with. */
+            error_code?: string | null;
+            /** @description Why it was refunded: `creator_failed`, `timeout`, `invalid_response`, `expired` or `interrupted`. */
+            failure_reason?: string | null;
+            /** @description The end of the key's text. */
+            last_four?: string | null;
+            /** @description Address of the record of the execution. */
+            on_chain_record?: string | null;
+            outcome?: components["schemas"]["DisputeStatusName"] | null;
+            /**
+             * Format: double
+             * @description What the collateral paid beyond the compensation.
+             */
+            penalty_usdc?: bigint | null;
+            /** Format: double */
+            price_usdc?: bigint | null;
+            /** @description Why the webhook was disabled. */
+            reason?: string | null;
+            /** @description `sha256:` and the hex SHA-256 of the result. */
+            result_hash?: string | null;
+            /** Format: solana-address */
+            session_public_key?: string | null;
+            /**
+             * Format: double
+             * @description What the listing lost of its collateral since it was listed.
+             */
+            slashed_total_usdc?: bigint | null;
+            /**
+             * @description Of an execution: `pending`, `running`, `completed` or `failed`. Of a listing: `active`, `paused` or `delisted`. Left out
+             *     if nothing is left of it.
+             */
+            status?: string | null;
+            /** Format: uuid */
+            webhook_id?: string | null;
+        };
+        EventListResponse: {
+            /** @description Oldest first. */
+            events: components["schemas"]["Event"][];
+            /**
+             * Format: int64
+             * @description The newest event of the wallet. 0: it has none.
+             */
+            newest: number;
+            /**
+             * Format: int64
+             * @description The `after` of the next request.
+             */
+            next_after: number;
+            /**
+             * Format: int64
+             * @description The first event that is kept: those with smaller numbers were deleted.
+             */
+            oldest: number;
         };
         /** @description Body of `POST /v1/evidence`. */
         EvidenceBody: {
@@ -3463,6 +3640,217 @@ export interface operations {
             };
         };
     };
+    list_events: {
+        parameters: {
+            query?: {
+                /** @description The number of the last event that the client has. Without it, the log from its beginning. */
+                after?: number;
+                /**
+                 * @description Types of events, separated by commas, such as `execution.completed,payout`. All types without it. With it, the
+                 *     numbers of an answer have gaps.
+                 */
+                types?: string;
+                /** @description 1 to 1000, 100 by default. */
+                limit?: number;
+                /** @description 0 to 25 seconds, 0 by default: how long the answer waits if there is no event to show yet. */
+                wait?: number;
+            };
+            header?: {
+                /** @description The wallet that the session has to be of. Only sessions are compared */
+                "X-Crtx-Wallet"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of events */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventListResponse"];
+                };
+            };
+            /** @description `If-None-Match` names this answer */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `invalid_request`: a query parameter, or an `after` that this log has not reached */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unauthorized` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `conflict`: the session is of another wallet than `X-Crtx-Wallet` names */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `uri_too_long`: the request target is longer than 8 KiB */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `rate_limited`: this wallet has too many streams and requests that wait; `Retry-After` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `headers_too_large`: request line and header fields are larger than 32 KiB, or more than 100 fields */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unavailable`: no database, or too many requests that wait; `Retry-After` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    stream_events: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The number of the last event that the client has. Without it and `Last-Event-ID`, the stream begins with what happens
+                 *     from now on.
+                 */
+                after?: number;
+                /**
+                 * @description Types of events, separated by commas, such as `execution.completed,payout`. All types without it. With it, the
+                 *     numbers of a stream have gaps.
+                 */
+                types?: string;
+            };
+            header?: {
+                /** @description The number of the last event that the client has. It goes before `after` */
+                "Last-Event-ID"?: number | null;
+                /** @description The wallet that the session has to be of. Only sessions are compared */
+                "X-Crtx-Wallet"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A stream of events, without an end of its own */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            /** @description `If-None-Match` names this answer */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `invalid_request`: a parameter, or a number that this log has not reached */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unauthorized` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `conflict`: the session is of another wallet than `X-Crtx-Wallet` names */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `uri_too_long`: the request target is longer than 8 KiB */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `rate_limited`: this wallet has too many streams; `Retry-After` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `headers_too_large`: request line and header fields are larger than 32 KiB, or more than 100 fields */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unavailable`: no database, or too many streams; `Retry-After` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     create_evidence: {
         parameters: {
             query?: never;
@@ -3979,6 +4367,113 @@ export interface operations {
                 headers: {
                     /** @description Seconds */
                     "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    stream_execution_events: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The number of the last event that the client has */
+                "Last-Event-ID"?: number | null;
+                /** @description The wallet that the session has to be of. Only sessions are compared */
+                "X-Crtx-Wallet"?: string;
+            };
+            path: {
+                /** @description Id of the execution */
+                execution_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A stream of events, without an end of its own */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            /** @description `If-None-Match` names this answer */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `invalid_request`: `execution_id` is not a UUID, a parameter, or a number that this log has not reached */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unauthorized` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `execution_not_found`: this wallet has no such execution, and no event of it */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `conflict`: the session is of another wallet than `X-Crtx-Wallet` names */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `uri_too_long`: the request target is longer than 8 KiB */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `rate_limited`: this wallet has too many streams; `Retry-After` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `headers_too_large`: request line and header fields are larger than 32 KiB, or more than 100 fields */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unavailable`: no database, or too many streams; `Retry-After` */
+            503: {
+                headers: {
                     [name: string]: unknown;
                 };
                 content: {

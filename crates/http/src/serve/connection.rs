@@ -4,7 +4,7 @@ use std::{
     convert::Infallible,
     future::poll_fn,
     net::{IpAddr, SocketAddr},
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
@@ -15,7 +15,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use futures::future::BoxFuture;
+use futures::{StreamExt, future::BoxFuture};
 use http_body::Body as _;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -48,6 +48,10 @@ const ENGINE_BUFFER: usize = 2 * MAX_HEAD;
 const FAREWELL: Duration = Duration::from_secs(2);
 /// What a restricted connection is answered, everything else is 503.
 const HEALTH_PATHS: [&str; 3] = ["/healthz", "/readyz", "/v1/status"];
+
+/// Is cancelled when the server stops, as an extension of the request: an answer that waits for something is given then.
+#[derive(Clone, Debug, Default)]
+pub struct Stopping(pub CancellationToken);
 
 /// What all connections of one server have in common.
 #[derive(Clone)]
@@ -143,6 +147,7 @@ fn answer<'a>(
         parts.extensions.insert(ConnectInfo(address));
         let client = network_of(server.proxies.client_of(address.ip(), &parts.headers));
         parts.extensions.insert(Peer(client));
+        parts.extensions.insert(Stopping(server.drain.clone()));
         let has_place = permit.serves(client) && !permit.state.restricted;
         let allowed = has_place || HEALTH_PATHS.contains(&parts.uri.path());
         let room = || Arc::new(server.bodies.room(client, body.size_hint().exact()));
@@ -167,11 +172,22 @@ fn answer<'a>(
             unserved("the service has more connections than it can serve; try again")
         };
         slow_refusals_down(server, client, response.status()).await;
+        if is_stream(&response) {
+            permit.state.streams.store(true, Ordering::Release);
+            let stop = server.drain.clone().cancelled_owned();
+            response = response.map(|body| Body::from_stream(body.into_data_stream().take_until(stop)));
+        }
         if has_no_known_end || permit.state.restricted || server.drain.is_cancelled() {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         Ok(response.map(|body| answer_body(body, Arc::clone(&permit.state))))
     })
+}
+
+/// Whether an answer is a stream of events, also one of another service: it has no end of its own, so a stop ends it.
+fn is_stream(response: &Response) -> bool {
+    let content_type = response.headers().get(header::CONTENT_TYPE);
+    content_type.is_some_and(|value| value.as_bytes().starts_with(b"text/event-stream"))
 }
 
 /// A client that repeats a request without a valid credential, with too long a body, or beyond a limit waits for these

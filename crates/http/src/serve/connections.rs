@@ -41,6 +41,8 @@ pub struct ConnectionState {
     /// What it waits for and since when. `None`: the client waits for us.
     waits: Mutex<Option<(Waits, Instant)>>,
     answered: AtomicBool,
+    /// Whether the answer is a stream of events, which may go on as long as its client reads.
+    pub streams: AtomicBool,
 }
 
 impl ConnectionState {
@@ -50,6 +52,7 @@ impl ConnectionState {
             evicted,
             waits: Mutex::new(Some((Waits::Request, Instant::now()))),
             answered: AtomicBool::new(false),
+            streams: AtomicBool::new(false),
         }
     }
 
@@ -69,6 +72,7 @@ impl ConnectionState {
     /// A request has been passed on.
     pub fn begins(&self) {
         self.answered.store(false, Ordering::Release);
+        self.streams.store(false, Ordering::Release);
         self.is_at_work();
     }
 

@@ -7,7 +7,7 @@
 use std::{
     io,
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -107,7 +107,8 @@ impl<S> Gate<S> {
     fn write_deadline(&mut self) -> Instant {
         let started = *self.writing_since.get_or_insert_with(Instant::now);
         let earned = Duration::from_secs(self.written.checked_div(ANSWER_BYTES_PER_SECOND).unwrap_or_default());
-        let whole = started.checked_add(self.limits.answer.saturating_add(earned));
+        let is_stream = self.state.streams.load(Ordering::Acquire);
+        let whole = started.checked_add(self.limits.answer.saturating_add(earned)).filter(|_| !is_stream);
         let stall = self.written_at.checked_add(self.limits.answer_stall);
         [whole, stall].into_iter().flatten().min().unwrap_or(started)
     }

@@ -26,7 +26,8 @@ pub struct ServeLimits {
     pub body: Duration,
     /// Without the client reading a byte of an answer.
     pub answer_stall: Duration,
-    /// For a whole answer, plus a second for each [`ANSWER_BYTES_PER_SECOND`] that the client has read.
+    /// For a whole answer, plus a second for each [`ANSWER_BYTES_PER_SECOND`] that the client has read. Not for streams of
+    /// events.
     pub answer: Duration,
     /// Bytes of request bodies in memory at a time while they arrive, over all connections: of those that are longer
     /// than [`crate::body::SMALL_BODY_BYTES`].
@@ -40,6 +41,8 @@ pub struct ServeLimits {
     pub drain: Duration,
 }
 
+/// Files that are not connections of clients: the database, outbound requests, logs.
+const OTHER_FILES: u64 = 64;
 /// Longest request target; beyond it 414.
 pub const MAX_TARGET: usize = 8 * 1024;
 /// Request line and header fields together; beyond it 431.
@@ -56,7 +59,7 @@ pub const LONGEST_REFUSAL_WAIT: Duration = Duration::from_secs(2);
 impl Default for ServeLimits {
     fn default() -> Self {
         Self {
-            max_connections: 1_024,
+            max_connections: 2_048,
             max_connections_per_peer: 768,
             reserve: 64,
             first_byte: Duration::from_secs(10),
@@ -71,5 +74,28 @@ impl Default for ServeLimits {
             refusals: Rate { policy: "refusals-per-address", burst: 50, quota: 10, window: Duration::from_secs(1) },
             drain: Duration::from_secs(5),
         }
+    }
+}
+
+impl ServeLimits {
+    /// A served connection may need a second file: the creator's, the node's, the database's.
+    #[must_use]
+    pub fn within_open_files(mut self) -> Self {
+        let Ok((files, _)) = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE) else {
+            return self;
+        };
+        let fits = files.saturating_sub(OTHER_FILES).checked_div(2).unwrap_or_default().max(8);
+        let fits = usize::try_from(fits).unwrap_or(usize::MAX);
+        if fits < self.max_connections.saturating_add(self.reserve) {
+            self.reserve = self.reserve.min(fits.checked_div(8).unwrap_or_default());
+            self.max_connections = fits.saturating_sub(self.reserve);
+            self.max_connections_per_peer = self.max_connections_per_peer.min(self.max_connections);
+            tracing::warn!(
+                files,
+                connections = self.max_connections,
+                "the limit of open files lowers that of connections"
+            );
+        }
+        self
     }
 }

@@ -18,6 +18,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use bodies::BodyOwner;
+pub use connection::Stopping;
 pub use limits::ServeLimits;
 pub(crate) use proxies::X_FORWARDED_FOR;
 pub use proxies::{AddressRange, NotAnAddressRange, TrustedProxies};
@@ -28,8 +29,6 @@ use connections::Connections;
 
 use crate::allowance::Allowances;
 
-/// Files that are not connections of clients: the database, outbound requests, logs.
-const OTHER_FILES: u64 = 64;
 /// What an accept that failed waits before the next: the process may be out of files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Between the 503 for requests that a stop does not wait for, and the end of their connections.
@@ -44,7 +43,7 @@ pub async fn serve(
     limits: ServeLimits,
     shutdown: impl Future<Output = ()> + Send,
 ) -> io::Result<()> {
-    let limits = within_open_files(limits);
+    let limits = limits.within_open_files();
     let server = Server {
         router,
         limits,
@@ -110,24 +109,4 @@ async fn stop(server: &Server, tasks: &TaskTracker) {
 
 async fn ends_within(tasks: &TaskTracker, limit: Duration) -> bool {
     tokio::time::timeout(limit, tasks.wait()).await.is_ok()
-}
-
-/// A served connection may need a second file: the creator's, the node's, the database's.
-fn within_open_files(mut limits: ServeLimits) -> ServeLimits {
-    let Ok((files, _)) = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE) else {
-        return limits;
-    };
-    let fits = files.saturating_sub(OTHER_FILES).checked_div(2).unwrap_or_default().max(8);
-    let fits = usize::try_from(fits).unwrap_or(usize::MAX);
-    if fits < limits.max_connections.saturating_add(limits.reserve) {
-        limits.reserve = limits.reserve.min(fits.checked_div(8).unwrap_or_default());
-        limits.max_connections = fits.saturating_sub(limits.reserve);
-        limits.max_connections_per_peer = limits.max_connections_per_peer.min(limits.max_connections);
-        tracing::warn!(
-            files,
-            connections = limits.max_connections,
-            "the limit of open files lowers that of connections"
-        );
-    }
-    limits
 }

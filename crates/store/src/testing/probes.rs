@@ -108,6 +108,20 @@ pub async fn open_session(pool: &PgPool, wallet: Pubkey, token_hash: [u8; 32], k
     assert!(opened.is_some(), "the challenge is new");
 }
 
+/// Ends the connections that wait for new events. Returns how many there were.
+///
+/// # Panics
+/// When the database refuses.
+pub async fn end_connections_that_listen(pool: &PgPool) -> usize {
+    let ended: Vec<bool> = sqlx::query_scalar(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN %'",
+    )
+    .fetch_all(pool)
+    .await
+    .expect("connections");
+    ended.len()
+}
+
 /// Gives a listing so many successful executions, in a transaction that the test commits.
 ///
 /// # Panics

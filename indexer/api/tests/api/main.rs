@@ -13,6 +13,7 @@ mod agents;
 mod agents_over_http;
 mod common;
 mod disputes;
+mod events;
 mod execution_list;
 mod executions_over_http;
 mod listings;

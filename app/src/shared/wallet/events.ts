@@ -1,0 +1,108 @@
+// The events of the wallet that is signed in, as they happen: what they are about is read again at once, so the page need
+// not ask for it again and again. Without a session or a stream it asks.
+
+import { type QueryClient, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useEffect } from 'react';
+
+import { api, asWallet, body } from '../api/client';
+import { sessionQuery } from './useSession';
+
+/** How often a page asks that is told. */
+const TOLD_MS = 20_000;
+/** Events within this time are followed by one reading. */
+const GATHER_MS = 300;
+/** Before the stream is opened again: after its end, and after a refusal. */
+const AGAIN_MS = 1_000;
+const RETRY_MS = 30_000;
+
+/** The queries that show what an event is about, by the beginning of its type. */
+const SHOWN_BY: Readonly<Record<string, readonly string[]>> = {
+    execution: ['execution', 'executions', 'refundable', 'keys'],
+    payout: ['executions', 'wallet'],
+    dispute: ['dispute', 'disputes', 'dispute-case', 'execution', 'executions', 'wallet'],
+    agent: ['agent', 'agents', 'own-agent', 'own-listings', 'wallet'],
+    key: ['keys'],
+};
+const ALL = Object.values(SHOWN_BY).flat();
+
+let isTold = false;
+
+/** How often a query asks that events are about. */
+export const unlessTold = (ms: number): number => (isTold ? Math.max(ms, TOLD_MS) : ms);
+
+/** Says the type of each event until the stream ends. */
+async function read(stream: ReadableStream<Uint8Array>, tell: (type: string) => void): Promise<void> {
+    const reader = stream.getReader();
+    const decoder = new TextDecoder();
+    let text = '';
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+        const lines = (text + decoder.decode(part.value, { stream: true })).split('\n');
+        text = lines.pop() ?? '';
+        for (const line of lines) if (line.startsWith('event: ')) tell(line.slice('event: '.length));
+    }
+}
+
+/** Follows the events of a wallet while the page is shown: a browser has few connections for all of its tabs. */
+export function followEvents(queries: QueryClient, wallet: string): () => void {
+    let following: AbortController | null = null;
+    let gathering: ReturnType<typeof setTimeout> | undefined;
+    const old = new Set<unknown>();
+    const readAgain = (names: readonly string[]): void => {
+        names.forEach((name) => old.add(name));
+        gathering ??= setTimeout(() => {
+            gathering = undefined;
+            const names = new Set(old);
+            old.clear();
+            void queries.invalidateQueries({ predicate: ({ queryKey }) => names.has(queryKey[0]) });
+        }, GATHER_MS);
+    };
+    const told = (is: boolean): void => {
+        // What happened in between is seen, and how often to ask is decided again.
+        if (is !== isTold) readAgain(ALL);
+        isTold = is;
+    };
+    const follow = async (signal: AbortSignal): Promise<void> => {
+        for (;;) {
+            let pause = RETRY_MS;
+            try {
+                const options = { ...asWallet(wallet), parseAs: 'stream', signal } as const;
+                const stream = await body(api.GET('/v1/events/stream', options));
+                if (stream !== null) {
+                    told(true);
+                    pause = AGAIN_MS;
+                    await read(stream, (type) => readAgain(SHOWN_BY[type.split('.')[0] ?? ''] ?? []));
+                }
+            } catch {
+                // Refused or broken off: the page asks meanwhile.
+            }
+            if (signal.aborted) return;
+            told(false);
+            await new Promise((resolve) => setTimeout(resolve, pause));
+        }
+    };
+    const leave = (): void => {
+        following?.abort();
+        following = null;
+        told(false);
+    };
+    const look = (): void => {
+        leave();
+        if (document.hidden) return;
+        following = new AbortController();
+        void follow(following.signal);
+    };
+    document.addEventListener('visibilitychange', look);
+    look();
+    return () => {
+        document.removeEventListener('visibilitychange', look);
+        leave();
+        clearTimeout(gathering);
+    };
+}
+
+/** Follows the events of the wallet that is signed in. Once, for the whole page. */
+export function useEvents(): void {
+    const queries = useQueryClient();
+    const wallet = useQuery(sessionQuery).data?.wallet;
+    useEffect(() => (wallet === undefined ? undefined : followEvents(queries, wallet)), [queries, wallet]);
+}
