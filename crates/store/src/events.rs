@@ -299,6 +299,20 @@ pub async fn of_execution(
     Ok(rows.fetch_all(db).await?)
 }
 
+/// The events of a wallet with these numbers, as far as they are kept.
+pub async fn numbered(db: impl PgExecutor<'_>, wallet: &str, sequences: &[Count]) -> Result<Vec<Event>> {
+    let rows = sqlx::query_as!(
+        Event,
+        r#"SELECT event_id AS id, type AS event_type, wallet, sequence AS "sequence: Count", previous,
+                  at AS "at: Timestamp", slot AS "slot?: Count", agent AS agent_id, execution_id, correction,
+                  data AS "data: Json<EventData>"
+           FROM events WHERE wallet = $1 AND sequence = ANY ($2) ORDER BY sequence"#,
+        wallet,
+        &sequences.iter().map(|sequence| amount_to_db("sequence", (*sequence).into())).collect::<Result<Vec<_>>>()?,
+    );
+    Ok(rows.fetch_all(db).await?)
+}
+
 /// The newest number of each of these wallets that has one.
 pub async fn newest(db: impl PgExecutor<'_>, wallets: &[Pubkey]) -> Result<Vec<(Pubkey, u64)>> {
     let wallets: Vec<String> = wallets.iter().map(Pubkey::to_string).collect();
