@@ -222,6 +222,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The event log of the wallet of the API key or session: what happened to its executions, disputes, listings and keys. Each
+         *     event has the number after the one before it, and names that one in `previous`: so a client that has all numbers has
+         *     missed nothing.
+         */
+        get: operations["list_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/evidence": {
         parameters: {
             query?: never;
@@ -511,6 +532,117 @@ export interface paths {
         get: operations["get_wallet_history"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The webhooks of the wallet. */
+        get: operations["list_webhooks"];
+        put?: never;
+        /** Creates a webhook. It gets the events from now on. */
+        post: operations["create_webhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/{webhook_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Deletes a webhook and its log. */
+        delete: operations["delete_webhook"];
+        options?: never;
+        head?: never;
+        /** Changes, enables or disables a webhook. */
+        patch: operations["change_webhook"];
+        trace?: never;
+    };
+    "/v1/webhooks/{webhook_id}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The log of deliveries: one line for each event, with its last attempt. It keeps what was acknowledged of the last 10 000
+         *     events, and what was not as long as the log of events does.
+         */
+        get: operations["list_webhook_deliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/{webhook_id}/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Says how many events match, and with `start` sends them once more, with the same ids and bytes. The webhook shows how far
+         *     it is.
+         */
+        post: operations["replay_webhook"];
+        /** Ends the replay: what it has not sent is not sent. */
+        delete: operations["cancel_webhook_replay"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/{webhook_id}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Puts a new secret in the place of the old one, which signs as well for 24 hours. */
+        post: operations["rotate_webhook_secret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/{webhook_id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Sends an event of the type `webhook.test`, which is not in the log, and waits for the answer. */
+        post: operations["test_webhook"];
         delete?: never;
         options?: never;
         head?: never;
@@ -854,6 +986,14 @@ export interface components {
              */
             address: string;
         };
+        /** @description Body of `PATCH /v1/webhooks/{webhook_id}`. What is left out stays as it is. */
+        ChangeWebhookBody: {
+            agents?: string[] | null;
+            /** @description true: sending goes on, and what is not acknowledged is sent at once. false: it stops, and events wait. */
+            enabled?: boolean | null;
+            types?: components["schemas"]["EventTypeName"][] | null;
+            url?: string | null;
+        };
         /** @description One check. */
         Check: {
             /** @description What a good endpoint does. */
@@ -929,6 +1069,20 @@ export interface components {
              */
             max_price_usdc: bigint | null;
         };
+        /** @description Body of `POST /v1/webhooks`. */
+        CreateWebhookBody: {
+            /** @description Only events about these agents. Empty: all events. */
+            agents?: string[];
+            /** @description Types of events, such as `execution.completed`. Empty: all. */
+            types?: components["schemas"]["EventTypeName"][];
+            /** @description Where events are sent: `https`, on a public address. */
+            url: string;
+        };
+        /** @description A new webhook. */
+        CreatedWebhookAnswer: components["schemas"]["Webhook"] & {
+            /** @description `whsec_…`, with which `v1` is signed. It is shown once. */
+            secret: string;
+        };
         /** @description One day (UTC) of a creator's agents. Days on which no execution ended are left out. */
         CreatorDayResponse: {
             /** Format: int64 */
@@ -995,6 +1149,42 @@ export interface components {
          * @enum {string}
          */
         DeliveredStatus: "completed";
+        /** @description One line of the log of deliveries: an event, and the last attempt to deliver it. */
+        Delivery: {
+            acknowledged_at: components["schemas"]["Timestamp"] | null;
+            /** @description The first 1024 bytes of the answer on one line, or what went wrong. */
+            answer: string | null;
+            attempted_at: components["schemas"]["Timestamp"] | null;
+            /**
+             * Format: int32
+             * @description Since the event, or since the replay or the enabling.
+             */
+            attempts: number;
+            /** Format: int32 */
+            duration_ms: number | null;
+            /** Format: uuid */
+            event_id: string;
+            /**
+             * Format: uuid
+             * @description null: the event is not about an execution.
+             */
+            execution_id: string | null;
+            next_attempt_at: components["schemas"]["Timestamp"] | null;
+            /** Format: int64 */
+            sequence: number;
+            /** @description `waiting`, `acknowledged` or `given_up`. */
+            state: string;
+            /**
+             * Format: int32
+             * @description HTTP status of the answer. null: there was none.
+             */
+            status: number | null;
+            type: string;
+        };
+        DeliveryListAnswer: {
+            /** @description Newest event first. */
+            deliveries: components["schemas"]["Delivery"][];
+        };
         DependencyReport: {
             /**
              * @description `database`, `rpc` (a Solana RPC node answers, and the chain goes on), `mirror` (an indexer keeps it up to date),
@@ -1151,6 +1341,121 @@ export interface components {
             /** @description For people; do not parse it. */
             message: string;
         };
+        /** @description What happened to something of a wallet. It never has the text of a task or of a result. */
+        Event: {
+            /** Format: solana-address */
+            agent_id?: string | null;
+            /** @description When the state changed here. */
+            at: components["schemas"]["Timestamp"];
+            /** @description true: the network took back what an earlier event said, and this is what holds now. Left out otherwise. */
+            correction?: boolean;
+            data: components["schemas"]["EventData"];
+            /** Format: uuid */
+            execution_id?: string | null;
+            /**
+             * Format: uuid
+             * @description The same in every delivery.
+             */
+            id: string;
+            /**
+             * Format: uuid
+             * @description The `id` of the event before it. null for the first one.
+             */
+            previous: string | null;
+            /**
+             * Format: int64
+             * @description Its number among the events of the wallet: 1, 2, 3 and so on, without a gap.
+             */
+            sequence: number;
+            /**
+             * Format: int64
+             * @description The slot at which the change was seen on chain. Left out if it is not on chain.
+             */
+            slot?: number | null;
+            type: string;
+            /**
+             * Format: solana-address
+             * @description The wallet whose event it is.
+             */
+            wallet: string;
+        };
+        /** @description What an event says. Each type has some of these fields. */
+        EventData: {
+            /**
+             * Format: double
+             * @description What the execution costs, or what its refund gave back. Of a payout: what the creator received.
+             */
+            amount_usdc?: bigint | null;
+            /** Format: double */
+            bond_usdc?: bigint | null;
+            /** Format: double */
+            collateral_usdc?: bigint | null;
+            /**
+             * Format: double
+             * @description What the caller got back.
+             */
+            compensation_usdc?: bigint | null;
+            /**
+             * Format: solana-address
+             * @description Address of the dispute.
+             */
+            dispute?: string | null;
+            /** @description The code of the error that the call was answered with. */
+            error_code?: string | null;
+            /** @description Why it was refunded: `creator_failed`, `timeout`, `invalid_response`, `expired` or `interrupted`. */
+            failure_reason?: string | null;
+            /** @description The end of the key's text. */
+            last_four?: string | null;
+            /** @description Address of the record of the execution. */
+            on_chain_record?: string | null;
+            outcome?: components["schemas"]["DisputeStatusName"] | null;
+            /**
+             * Format: double
+             * @description What the collateral paid beyond the compensation.
+             */
+            penalty_usdc?: bigint | null;
+            /** Format: double */
+            price_usdc?: bigint | null;
+            /** @description Why the webhook was disabled. */
+            reason?: string | null;
+            /** @description `sha256:` and the hex SHA-256 of the result. */
+            result_hash?: string | null;
+            /** Format: solana-address */
+            session_public_key?: string | null;
+            /**
+             * Format: double
+             * @description What the listing lost of its collateral since it was listed.
+             */
+            slashed_total_usdc?: bigint | null;
+            /**
+             * @description Of an execution: `pending`, `running`, `completed` or `failed`. Of a listing: `active`, `paused` or `delisted`. Left out
+             *     if nothing is left of it.
+             */
+            status?: string | null;
+            /** Format: uuid */
+            webhook_id?: string | null;
+        };
+        EventListResponse: {
+            /** @description Oldest first. */
+            events: components["schemas"]["Event"][];
+            /**
+             * Format: int64
+             * @description The newest event of the wallet. 0: it has none.
+             */
+            newest: number;
+            /**
+             * Format: int64
+             * @description The `after` of the next request.
+             */
+            next_after: number;
+            /**
+             * Format: int64
+             * @description The first event that is kept: those with smaller numbers were deleted.
+             */
+            oldest: number;
+        };
+        /** @enum {string} */
+        EventTypeName: "execution.opened" | "execution.running" | "execution.completed" | "execution.failed" | "execution.refunded" | "payout" | "dispute.opened" | "dispute.answered" | "dispute.resolved" | "dispute.expired" | "agent.listed" | "agent.updated" | "agent.paused" | "agent.resumed" | "agent.delisted" | "agent.slashed" | "agent.hidden" | "agent.shown" | "key.created" | "key.revoked" | "key.exhausted" | "webhook.disabled";
         /** @description Body of `POST /v1/evidence`. */
         EvidenceBody: {
             /** @description 1 MiB together. */
@@ -1761,6 +2066,8 @@ export interface components {
             usdc_decimals: number;
             /** Format: solana-address */
             usdc_mint: string;
+            /** @description The keys with which `v1a` of webhooks is signed. Two while one replaces the other. */
+            webhook_keys: components["schemas"]["NetworkWebhookKey"][];
         };
         NetworkRoles: {
             /** Format: solana-address */
@@ -1795,6 +2102,21 @@ export interface components {
             execution: string;
             grant: string;
             spender: string;
+        };
+        /** @description A key of webhooks, and the gateway's signature that it is one. */
+        NetworkWebhookKey: {
+            /**
+             * Format: solana-address
+             * @description Whose key it is. Compare it with the configuration on chain.
+             */
+            gateway_authority: string;
+            /** @description `whpk_` and the base64 form of an Ed25519 public key. */
+            public_key: string;
+            /**
+             * Format: ed25519-signature
+             * @description Of the gateway authority over the text `crtx-webhook-key-v1:<program id>:<public_key>`.
+             */
+            signature: string;
         };
         /**
          * @description A listing that is not closed.
@@ -1877,6 +2199,62 @@ export interface components {
              */
             name: string;
         };
+        /** @description Events that are sent once more. */
+        Replay: {
+            /**
+             * Format: int64
+             * @description How many events match.
+             */
+            events: number;
+            /**
+             * Format: int64
+             * @description Number of the first event.
+             */
+            from: number;
+            /**
+             * Format: int64
+             * @description Deliveries were made up to here.
+             */
+            taken: number;
+            /**
+             * Format: int64
+             * @description Number of the last one.
+             */
+            through: number;
+            /** @description Only these types. Empty: all that the webhook has. */
+            types: components["schemas"]["EventTypeName"][];
+            /**
+             * Format: int64
+             * @description Its deliveries that are not acknowledged yet.
+             */
+            waiting: number;
+        };
+        ReplayAnswer: {
+            /**
+             * Format: int64
+             * @description How many events match.
+             */
+            events: number;
+            /** @description Whether they are sent. */
+            started: boolean;
+        };
+        /** @description Body of `POST /v1/webhooks/{webhook_id}/replay`. */
+        ReplayBody: {
+            /**
+             * Format: int64
+             * @description Number of the first event.
+             */
+            from: number;
+            /** @description false: only say how many events match. */
+            start?: boolean;
+            /**
+             * Format: int64
+             * @description Number of the last one, at most 99999 more.
+             */
+            through: number;
+            /** @description Only these types. Empty: all that the webhook has. */
+            types?: components["schemas"]["EventTypeName"][];
+        };
         /** @description The outcome of a test. */
         Report: {
             /**
@@ -1898,6 +2276,13 @@ export interface components {
              * @description Requests that were sent to the endpoint.
              */
             requests: number;
+        };
+        /** @description A new secret. */
+        RotatedSecretAnswer: {
+            /** @description Until then the secret before it signs as well. */
+            old_secret_until: components["schemas"]["Timestamp"];
+            /** @description `whsec_…`. It is shown once. */
+            secret: string;
         };
         /** @description A session. */
         SessionAnswer: {
@@ -2206,6 +2591,49 @@ export interface components {
              * @description As a caller: paid for completed executions, before compensations.
              */
             spent_usdc: bigint;
+        };
+        /** @description A webhook, as its owner sees it. */
+        Webhook: {
+            /** @description Only events about these agents. Empty: all events. */
+            agents: string[];
+            created_at: components["schemas"]["Timestamp"];
+            disabled_at: components["schemas"]["Timestamp"] | null;
+            /** @description `owner`; `gone`: the target answered 410; `failing`: it acknowledged nothing for five days. null: it is enabled. */
+            disabled_reason: string | null;
+            failing_since: components["schemas"]["Timestamp"] | null;
+            replay: components["schemas"]["Replay"] | null;
+            /**
+             * Format: int64
+             * @description Deliveries were made of the events up to this number.
+             */
+            taken: number;
+            /** @description Types of events that are sent. Empty: all. */
+            types: components["schemas"]["EventTypeName"][];
+            url: string;
+            /**
+             * Format: int64
+             * @description Deliveries that are not acknowledged yet. Up to 1000 wait; further events follow when there is room.
+             */
+            waiting: number;
+            /** Format: uuid */
+            webhook_id: string;
+        };
+        WebhookListAnswer: {
+            /** @description Oldest first, at most 10. */
+            webhooks: components["schemas"]["Webhook"][];
+        };
+        /** @description What a target answered. */
+        WebhookTestAnswer: {
+            acknowledged: boolean;
+            /** @description The first 1024 bytes of the answer on one line, or what went wrong. */
+            answer: string;
+            /** Format: int64 */
+            duration_ms: number;
+            /**
+             * Format: int32
+             * @description HTTP status. null: there was no answer.
+             */
+            status: number | null;
         };
         /** @description Collateral of a delisted agent. */
         WithdrawableCollateral: {
@@ -3409,6 +3837,109 @@ export interface operations {
             };
             /** @description `not_found`: no such dispute that this wallet may see */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `conflict`: the session is of another wallet than `X-Crtx-Wallet` names */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `uri_too_long`: the request target is longer than 8 KiB */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `rate_limited`: too many credentials from this address that are not known */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `headers_too_large`: request line and header fields are larger than 32 KiB, or more than 100 fields */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unavailable`: no database; `Retry-After` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    list_events: {
+        parameters: {
+            query?: {
+                /** @description The number of the last event that the client has. Without it, the log from its beginning. */
+                after?: number;
+                /**
+                 * @description Types of events, separated by commas, such as `execution.completed,payout`. All types without it. With it, the
+                 *     numbers of an answer have gaps.
+                 */
+                types?: string;
+                /** @description 1 to 1000, 100 by default. */
+                limit?: number;
+            };
+            header?: {
+                /** @description The wallet that the session has to be of. Only sessions are compared */
+                "X-Crtx-Wallet"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of events */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventListResponse"];
+                };
+            };
+            /** @description `If-None-Match` names this answer */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `invalid_request`: a query parameter, or an `after` that this log has not reached */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unauthorized` */
+            401: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5380,6 +5911,993 @@ export interface operations {
                 };
             };
             /** @description `unavailable`: too many expensive reads, or no database; `Retry-After` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    list_webhooks: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The wallet that the session has to be of. Only sessions are compared */
+                "X-Crtx-Wallet"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of them */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookListAnswer"];
+                };
+            };
+            /** @description `invalid_request`: a query parameter */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unauthorized` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `conflict`: the session is of another wallet than `X-Crtx-Wallet` names */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `uri_too_long`: the request target is longer than 8 KiB */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `rate_limited`; `Retry-After` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `headers_too_large`: request line and header fields are larger than 32 KiB, or more than 100 fields */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unavailable`: no database; `Retry-After` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    create_webhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The wallet that the session has to be of. Only sessions are compared */
+                "X-Crtx-Wallet"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateWebhookBody"];
+            };
+        };
+        responses: {
+            /** @description The webhook, with its secret */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreatedWebhookAnswer"];
+                };
+            };
+            /** @description `invalid_request`: a field, or a URL that this service does not call */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unauthorized` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `forbidden`: the cookie without `X-CSRF-Token`, or from a foreign page */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `conflict`: the wallet has 10 webhooks; `conflict`: the session is of another wallet than `X-Crtx-Wallet` names */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `payload_too_large` */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `uri_too_long`: the request target is longer than 8 KiB */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unsupported_media_type`: the content type is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `rate_limited`; `Retry-After` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `headers_too_large`: request line and header fields are larger than 32 KiB, or more than 100 fields */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unavailable`: no database; `Retry-After` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    delete_webhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The wallet that the session has to be of. Only sessions are compared */
+                "X-Crtx-Wallet"?: string;
+            };
+            path: {
+                /** @description The webhook */
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `invalid_request` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unauthorized` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `forbidden`: the cookie without `X-CSRF-Token`, or from a foreign page */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `not_found`: this wallet has no such webhook */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `conflict`: the session is of another wallet than `X-Crtx-Wallet` names */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `uri_too_long`: the request target is longer than 8 KiB */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `rate_limited`; `Retry-After` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `headers_too_large`: request line and header fields are larger than 32 KiB, or more than 100 fields */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unavailable`: no database; `Retry-After` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    change_webhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The wallet that the session has to be of. Only sessions are compared */
+                "X-Crtx-Wallet"?: string;
+            };
+            path: {
+                /** @description The webhook */
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeWebhookBody"];
+            };
+        };
+        responses: {
+            /** @description The webhook */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            /** @description `invalid_request` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unauthorized` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `forbidden`: the cookie without `X-CSRF-Token`, or from a foreign page */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `not_found`: this wallet has no such webhook */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `conflict`: the session is of another wallet than `X-Crtx-Wallet` names */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `payload_too_large` */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `uri_too_long`: the request target is longer than 8 KiB */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unsupported_media_type`: the content type is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `rate_limited`; `Retry-After` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `headers_too_large`: request line and header fields are larger than 32 KiB, or more than 100 fields */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unavailable`: no database; `Retry-After` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    list_webhook_deliveries: {
+        parameters: {
+            query?: {
+                /** @description Only events with a smaller number. Without it, the newest. */
+                before?: number;
+                limit?: number;
+            };
+            header?: {
+                /** @description The wallet that the session has to be of. Only sessions are compared */
+                "X-Crtx-Wallet"?: string;
+            };
+            path: {
+                /** @description The webhook */
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of the log */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeliveryListAnswer"];
+                };
+            };
+            /** @description `invalid_request` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unauthorized` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `not_found`: this wallet has no such webhook */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `conflict`: the session is of another wallet than `X-Crtx-Wallet` names */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `uri_too_long`: the request target is longer than 8 KiB */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `rate_limited`; `Retry-After` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `headers_too_large`: request line and header fields are larger than 32 KiB, or more than 100 fields */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unavailable`: no database; `Retry-After` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    replay_webhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The wallet that the session has to be of. Only sessions are compared */
+                "X-Crtx-Wallet"?: string;
+            };
+            path: {
+                /** @description The webhook */
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReplayBody"];
+            };
+        };
+        responses: {
+            /** @description How many events match */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReplayAnswer"];
+                };
+            };
+            /** @description `invalid_request` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unauthorized` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `forbidden`: the cookie without `X-CSRF-Token`, or from a foreign page */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `not_found`: this wallet has no such webhook */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `conflict`: its last replay is not over; `conflict`: the session is of another wallet than `X-Crtx-Wallet` names */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `payload_too_large` */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `uri_too_long`: the request target is longer than 8 KiB */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unsupported_media_type`: the content type is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `rate_limited`; `Retry-After` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `headers_too_large`: request line and header fields are larger than 32 KiB, or more than 100 fields */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unavailable`: no database; `Retry-After` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    cancel_webhook_replay: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The wallet that the session has to be of. Only sessions are compared */
+                "X-Crtx-Wallet"?: string;
+            };
+            path: {
+                /** @description The webhook */
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Ended, now or earlier */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `invalid_request` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unauthorized` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `forbidden`: the cookie without `X-CSRF-Token`, or from a foreign page */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `not_found`: this wallet has no such webhook */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `conflict`: the session is of another wallet than `X-Crtx-Wallet` names */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `uri_too_long`: the request target is longer than 8 KiB */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `rate_limited`; `Retry-After` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `headers_too_large`: request line and header fields are larger than 32 KiB, or more than 100 fields */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unavailable`: no database; `Retry-After` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    rotate_webhook_secret: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The wallet that the session has to be of. Only sessions are compared */
+                "X-Crtx-Wallet"?: string;
+            };
+            path: {
+                /** @description The webhook */
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The new secret */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RotatedSecretAnswer"];
+                };
+            };
+            /** @description `invalid_request` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unauthorized` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `forbidden`: the cookie without `X-CSRF-Token`, or from a foreign page */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `not_found`: this wallet has no such webhook */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `conflict`: the secret was changed at the same time; `conflict`: the session is of another wallet than `X-Crtx-Wallet` names */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `uri_too_long`: the request target is longer than 8 KiB */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `rate_limited`; `Retry-After` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `headers_too_large`: request line and header fields are larger than 32 KiB, or more than 100 fields */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unavailable`: no database; `Retry-After` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    test_webhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The wallet that the session has to be of. Only sessions are compared */
+                "X-Crtx-Wallet"?: string;
+            };
+            path: {
+                /** @description The webhook */
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What the target answered */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookTestAnswer"];
+                };
+            };
+            /** @description `invalid_request` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unauthorized` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `forbidden`: the cookie without `X-CSRF-Token`, or from a foreign page */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `not_found`: this wallet has no such webhook */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `conflict`: the session is of another wallet than `X-Crtx-Wallet` names */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `uri_too_long`: the request target is longer than 8 KiB */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `rate_limited`; `Retry-After` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `headers_too_large`: request line and header fields are larger than 32 KiB, or more than 100 fields */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unavailable`: no database, or too many tests at the same time; `Retry-After` */
             503: {
                 headers: {
                     [name: string]: unknown;
