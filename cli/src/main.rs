@@ -21,6 +21,7 @@ mod execution_ref;
 mod executions;
 mod keypair_file;
 mod keys;
+mod listen;
 mod market;
 mod output;
 mod private_file;
@@ -36,6 +37,7 @@ mod usage;
 mod verify;
 mod waiting;
 mod wallet;
+mod webhook;
 
 use std::process::ExitCode;
 
@@ -99,6 +101,12 @@ enum Command {
     /// Show the executions of your wallet
     #[command(subcommand)]
     Executions(executions::ExecutionsCommand),
+    /// Send the events of your wallet to a URL: webhooks
+    #[command(subcommand)]
+    Webhook(webhook::WebhookCommand),
+    /// Print the events of your wallet as they come, one JSON value on each line
+    #[command(after_help = "Examples:\n  crtx listen\n  crtx listen --forward http://127.0.0.1:3000/crtx")]
+    Listen(listen::ListenArgs),
     /// Put a signed result on chain as creator or caller, without a gateway
     #[command(after_help = "Example:\n  crtx settle 165cf497-1db5-4f5e-940b-57c2e3534dea --answer answer.json")]
     Settle(settle::SettleArgs),
@@ -202,6 +210,8 @@ async fn run(command: Command, network: Option<NetworkChoice>) -> anyhow::Result
         Command::Execute(arguments) => execute::run(arguments, &settings()?).await,
         Command::Key(command) => keys::run(command, &settings()?).await,
         Command::Executions(command) => executions::run(command, &settings()?).await,
+        Command::Webhook(command) => webhook::run(command, &settings()?).await,
+        Command::Listen(arguments) => listen::run(arguments, &settings()?).await,
         Command::Settle(arguments) => settle::run(arguments, &settings()?).await,
         Command::Refund { execution, send } => refund::run(execution, &send, &settings()?).await,
         Command::Dispute(command) => dispute::run(command, &settings()?).await,

@@ -5,7 +5,11 @@ use std::time::Duration;
 use crtx_chain::RpcUrls;
 use crtx_content::ContentLocation;
 use crtx_http::{Links, outbound::OutboundPolicy};
-use crtx_protocol::{address::Addresses, cluster::Cluster};
+use crtx_protocol::{
+    address::Addresses,
+    cluster::Cluster,
+    webhook::{WebhookKey, WebhookKeyStatement},
+};
 use crtx_store::{
     admission::{CallLimits, PerSubject},
     held_content::{HoldLimits, Room},
@@ -33,6 +37,15 @@ pub struct GatewayConfig {
     pub links: Links,
     pub content: ContentLocation,
     pub limits: Limits,
+}
+
+impl GatewayConfig {
+    /// The keys with which webhooks are signed, for those who receive them.
+    pub fn webhook_keys(&self) -> Vec<WebhookKeyStatement> {
+        let program = self.addresses.program_id();
+        let keys = self.keypair.all().map(|keypair| WebhookKey::of_gateway(keypair.secret_bytes()));
+        keys.map(|key| key.statement(&program)).collect()
+    }
 }
 
 /// Limits of waits and sizes. The defaults suit every network.

@@ -24,6 +24,7 @@ mod request;
 mod sign_in;
 mod terms;
 mod wallet_opening;
+mod webhooks;
 mod worker;
 
 pub use config::{GatewayConfig, Limits};

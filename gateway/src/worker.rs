@@ -23,6 +23,7 @@ use crate::{
     held_content,
     housekeeping::{self, Pauses, sweep::sweep},
     presence::{self, Leadership},
+    webhooks,
 };
 
 /// How long shutdown waits for calls in progress. The others are resumed after the next start.
@@ -95,6 +96,7 @@ async fn recover(engine: &Arc<Engine>, authority: Pubkey, shutdown: &Cancellatio
     tokio::join!(
         leadership.seek(engine.executions.pool(), authority, shutdown),
         futures::future::join_all(LANES.map(|lane| lane.run(engine, shutdown))),
+        webhooks::deliver(engine, shutdown),
         every(CONTENT_EVERY, shutdown, "results could not be copied to the content store", || {
             write_missing_content(engine)
         }),

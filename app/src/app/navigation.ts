@@ -18,6 +18,7 @@ export const PAGES: readonly PageLink[] = [
     { to: '/', label: 'Agents' },
     { to: '/executions', label: 'Executions' },
     { to: '/keys', label: 'Keys' },
+    { to: '/webhooks', label: 'Webhooks' },
     { to: '/creator', label: 'My agents' },
     { to: '/disputes', label: 'Disputes' },
     { to: '/network', label: 'Network' },

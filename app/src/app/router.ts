@@ -16,6 +16,7 @@ import { keysRoute, newKeyRoute } from '../features/keys';
 import { listingRoutes } from '../features/listing';
 import { networkRoute } from '../features/network';
 import { runRoute } from '../features/run';
+import { webhooksRoute } from '../features/webhooks';
 import { rootRoute } from '../shared/rootRoute';
 import { ErrorPage } from './ErrorPage';
 import { NotFoundPage } from './NotFoundPage';
@@ -39,6 +40,7 @@ const routeTree = rootRoute.addChildren([
     executionsRoute,
     keysRoute,
     newKeyRoute,
+    webhooksRoute,
     ...disputeRoutes,
 ]);
 

@@ -8,10 +8,11 @@ use utoipa::openapi::OpenApi;
 pub const MEANT_WALLET: &str = "X-Crtx-Wallet";
 
 /// 32 bytes in base58. The pattern cannot say how many bytes a text is, so the format has a name.
-const ADDRESSES: [&str; 26] = [
+const ADDRESSES: [&str; 27] = [
     "address",
     "admin",
     "agent_id",
+    "agents",
     "allowed_agents",
     "associated_token_program",
     "caller",

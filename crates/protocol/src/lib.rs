@@ -48,3 +48,5 @@ pub mod text;
 pub mod transaction;
 #[cfg(feature = "host")]
 pub mod usdc;
+#[cfg(feature = "host")]
+pub mod webhook;

@@ -325,6 +325,20 @@ pub async fn after(db: impl PgExecutor<'_>, positions: &[(Pubkey, u64)], limit: 
     Ok(rows.fetch_all(db).await?)
 }
 
+/// The events of a wallet with these numbers, as far as they are kept.
+pub async fn numbered(db: impl PgExecutor<'_>, wallet: &str, sequences: &[Count]) -> Result<Vec<Event>> {
+    let rows = sqlx::query_as!(
+        Event,
+        r#"SELECT event_id AS id, type AS event_type, wallet, sequence AS "sequence: Count", previous,
+                  at AS "at: Timestamp", slot AS "slot?: Count", agent AS agent_id, execution_id, correction,
+                  data AS "data: Json<EventData>"
+           FROM events WHERE wallet = $1 AND sequence = ANY ($2) ORDER BY sequence"#,
+        wallet,
+        &sequences.iter().map(|sequence| amount_to_db("sequence", (*sequence).into())).collect::<Result<Vec<_>>>()?,
+    );
+    Ok(rows.fetch_all(db).await?)
+}
+
 /// Tells, on a connection of its own, which wallets have new events; `None`: any may have some. Works until the connection
 /// fails or nobody listens. While there is no connection, nothing is told.
 pub async fn listen(pool: &PgPool, told: &mpsc::Sender<Option<Vec<Pubkey>>>) -> Result<()> {

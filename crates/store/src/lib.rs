@@ -33,6 +33,7 @@ pub mod sessions;
 #[cfg(feature = "testing")]
 pub mod testing;
 pub mod transaction;
+pub mod webhooks;
 
 pub use database::migrate;
 pub(crate) use error::Result;

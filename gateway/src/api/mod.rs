@@ -10,6 +10,7 @@ mod keys;
 mod metadata;
 mod sessions;
 mod sign_in;
+mod webhooks;
 
 use axum::Router;
 use utoipa::OpenApi;
@@ -37,6 +38,12 @@ fn routes() -> OpenApiRouter<Gateway> {
         .routes(routes!(sessions::get, sessions::end))
         .routes(routes!(keys::register, keys::list))
         .routes(routes!(keys::rename, keys::revoke))
+        .routes(routes!(webhooks::create, webhooks::list))
+        .routes(routes!(webhooks::change, webhooks::delete))
+        .routes(routes!(webhooks::test))
+        .routes(routes!(webhooks::rotate))
+        .routes(routes!(webhooks::deliveries))
+        .routes(routes!(webhooks::replay, webhooks::cancel_replay))
 }
 
 /// The gateway's endpoints, without a fallback: others are merged with them, and [`crtx_http::finish`] adds it.

@@ -61,6 +61,7 @@ use crate::{
     examinations::Examinations,
     figures::CallFigures,
     sign_in::SignIn,
+    webhooks::Webhooks,
 };
 
 /// Requests of one wallet about its API keys: each of them reads the chain.
@@ -108,6 +109,7 @@ pub(crate) struct Engine {
     pub uploads: Allowances<Pubkey>,
     pub fee_payer: FeePayerWatch,
     pub figures: CallFigures,
+    pub webhooks: Webhooks,
     /// Calls in progress in this process. Shutdown waits for them.
     pub tasks: TaskTracker,
 }
@@ -137,7 +139,8 @@ impl Engine {
                 },
             )?,
             documents: AgentDocuments::new(executions.clone(), outbound.clone())?,
-            agent_tests: AgentTests::new(outbound),
+            agent_tests: AgentTests::new(outbound.clone()),
+            webhooks: Webhooks::new(outbound, config.keypair.clone())?,
             examinations: Examinations::new(),
             credentials: Credentials::new(executions.pool().clone(), Arc::default()),
             wallets: Cache::new(KNOWN_WALLETS),

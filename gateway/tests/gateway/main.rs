@@ -20,3 +20,4 @@ mod sign_in;
 mod support;
 mod together;
 mod unknown_outcomes;
+mod webhooks;

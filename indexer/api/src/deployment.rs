@@ -2,7 +2,7 @@
 
 use crtx_chain::RpcUrls;
 use crtx_http::Links;
-use crtx_protocol::{address::Addresses, cluster::Cluster};
+use crtx_protocol::{address::Addresses, cluster::Cluster, webhook::WebhookKeyStatement};
 
 /// The facts of a deployment that are configured, not read from the chain.
 #[derive(Clone, Debug)]
@@ -16,4 +16,6 @@ pub struct Deployment {
     pub public_rpc_url: Option<String>,
     /// Addresses and address ranges from which creators' services are called.
     pub outbound_addresses: Vec<String>,
+    /// Of the gateway's key pair, and of a second one while it replaces the first.
+    pub webhook_keys: Vec<WebhookKeyStatement>,
 }

@@ -10,7 +10,10 @@ use crtx_chain::{
     token::{ASSOCIATED_TOKEN_PROGRAM_ID, TOKEN_PROGRAM_ID, USDC_DECIMALS},
 };
 use crtx_http::{ApiError, ApiQuery, ErrorBody, KeptBody};
-use crtx_protocol::{cluster::Cluster, creator_answer, metadata, seeds, usdc::UsdcBase};
+use crtx_protocol::{
+    cluster::Cluster, creator_answer, metadata, result_hash::format_signature, seeds, usdc::UsdcBase,
+    webhook::WebhookKeyStatement,
+};
 use crtx_store::{
     mirror,
     pools::ReadConnection,
@@ -55,6 +58,8 @@ pub struct NetworkResponse {
     pub limits: NetworkLimits,
     /// Addresses and address ranges from which creators' services are called. Empty: not published.
     pub outbound_addresses: Vec<String>,
+    /// The keys with which `v1a` of webhooks is signed. Two while one replaces the other.
+    pub webhook_keys: Vec<NetworkWebhookKey>,
     pub explorer: ExplorerLinks,
     /// An RPC node that clients may use. null: use one of your own.
     #[schema(required)]
@@ -63,6 +68,17 @@ pub struct NetworkResponse {
     pub base_url: String,
     /// Content is at this URL, `/`, and its CID.
     pub ipfs_url_base: String,
+}
+
+/// A key of webhooks, and the gateway's signature that it is one.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct NetworkWebhookKey {
+    /// `whpk_` and the base64 form of an Ed25519 public key.
+    pub public_key: String,
+    /// Whose key it is. Compare it with the configuration on chain.
+    pub gateway_authority: String,
+    /// Of the gateway authority over the text `crtx-webhook-key-v1:<program id>:<public_key>`.
+    pub signature: String,
 }
 
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -170,7 +186,7 @@ pub async fn network(State(state): State<ApiState>, ApiQuery(()): ApiQuery<()>) 
 }
 
 fn response(deployment: &Deployment, configuration: Configuration, genesis_hash: Option<String>) -> NetworkResponse {
-    let Deployment { cluster, addresses, links, public_rpc_url, outbound_addresses, .. } = deployment;
+    let Deployment { cluster, addresses, links, public_rpc_url, outbound_addresses, webhook_keys, .. } = deployment;
     let program = addresses.program_id();
     NetworkResponse {
         network: network_name(*cluster),
@@ -196,10 +212,21 @@ fn response(deployment: &Deployment, configuration: Configuration, genesis_hash:
         tags: metadata::STANDARD_TAGS.to_vec(),
         limits: NetworkLimits::default(),
         outbound_addresses: outbound_addresses.clone(),
+        webhook_keys: webhook_keys.iter().map(NetworkWebhookKey::from).collect(),
         explorer: ExplorerLinks { account: links.account_template.clone(), transaction: links.transaction_template() },
         rpc_url: public_rpc_url.clone(),
         base_url: links.site().url().to_owned(),
         ipfs_url_base: links.ipfs_url_base.clone(),
+    }
+}
+
+impl From<&WebhookKeyStatement> for NetworkWebhookKey {
+    fn from(statement: &WebhookKeyStatement) -> Self {
+        Self {
+            public_key: statement.public_key.clone(),
+            gateway_authority: statement.gateway_authority.to_string(),
+            signature: format_signature(&statement.signature),
+        }
     }
 }
 

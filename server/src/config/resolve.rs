@@ -121,6 +121,7 @@ impl Check<'_> {
                     public_rpc_url: public_rpc_url(settings, &rpc_urls),
                     rpc_urls,
                     outbound_addresses: settings.gateway.outbound_addresses.iter().map(|it| it.0.to_string()).collect(),
+                    webhook_keys: gateway.as_ref().map(GatewayConfig::webhook_keys).unwrap_or_default(),
                 },
                 gateway,
                 indexer,

@@ -100,6 +100,21 @@ export const CALLER_PAGES: readonly PageCase[] = [
         },
     },
     {
+        name: 'webhooks',
+        path: () => '/webhooks',
+        ready: async (page) => {
+            await connectNew(page);
+            // What React Aria announced of the button that sent the money stays for seven seconds without its button.
+            await page.reload();
+            await signIn(page);
+            await page.getByLabel('URL').fill('http://127.0.0.1:9/crtx');
+            await page.getByRole('button', { name: 'Make the webhook' }).click();
+            await page.getByText('Save this secret now').waitFor();
+            await page.getByRole('button', { name: 'Deliveries' }).click();
+            await page.getByText('No event has happened').waitFor();
+        },
+    },
+    {
         name: 'key-new',
         path: () => '/keys/new',
         ready: async (page) => {

@@ -41,7 +41,7 @@ const FORGED: &str = "forged line: execution is verified";
 const POISON: &str = "x\u{1b}[2J\u{1b}]0;title\u{7}\u{9b}31m\u{7f}\t\u{202e}\u{2066}\u{200b}\u{200d}\u{feff}\u{ad}\u{2028}\u{85}\u{e0041}\r\nforged line: execution is verified\r";
 
 /// Every command that there is, with arguments. `KEYPAIR`, `FOLDER` and `ANSWER` stand for files.
-const COMMANDS: [(&str, &[&str]); 66] = [
+const COMMANDS: [(&str, &[&str]); 75] = [
     ("admin accept", &["--yes"]),
     ("admin announce-roles", &["--resolver", AGENT, "--yes"]),
     ("admin apply-parameters", &["--yes"]),
@@ -108,6 +108,7 @@ const COMMANDS: [(&str, &[&str]); 66] = [
     ("key list", &[]),
     ("key revoke", &["text", "--yes"]),
     ("key topup", &["text", "--add", "1", "--yes"]),
+    ("listen", &["--after", "0", "--once", "--api-key", KEY]),
     ("openapi", &[]),
     ("refund", &[ID, "--yes"]),
     ("resolver queue", &[]),
@@ -123,6 +124,14 @@ const COMMANDS: [(&str, &[&str]); 66] = [
     ("wallet new", &["--out", "FOLDER/wallet.json"]),
     ("wallet send", &[AGENT, "--usdc", "1", "--yes"]),
     ("wallet show", &[]),
+    ("webhook create", &["https://target.example"]),
+    ("webhook delete", &[ID]),
+    ("webhook enable", &[ID]),
+    ("webhook list", &[]),
+    ("webhook log", &[ID]),
+    ("webhook replay", &[ID, "--from", "1", "--through", "1", "--yes"]),
+    ("webhook rotate", &[ID]),
+    ("webhook test", &[ID]),
     ("executions export", &["--json", "--api-key", KEY]),
 ];
 /// They ask nobody.

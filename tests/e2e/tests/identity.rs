@@ -32,6 +32,7 @@ use solana_signer::Signer;
 
 const KEY_NAME: &str = "the key of the victim";
 const EVIDENCE: &str = "The evidence of the victim.";
+const WEBHOOK: &str = "http://127.0.0.1:9/of-the-victim";
 
 /// A wallet with a key, executions, a dispute and content.
 struct Victim {
@@ -43,6 +44,7 @@ struct Victim {
     /// Paid with the key, and disputed.
     execution: String,
     dispute: String,
+    webhook: String,
 }
 
 fn refused(answer: &Answer, status: u16, code: &str) {
@@ -76,7 +78,11 @@ impl Victim {
         chain.send(chain.build.open_dispute(&wallet, &wallet, &agent, &record, evidence), &[&chain.wallet]).await;
         let dispute = chain.build.addresses.dispute(&record).to_string();
         let pool = crtx_store::testing::connect(&market.info.database_url, 2).await.unwrap();
-        let victim = Self { market, chain, pool, session, key, execution, dispute };
+        let webhook = json!({"url": WEBHOOK, "types": ["webhook.disabled"]});
+        let created = session.ask(&market, Method::POST, "/v1/webhooks", Some(&webhook)).await;
+        assert_eq!(created.status, 201, "{created:?}");
+        let webhook = created.text("webhook_id").to_owned();
+        let victim = Self { market, chain, pool, session, key, execution, dispute, webhook };
         victim.until_the_index_shows_it().await;
         victim
     }
@@ -102,6 +108,7 @@ impl Victim {
             "wallet" => self.chain.wallet.pubkey().to_string(),
             "agent_id" => self.market.agent("text-stats"),
             "id" => self.dispute.clone(),
+            "webhook_id" => self.webhook.clone(),
             "cid" => cid_of(&ResultHash::of(b"nothing refers to this")),
             other => panic!("this test needs a value of the victim's for the new parameter `{other}` of {endpoint:?}"),
         })
@@ -114,6 +121,8 @@ impl Victim {
             "rename_key" => json!({"name": "renamed by a stranger"}),
             "dispatch_execution" | "execute" => json!({"task": "One. Two."}),
             "create_evidence" => json!({"text": "a statement of a stranger"}),
+            "change_webhook" => json!({"enabled": false}),
+            "replay_webhook" => json!({"from": 1, "through": 1, "start": true}),
             _ => json!({}),
         })
     }
@@ -131,6 +140,8 @@ impl Victim {
             "/v1/keys",
             "/v1/executions",
             "/v1/disputes",
+            "/v1/webhooks",
+            &format!("/v1/webhooks/{}/deliveries", self.webhook),
             &format!("/v1/executions/{}", self.execution),
             &format!("/v1/disputes/{}", self.dispute),
             &format!("/v1/wallets/{}", self.chain.wallet.pubkey()),
@@ -174,6 +185,8 @@ fn forget_uses(value: &mut Value) {
     match value {
         Value::Object(members) => {
             members.remove("last_used_at");
+            // Of a webhook: how far its events were looked through.
+            members.remove("taken");
             members.values_mut().for_each(forget_uses);
         }
         Value::Array(items) => items.iter_mut().for_each(forget_uses),
@@ -270,7 +283,7 @@ async fn the_session_of_another_wallet_sees_and_changes_nothing() {
     let (market, stranger) = (&victim.market, Keypair::new());
     let sessions = [Session::bearer(market, &stranger).await, Session::cookie(market, &stranger).await];
     let before = victim.state().await;
-    let secrets = [KEY_NAME, EVIDENCE, &victim.session.id, &victim.key.last_four(), &victim.dispute];
+    let secrets = [KEY_NAME, EVIDENCE, WEBHOOK, &victim.session.id, &victim.key.last_four(), &victim.dispute];
     for endpoint in endpoints(market).await.iter().filter(|endpoint| endpoint.is_for_sessions()) {
         for session in &sessions {
             // A page that shows the victim, in a browser that the stranger signed in with.
@@ -304,6 +317,16 @@ fn check_foreign(endpoint: &Endpoint, answer: &Answer) {
             let members = answer.body.as_object().unwrap();
             assert!(!members.contains_key("withdrawable") && !members.contains_key("refundable"), "{answer:?}");
         }
+        "list_events" => assert_eq!((&answer.body["events"], &answer.body["newest"]), (&json!([]), &json!(0))),
+        "list_webhooks" => assert_eq!((answer.status.as_u16(), &answer.body["webhooks"]), (200, &json!([]))),
+        "create_webhook" => refused(answer, 400, "invalid_request"),
+        "change_webhook"
+        | "delete_webhook"
+        | "test_webhook"
+        | "rotate_webhook_secret"
+        | "list_webhook_deliveries"
+        | "replay_webhook"
+        | "cancel_webhook_replay" => refused(answer, 404, "not_found"),
         "register_key" => refused(answer, 400, "invalid_request"),
         "rename_key" | "revoke_key" | "get_session" | "end_session" => refused(answer, 404, "not_found"),
         "list_events" => assert_eq!((answer.status.as_u16(), &answer.body["events"]), (200, &json!([])), "{answer:?}"),

@@ -179,3 +179,49 @@ pub async fn mirrored(pool: &PgPool, table: &str) -> Value {
     );
     sqlx::query_scalar(sqlx::AssertSqlSafe(rows)).fetch_one(pool).await.expect("the rows")
 }
+
+/// Puts an event into the log and numbers it.
+pub async fn log_event(
+    pool: &PgPool,
+    wallet: &Pubkey,
+    event_type: &str,
+    agent: Option<Pubkey>,
+    execution: Option<Uuid>,
+) {
+    sqlx::query("INSERT INTO event_queue (wallet, type, agent, execution_id, data) VALUES ($1, $2, $3, $4, '{}')")
+        .bind(wallet.to_string())
+        .bind(event_type)
+        .bind(agent.map(|agent| agent.to_string()))
+        .bind(execution)
+        .execute(pool)
+        .await
+        .expect("an event");
+    while crate::events::number(pool).await.expect("numbered") == 0 {}
+}
+
+/// Lets so much time pass for all webhooks.
+pub async fn age_webhooks(pool: &PgPool, by: TimeDelta) {
+    let seconds = by.as_seconds_f64();
+    for statement in [
+        "UPDATE webhooks SET failing_since = failing_since - make_interval(secs => $1),
+             due_at = due_at - make_interval(secs => $1), paused_until = paused_until - make_interval(secs => $1),
+             lease_until = lease_until - make_interval(secs => $1),
+             old_secret_until = old_secret_until - make_interval(secs => $1)",
+        "UPDATE webhook_deliveries SET next_at = next_at - make_interval(secs => $1),
+             last_at = last_at - make_interval(secs => $1)",
+    ] {
+        sqlx::query(statement).bind(seconds).execute(pool).await.expect("the clocks");
+    }
+}
+
+/// Seconds until the next attempt of each delivery that waits, by its number.
+pub async fn next_attempts(pool: &PgPool) -> Vec<(i64, f64)> {
+    let query = "SELECT sequence, extract(epoch FROM next_at - now())::float8 FROM webhook_deliveries
+                 WHERE next_at IS NOT NULL ORDER BY sequence";
+    sqlx::query_as(query).fetch_all(pool).await.expect("the deliveries")
+}
+
+/// What the database has of the secrets of all webhooks.
+pub async fn stored_secrets(pool: &PgPool) -> Vec<Vec<u8>> {
+    sqlx::query_scalar("SELECT secret FROM webhooks").fetch_all(pool).await.expect("the secrets")
+}

@@ -27,3 +27,4 @@ mod schema;
 mod sessions;
 mod transactions;
 mod trust;
+mod webhooks;

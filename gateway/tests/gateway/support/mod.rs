@@ -191,7 +191,7 @@ impl Market {
         metadata::store_document(pool, &wanted, bytes.as_bytes(), &document, &parsed).await.expect("document");
     }
 
-    fn fill_chain(&self, gateway_authority: Pubkey) {
+    pub fn fill_chain(&self, gateway_authority: Pubkey) {
         let addresses = self.instructions.addresses;
         let mut config = Config::zeroed();
         config.gateway_authority = gateway_authority;

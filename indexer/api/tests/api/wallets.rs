@@ -7,6 +7,7 @@ use crtx_chain::{
     FetchedAccount,
     token::{TOKEN_PROGRAM_ID, TokenAccount, associated_token_address},
 };
+use crtx_protocol::{result_hash::parse_signature, signature::is_signed_by, webhook::key_text};
 use crtx_store::{mirror::ExecutionAccount, sessions::SessionKind, testing::fixtures::*};
 use serde_json::{Value, json};
 use solana_pubkey::Pubkey;
@@ -247,6 +248,11 @@ async fn the_network_is_described_as_it_is_configured_and_mirrored() {
     ] {
         assert_eq!(body[member], value, "{member}");
     }
+    let key = &body["webhook_keys"][0];
+    let text = key_text(&agent_marketplace::ID, key["public_key"].as_str().unwrap());
+    let gateway: Pubkey = key["gateway_authority"].as_str().unwrap().parse().unwrap();
+    let signature = parse_signature(key["signature"].as_str().unwrap()).unwrap();
+    assert!(is_signed_by(gateway.as_array(), text.as_bytes(), &signature));
     assert_eq!(body["addresses"]["config"], addresses().config().to_string());
     assert_eq!((&body["seeds"]["spender"], &body["seeds"]["grant"]), (&json!("spender"), &json!("grant")));
     assert_eq!(body["roles"]["resolver"], wallet(91).to_string());

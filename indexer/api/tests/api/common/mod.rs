@@ -10,6 +10,7 @@ use crtx_protocol::{
     api_key::{ApiKey, KeyNetwork},
     cluster::Cluster,
     usdc::UsdcBase,
+    webhook::WebhookKey,
 };
 use crtx_store::{
     api_keys::{self, NewApiKey},
@@ -67,6 +68,7 @@ pub fn deployment(rpc_url: &str) -> Deployment {
         rpc_urls: rpc_url.parse().expect("a URL"),
         public_rpc_url: Some("http://node.example".to_owned()),
         outbound_addresses: vec!["192.0.2.0/24".to_owned()],
+        webhook_keys: vec![WebhookKey::of_gateway(&[1; 32]).statement(&agent_marketplace::ID)],
     }
 }
 

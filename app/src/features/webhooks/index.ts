@@ -1,0 +1,1 @@
+export { webhooksRoute } from './route';
