@@ -51,7 +51,7 @@ beforeEach(async () => {
     reads = {};
     isHidden.mockReturnValue(false);
     queries = new QueryClient();
-    for (const name of ['execution', 'executions', 'disputes', 'keys', 'wallet', 'network']) {
+    for (const name of ['execution', 'executions', 'disputes', 'keys', 'wallet', 'network', 'webhooks']) {
         const queryFn = () => {
             reads[name] = (reads[name] ?? 0) + 1;
             return name;
@@ -84,6 +84,8 @@ test('an event makes what it is about be read again, once for events that come t
     expect(await readNow()).toEqual(['executions', 'wallet']);
     happen('dispute.opened');
     expect(await readNow()).toEqual(['disputes', 'execution', 'executions', 'wallet']);
+    happen('webhook.disabled');
+    expect(await readNow()).toEqual(['webhooks']);
     happen('something.new');
     expect(await readNow()).toEqual([]);
 });
@@ -118,7 +120,7 @@ test('a page that is not shown has no stream, and reads everything when it is sh
     expect(unlessTold(2_000)).toBe(2_000);
     isHidden.mockReturnValue(false);
     document.dispatchEvent(new Event('visibilitychange'));
-    expect(await readNow()).toEqual(['disputes', 'execution', 'executions', 'keys', 'wallet']);
+    expect(await readNow()).toEqual(['disputes', 'execution', 'executions', 'keys', 'wallet', 'webhooks']);
     leave();
     expect(service.asked.map(({ signal }) => signal.aborted)).toEqual([true, true]);
 });

@@ -22,6 +22,7 @@ const SHOWN_BY: Readonly<Record<string, readonly string[]>> = {
     dispute: ['dispute', 'disputes', 'dispute-case', 'execution', 'executions', 'wallet'],
     agent: ['agent', 'agents', 'own-agent', 'own-listings', 'wallet'],
     key: ['keys'],
+    webhook: ['webhooks'],
 };
 const ALL = Object.values(SHOWN_BY).flat();
 
