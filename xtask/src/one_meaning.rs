@@ -25,7 +25,7 @@ const SAME_MEANING: &str = "AnnounceRolesArgs 2, CreatorRequest 2, ListArgs 4";
 const VALIDITY: [&str; 3] = ["revoked_at", "ended_at", "expires_at"];
 
 /// How often each file has these words, and why.
-const READERS: [(&str, usize, &str); 11] = [
+const READERS: [(&str, usize, &str); 12] = [
     ("cli/src/case.rs", 1, "shows it"),
     ("cli/src/keys/registry.rs", 2, "shows it"),
     ("crates/http/src/auth.rs", 1, "the rule for keys"),
@@ -37,6 +37,7 @@ const READERS: [(&str, usize, &str); 11] = [
     ("crates/store/src/reads/disputes.rs", 1, "of a dispute, not of a credential"),
     ("indexer/api/src/disputes.rs", 1, "of a dispute, not of a credential"),
     ("migrations/0006_identity.sql", 6, "the columns"),
+    ("migrations/0020_events.sql", 4, "logs that it was revoked"),
 ];
 
 /// Production sources by their path. What begins with `#[cfg(test)]` at the left margin is the end of one.

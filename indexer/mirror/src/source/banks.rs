@@ -13,7 +13,7 @@ use yellowstone_grpc_proto::prelude::{
     TransactionStatusMeta, subscribe_update::UpdateOneof,
 };
 
-use super::{Change, Event, accounts::of_program, error::SourceError};
+use super::{Change, SourceEvent, accounts::of_program, error::SourceError};
 
 /// Slots whose content or status waits for the rest. More mean that a part of the chain never came.
 const MAX_WAITING: usize = 150;
@@ -58,7 +58,7 @@ impl Banks {
     }
 
     /// The events that an update proves.
-    pub(super) fn take(&mut self, update: SubscribeUpdate) -> Result<Vec<Event>, SourceError> {
+    pub(super) fn take(&mut self, update: SubscribeUpdate) -> Result<Vec<SourceEvent>, SourceError> {
         let events = match update.update_oneof {
             Some(UpdateOneof::Account(update)) => vec![self.account(update)?],
             Some(UpdateOneof::Transaction(update)) => {
@@ -92,12 +92,12 @@ impl Banks {
         self.reached.map_or(self.confirmed.len(), |reached| self.confirmed.range(reached.saturating_add(1)..).count())
     }
 
-    fn account(&self, update: SubscribeUpdateAccount) -> Result<Event, SourceError> {
+    fn account(&self, update: SubscribeUpdateAccount) -> Result<SourceEvent, SourceError> {
         let info = update.account.ok_or_else(|| self.malformed())?;
         let address = self.key(&info.pubkey)?;
         let account = FetchedAccount { owner: self.key(&info.owner)?, lamports: info.lamports, data: info.data };
         let data = of_program(&self.program, &self.node, account)?;
-        Ok(Event::Change(Change { address, slot: update.slot, data }))
+        Ok(SourceEvent::Change(Change { address, slot: update.slot, data }))
     }
 
     /// An account that the program closes belongs to another program afterwards, so no update of the program's
@@ -119,12 +119,12 @@ impl Banks {
 
     /// The accounts that transactions of the slot emptied. A later one of them may have opened an account again: the
     /// reader reads each.
-    fn closed_in(&mut self, slot: u64) -> Vec<Event> {
+    fn closed_in(&mut self, slot: u64) -> Vec<SourceEvent> {
         let emptied = self.emptied.remove(&slot).unwrap_or_default();
-        emptied.into_iter().map(|address| Event::Change(Change { address, slot, data: None })).collect()
+        emptied.into_iter().map(|address| SourceEvent::Change(Change { address, slot, data: None })).collect()
     }
 
-    fn status(&mut self, update: &SubscribeUpdateSlot) -> Vec<Event> {
+    fn status(&mut self, update: &SubscribeUpdateSlot) -> Vec<SourceEvent> {
         let mut events = Vec::new();
         if self.is_far(update.slot) {
             return events;
@@ -142,7 +142,7 @@ impl Banks {
             Ok(SlotStatus::SlotDead) => {
                 self.emptied.remove(&update.slot);
                 if !self.confirmed.contains(&update.slot) {
-                    events.push(Event::Dropped(update.slot));
+                    events.push(SourceEvent::Dropped(update.slot));
                 }
                 return events;
             }
@@ -151,13 +151,13 @@ impl Banks {
         }
         if update.slot > self.slot || !events.is_empty() {
             self.slot = self.slot.max(update.slot);
-            events.push(Event::Alive(self.slot));
+            events.push(SourceEvent::Alive(self.slot));
         }
         events
     }
 
     /// Goes from parent to child as far as both the content and the status of a slot are there.
-    fn advance(&mut self) -> Vec<Event> {
+    fn advance(&mut self) -> Vec<SourceEvent> {
         let mut events = Vec::new();
         let Some(mut reached) = self.reached else {
             self.reached = self.confirmed.iter().copied().find(|slot| self.sealed.contains_key(slot));
@@ -168,9 +168,9 @@ impl Banks {
             let left = self.confirmed.range(parent.saturating_add(1)..slot).copied().collect::<Vec<_>>();
             for slot in left {
                 self.confirmed.remove(&slot);
-                events.push(Event::Dropped(slot));
+                events.push(SourceEvent::Dropped(slot));
             }
-            events.push(Event::Reached(slot));
+            events.push(SourceEvent::Reached(slot));
             reached = slot;
         }
         self.reached = Some(reached);
@@ -185,11 +185,11 @@ impl Banks {
     }
 
     /// Slots between a finalized slot and its parent are not of this chain.
-    fn finalize(&mut self, update: &SubscribeUpdateSlot) -> Vec<Event> {
+    fn finalize(&mut self, update: &SubscribeUpdateSlot) -> Vec<SourceEvent> {
         let slot = update.slot;
         let parent = update.parent.or_else(|| self.sealed.get(&slot).copied());
         let left = self.confirmed.range(..slot).filter(|left| parent.is_some_and(|parent| **left > parent));
-        let dropped = left.copied().map(Event::Dropped).collect();
+        let dropped = left.copied().map(SourceEvent::Dropped).collect();
         // The finalized slot stays: its children name it.
         self.confirmed = self.confirmed.split_off(&slot);
         self.sealed = self.sealed.split_off(&slot);
@@ -280,13 +280,13 @@ mod tests {
     }
 
     /// The events of the updates, without signs of life.
-    fn events(banks: &mut Banks, updates: impl IntoIterator<Item = SubscribeUpdate>) -> Vec<Event> {
+    fn events(banks: &mut Banks, updates: impl IntoIterator<Item = SubscribeUpdate>) -> Vec<SourceEvent> {
         let events = updates.into_iter().flat_map(|update| banks.take(update).expect("taken"));
-        events.filter(|event| !matches!(event, Event::Alive { .. })).collect()
+        events.filter(|event| !matches!(event, SourceEvent::Alive { .. })).collect()
     }
 
-    fn change(slot: u64, number: u8, open: bool) -> Event {
-        Event::Change(Change { address: address(number), slot, data: open.then(|| vec![number; 16]) })
+    fn change(slot: u64, number: u8, open: bool) -> SourceEvent {
+        SourceEvent::Change(Change { address: address(number), slot, data: open.then(|| vec![number; 16]) })
     }
 
     /// At slot 10, from where the stream is complete.
@@ -301,9 +301,9 @@ mod tests {
         let mut banks = begun();
         assert_eq!(events(&mut banks, [written(11, 1, 1)]), [change(11, 1, true)]);
         assert_eq!(events(&mut banks, [confirmed(11)]), [], "its content is not complete");
-        assert_eq!(events(&mut banks, [sealed(11, 10)]), [Event::Reached(11)]);
+        assert_eq!(events(&mut banks, [sealed(11, 10)]), [SourceEvent::Reached(11)]);
         assert_eq!(events(&mut banks, [sealed(14, 11)]), [], "it is not confirmed");
-        assert_eq!(events(&mut banks, [confirmed(14)]), [Event::Reached(14)]);
+        assert_eq!(events(&mut banks, [confirmed(14)]), [SourceEvent::Reached(14)]);
     }
 
     #[test]
@@ -311,7 +311,7 @@ mod tests {
         let mut banks = begun();
         assert_eq!(events(&mut banks, [sealed(12, 11), confirmed(12), sealed(13, 12), confirmed(13)]), []);
         let late = [sealed(11, 10), confirmed(11)];
-        assert_eq!(events(&mut banks, late), [11, 12, 13].map(Event::Reached));
+        assert_eq!(events(&mut banks, late), [11, 12, 13].map(SourceEvent::Reached));
     }
 
     #[test]
@@ -326,17 +326,17 @@ mod tests {
     fn a_slot_that_comes_twice_is_reached_once() {
         let mut banks = begun();
         let slot = || [written(11, 1, 1), sealed(11, 10), confirmed(11)];
-        assert_eq!(events(&mut banks, slot()), [change(11, 1, true), Event::Reached(11)]);
+        assert_eq!(events(&mut banks, slot()), [change(11, 1, true), SourceEvent::Reached(11)]);
         banks.disconnected();
         assert_eq!(events(&mut banks, slot()), [change(11, 1, true)]);
-        assert_eq!(events(&mut banks, [sealed(12, 11), confirmed(12)]), [Event::Reached(12)]);
+        assert_eq!(events(&mut banks, [sealed(12, 11), confirmed(12)]), [SourceEvent::Reached(12)]);
     }
 
     #[test]
     fn an_account_that_a_transaction_empties_is_closed() {
         let mut banks = begun();
         assert_eq!(events(&mut banks, [emptying(11, 1, 1, 0)]), []);
-        let closed = [change(11, 1, false), Event::Reached(11)];
+        let closed = [change(11, 1, false), SourceEvent::Reached(11)];
         assert_eq!(events(&mut banks, [sealed(11, 10), confirmed(11)]), closed);
     }
 
@@ -351,22 +351,25 @@ mod tests {
     #[test]
     fn slots_that_the_chain_left_are_dropped() {
         let mut banks = begun();
-        assert_eq!(events(&mut banks, [status(11, SlotStatus::SlotDead)]), [Event::Dropped(11)]);
-        assert_eq!(events(&mut banks, [sealed(12, 10), confirmed(12)]), [Event::Reached(12)]);
+        assert_eq!(events(&mut banks, [status(11, SlotStatus::SlotDead)]), [SourceEvent::Dropped(11)]);
+        assert_eq!(events(&mut banks, [sealed(12, 10), confirmed(12)]), [SourceEvent::Reached(12)]);
         // The chain goes on from slot 10 after all.
-        assert_eq!(events(&mut banks, [sealed(13, 10), confirmed(13)]), [Event::Dropped(12), Event::Reached(13)]);
+        assert_eq!(
+            events(&mut banks, [sealed(13, 10), confirmed(13)]),
+            [SourceEvent::Dropped(12), SourceEvent::Reached(13)]
+        );
         let finalized = SubscribeUpdateSlot { slot: 16, parent: Some(13), status: 2, ..Default::default() };
         let before = [sealed(14, 13), confirmed(14)];
-        assert_eq!(events(&mut banks, before), [Event::Reached(14)]);
+        assert_eq!(events(&mut banks, before), [SourceEvent::Reached(14)]);
         let found = events(&mut banks, [sealed(16, 13), update(UpdateOneof::Slot(finalized))]);
-        assert_eq!(found, [Event::Dropped(14), Event::Reached(16)]);
-        assert_eq!(events(&mut banks, [sealed(17, 16), confirmed(17)]), [Event::Reached(17)]);
+        assert_eq!(found, [SourceEvent::Dropped(14), SourceEvent::Reached(16)]);
+        assert_eq!(events(&mut banks, [sealed(17, 16), confirmed(17)]), [SourceEvent::Reached(17)]);
     }
 
     #[test]
     fn life_tells_the_newest_slot() {
         let mut banks = begun();
-        let alive = |slot| vec![Event::Alive(slot)];
+        let alive = |slot| vec![SourceEvent::Alive(slot)];
         assert_eq!(banks.take(status(42, SlotStatus::SlotProcessed)), Ok(alive(42)));
         assert_eq!(banks.take(status(41, SlotStatus::SlotProcessed)), Ok(Vec::new()));
         assert_eq!(banks.take(status(10, SlotStatus::SlotFinalized)), Ok(Vec::new()));

@@ -1,6 +1,6 @@
 //! Where accounts come from: a stream of changes, snapshots in pages, and single reads, behind one trait.
 //!
-//! A source is doubted. It claims only what it can prove: [`Event::Reached`] comes from a source that knows that it
+//! A source is doubted. It claims only what it can prove: [`SourceEvent::Reached`] comes from a source that knows that it
 //! delivered every change, and a snapshot is complete only with its [`SnapshotItem::End`].
 
 mod accounts;
@@ -68,7 +68,7 @@ pub struct Change {
 
 /// What a stream delivers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum SourceEvent {
     Change(Change),
     /// Every change of the program up to this slot was delivered before. Only a source that can prove it sends it.
     Reached(u64),
@@ -79,7 +79,7 @@ pub enum Event {
 }
 
 /// The events of one subscription. The channel is bounded. The last item before it closes is the reason.
-pub type Events = mpsc::Receiver<Result<Event, SourceError>>;
+pub type Events = mpsc::Receiver<Result<SourceEvent, SourceError>>;
 
 /// A part of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use tokio::{
     time::{Interval, MissedTickBehavior, interval},
 };
 
-use super::{Event, Events, deadlines::Deadlines, endpoint::Rest, error::SourceError};
+use super::{Events, SourceEvent, deadlines::Deadlines, endpoint::Rest, error::SourceError};
 
 /// Events that wait for their reader. Then the node waits.
 const EVENTS_WAITING: usize = 1_024;
@@ -19,7 +19,7 @@ const TICKS_PER_SILENCE: u32 = 5;
 /// Time is counted in ticks of the stream's own task. So time in which that task waits for its reader, or for the
 /// machine, is not the node's silence.
 pub(super) struct Outlet {
-    events: Sender<Result<Event, SourceError>>,
+    events: Sender<Result<SourceEvent, SourceError>>,
     /// Host and port.
     pub node: String,
     pub deadlines: Deadlines,
@@ -42,7 +42,7 @@ impl Outlet {
     }
 
     /// Hands an event on. Waits while the channel is full.
-    pub(super) async fn send(&self, event: Event) -> Result<(), SourceError> {
+    pub(super) async fn send(&self, event: SourceEvent) -> Result<(), SourceError> {
         let after = self.deadlines.reader;
         self.events.send_timeout(Ok(event), after).await.map_err(|error| match error {
             SendTimeoutError::Closed(_) => SourceError::StreamEnded,
@@ -51,7 +51,7 @@ impl Outlet {
     }
 
     /// Hands an event on if there is room. For events that the next one of their kind replaces.
-    pub(super) fn tell(&self, event: Event) {
+    pub(super) fn tell(&self, event: SourceEvent) {
         drop(self.events.try_send(Ok(event)));
     }
 

@@ -22,7 +22,7 @@ use tokio_tungstenite::{
 use url::Url;
 
 use super::{
-    At, Change, Event, Events,
+    At, Change, Events, SourceEvent,
     accounts::{MAX_ENTRY_BYTES, of_program},
     deadlines::within,
     endpoint::Endpoint,
@@ -187,7 +187,7 @@ impl Stream {
             Received::Answered(Subscription::Slots, answer) => self.slots_told = Some(answer.is_ok()),
             Received::Account { slot, address, account } => {
                 let data = of_program(&self.endpoint.program, &self.outlet.node, account)?;
-                self.outlet.send(Event::Change(Change { address, slot, data })).await?;
+                self.outlet.send(SourceEvent::Change(Change { address, slot, data })).await?;
             }
             Received::Slot(slot) => self.alive(slot),
             Received::Clock(slot) => {
@@ -208,7 +208,7 @@ impl Stream {
         }
         if slot > newest {
             (self.outlet.slot, self.outlet.moved) = (slot, 0);
-            self.outlet.tell(Event::Alive(slot));
+            self.outlet.tell(SourceEvent::Alive(slot));
         }
     }
 

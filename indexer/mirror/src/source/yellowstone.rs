@@ -23,7 +23,7 @@ use yellowstone_grpc_proto::prelude::{
 };
 
 use super::{
-    Event, Events,
+    Events, SourceEvent,
     accounts::MAX_ENTRY_BYTES,
     banks::Banks,
     deadlines::{Deadlines, within},
@@ -214,7 +214,7 @@ impl Stream {
         }
         self.outlet.heard = 0;
         for event in self.banks.take(update)? {
-            if let Event::Alive(slot) = event
+            if let SourceEvent::Alive(slot) = event
                 && slot > self.outlet.slot
             {
                 (self.outlet.slot, self.outlet.moved) = (slot, 0);

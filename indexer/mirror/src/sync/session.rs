@@ -13,7 +13,7 @@ use super::{
     syncer::{SyncError, Syncer},
     writer::Item,
 };
-use crate::source::{Change, Event, Events, SourceError, has_kind};
+use crate::source::{Change, Events, SourceError, SourceEvent, has_kind};
 
 /// Events that are applied in one step at most, with the one that began it.
 const MAX_EVENTS: usize = 1_000;
@@ -79,16 +79,16 @@ impl Syncer {
         }
     }
 
-    fn take(&self, event: Event, group: &mut Group) {
+    fn take(&self, event: SourceEvent, group: &mut Group) {
         match event {
-            Event::Change(change) => {
+            SourceEvent::Change(change) => {
                 self.known().heard.change_at = Some(Utc::now());
                 self.take_change(change, group);
             }
-            Event::Reached(slot) if self.may_have(slot) => group.proved = group.proved.max(slot),
-            Event::Alive(slot) if self.may_have(slot) => self.known().heard.chain_slot(slot),
-            Event::Reached(_) | Event::Alive(_) => {}
-            Event::Dropped(slot) => {
+            SourceEvent::Reached(slot) if self.may_have(slot) => group.proved = group.proved.max(slot),
+            SourceEvent::Alive(slot) if self.may_have(slot) => self.known().heard.chain_slot(slot),
+            SourceEvent::Reached(_) | SourceEvent::Alive(_) => {}
+            SourceEvent::Dropped(slot) => {
                 // What this group has of that slot is noted first.
                 self.note(&group.items);
                 group.items.retain(|item| item.state.slot != slot);

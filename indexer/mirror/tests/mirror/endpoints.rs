@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use crate::node::{LONG, Node, OnConnect, Reply, SHORT, account, endpoints, listed, slot_notification};
 use crtx_chain::past::SignatureInfo;
-use crtx_mirror::source::{AccountSource, At, EndpointUrls, Endpoints, Event, Events, MAX_TRANSACTIONS, SourceError};
+use crtx_mirror::source::{
+    AccountSource, At, EndpointUrls, Endpoints, Events, MAX_TRANSACTIONS, SourceError, SourceEvent,
+};
 use crtx_store::testing::fixtures::{program, wallet};
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
@@ -23,7 +25,7 @@ async fn to_the_end(mut events: Events) -> (Vec<u64>, SourceError) {
     let mut slots = Vec::new();
     loop {
         match timeout(PATIENCE, events.recv()).await.expect("an item").expect("a reason before the end") {
-            Ok(Event::Alive(slot)) => slots.push(slot),
+            Ok(SourceEvent::Alive(slot)) => slots.push(slot),
             Ok(_) => {}
             Err(reason) => return (slots, reason),
         }

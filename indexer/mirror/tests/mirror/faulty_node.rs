@@ -13,7 +13,7 @@ use crate::forking::{Chain, running::*};
 use crate::node::{
     Node, OnConnect, Reply, SHORT, account, clock_notification, listed, program_notification, slot_notification,
 };
-use crtx_mirror::source::{AccountSource, At, Change, Event};
+use crtx_mirror::source::{AccountSource, At, Change, SourceEvent};
 use crtx_store::{reads::ShownStatus, testing::TestDatabase};
 use serde_json::{Value, json};
 use solana_pubkey::Pubkey;
@@ -116,7 +116,7 @@ async fn tick(node: Node, chain: crate::forking::Node, slots: Arc<AtomicBool>, c
 async fn tell_changes(node: Node, chain: crate::forking::Node) {
     let mut events = chain.subscribe().await.expect("a stream");
     while let Some(event) = events.recv().await {
-        if let Ok(Event::Change(Change { address, slot, data: Some(data) })) = event {
+        if let Ok(SourceEvent::Change(Change { address, slot, data: Some(data) })) = event {
             node.send(&program_notification(slot, &address, &account(&data)));
         }
     }

@@ -8,7 +8,7 @@ use crate::forking::{
     running::{NEVER, Running, difference, execution, execution_at, market, quick, status_of},
 };
 use crtx_mirror::{
-    source::{At, Event},
+    source::{At, SourceEvent},
     sync::SyncSettings,
 };
 use crtx_store::{
@@ -42,7 +42,7 @@ async fn what_is_final_and_still_waits_in_the_stream_is_waited_for() {
     let pool = running.pool();
     let (address, data) = execution(1, 2, None);
     node.change(address, data);
-    node.send(Event::Reached(node.chain().slot));
+    node.send(SourceEvent::Reached(node.chain().slot));
     running.until("the first change", async || running.checkpoint().await.unwrap() >= node.chain().slot).await;
     let reads = node.reads(At::Confirmed);
 
@@ -57,7 +57,7 @@ async fn what_is_final_and_still_waits_in_the_stream_is_waited_for() {
 
     node.delay(false);
     running.until("the second change", async || status_of(pool, 1).await == Some(ShownStatus::Completed)).await;
-    node.send(Event::Reached(node.chain().slot));
+    node.send(SourceEvent::Reached(node.chain().slot));
     running.until_equal().await;
     assert_eq!(node.reads(At::Confirmed), reads, "a row was suspected");
 }
@@ -71,7 +71,7 @@ async fn what_is_confirmed_is_not_read_again_while_another_account_waits() {
         let (address, data) = execution(number, 2, None);
         node.change(address, data);
     }
-    node.send(Event::Reached(node.chain().slot));
+    node.send(SourceEvent::Reached(node.chain().slot));
     running.until("both changes", async || running.checkpoint().await.unwrap() == node.chain().slot).await;
     node.delay(true);
     let (address, data) = execution(2, 3, Some("r"));
@@ -88,7 +88,7 @@ async fn what_is_confirmed_is_not_read_again_while_another_account_waits() {
     assert!(waiting_later > waiting, "it was not read again");
 
     node.delay(false);
-    node.send(Event::Reached(node.chain().slot));
+    node.send(SourceEvent::Reached(node.chain().slot));
     running.until_equal().await;
 }
 
@@ -106,7 +106,7 @@ async fn the_finalized_state_is_left_alone_while_a_late_stream_is_behind_it() {
     tokio::time::sleep(LONG).await;
     assert_eq!(node.reads(At::Finalized), reads, "the finalized state was read");
     lock.rollback().await.expect("released");
-    node.send(Event::Reached(node.chain().slot));
+    node.send(SourceEvent::Reached(node.chain().slot));
     running.until_equal().await;
 }
 
@@ -125,7 +125,7 @@ async fn what_the_stream_never_brings_is_read_once_the_indexed_slot_has_passed_i
     node.finalize();
     tokio::time::sleep(LONG).await;
     assert_ne!(status_of(pool, 1).await, Some(ShownStatus::Completed), "it may still wait in the stream");
-    node.send(Event::Reached(node.chain().slot));
+    node.send(SourceEvent::Reached(node.chain().slot));
     running.until("the row is read", async || status_of(pool, 1).await == Some(ShownStatus::Completed)).await;
     running.until_equal().await;
 }
@@ -186,7 +186,7 @@ async fn a_closing_that_is_written_after_its_fork_was_dropped_is_taken_back() {
     let running = Running::on(TestDatabase::create().await, &node, settings);
     let (pool, closed) = (running.pool(), execution_at(3));
     // The mirror looks at the finalized state only if it is asked to.
-    let look = || node.send(Event::Dropped(0));
+    let look = || node.send(SourceEvent::Dropped(0));
     let until_equal = async || {
         node.finalize();
         let is_equal = async || {

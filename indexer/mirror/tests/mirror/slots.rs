@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::forking::{Lie, running::*};
-use crtx_mirror::source::{Change, Event};
+use crtx_mirror::source::{Change, SourceEvent};
 use crtx_store::{mirror, reads::ShownStatus, testing::tampering::tamper};
 
 const ABSURD: [u64; 4] = [11_000_050, 1_000_000_000_000, i64::MAX as u64 + 1, u64::MAX];
@@ -44,14 +44,14 @@ async fn a_notification_with_an_absurd_slot_changes_nothing_and_its_account_is_r
     let running = Running::start(&market(3), quick(NEVER)).await;
     let node = &running.node;
     for (number, slot) in ABSURD.into_iter().enumerate() {
-        node.send(Event::Alive(slot));
-        node.send(Event::Reached(slot));
+        node.send(SourceEvent::Alive(slot));
+        node.send(SourceEvent::Reached(slot));
         // A change that is true but for its slot.
         let (address, data) = execution(200 + number as u128, 1, None);
         node.state().swallow = true;
         node.change(address, data.clone());
         node.state().swallow = false;
-        node.send(Event::Change(Change { address, slot, data: Some(data) }));
+        node.send(SourceEvent::Change(Change { address, slot, data: Some(data) }));
         running.until("it is shown", async || status_of(running.pool(), 200 + number as u128).await.is_some()).await;
         node.close(address);
         follows(&running, 300 + number as u128).await;

@@ -16,7 +16,7 @@ use crtx_http::outbound::OutboundPolicy;
 use crtx_mirror::{
     documents::Fetcher,
     proof::Auditor,
-    source::{AccountSource, At, Change, Event, Events, Read, Snapshot, SnapshotItem, SourceError},
+    source::{AccountSource, At, Change, Events, Read, Snapshot, SnapshotItem, SourceError, SourceEvent},
     sync::{SyncSettings, Syncer},
 };
 use crtx_protocol::{content::cid_of, result_hash::ResultHash};
@@ -42,7 +42,7 @@ struct ChainState {
     slot: u64,
     genesis: String,
     accounts: HashMap<Pubkey, FetchedAccount>,
-    listeners: Vec<mpsc::Sender<Result<Event, SourceError>>>,
+    listeners: Vec<mpsc::Sender<Result<SourceEvent, SourceError>>>,
     /// The slot that changes claim; the real one if `None`.
     claimed_slot: Option<u64>,
     /// Happens after the next snapshot is read and before it is handed out.
@@ -61,7 +61,7 @@ impl ChainState {
         let slot = self.claimed_slot.unwrap_or(self.slot);
         let data = self.accounts[&address].data.clone();
         self.listeners.retain(|listener| {
-            listener.try_send(Ok(Event::Change(Change { address, slot, data: Some(data.clone()) }))).is_ok()
+            listener.try_send(Ok(SourceEvent::Change(Change { address, slot, data: Some(data.clone()) }))).is_ok()
         });
     }
 
@@ -247,7 +247,9 @@ async fn changes_are_ordered_by_revision_even_if_their_slots_are_stale() {
     let (address, data) = priced(0, 3, 30);
     let listeners = running.chain.state().listeners.clone();
     listeners.iter().for_each(|listener| {
-        listener.try_send(Ok(Event::Change(Change { address, slot: 9_999, data: Some(data.clone()) }))).expect("sent")
+        listener
+            .try_send(Ok(SourceEvent::Change(Change { address, slot: 9_999, data: Some(data.clone()) })))
+            .expect("sent")
     });
     running.until_equal().await;
     tokio::time::sleep(Duration::from_millis(100)).await;
@@ -409,7 +411,7 @@ async fn the_checkpoint_of_a_quiet_chain_moves_on() {
     let running = Running::start(Chain::new(), NEVER).await;
     let listeners = running.chain.state().listeners.clone();
     for slot in 150..=170 {
-        listeners.iter().for_each(|listener| listener.try_send(Ok(Event::Reached(slot))).expect("sent"));
+        listeners.iter().for_each(|listener| listener.try_send(Ok(SourceEvent::Reached(slot))).expect("sent"));
     }
     let pool = running.database.pool();
     running

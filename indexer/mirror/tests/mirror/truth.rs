@@ -7,7 +7,7 @@ use crate::forking::running::*;
 use agent_marketplace::state::ExecutionStatus;
 use crtx_mirror::{
     closings::{event::ClosedAccount, search::keep},
-    source::Event,
+    source::SourceEvent,
     sync::{SyncSettings, Syncer},
 };
 use crtx_protocol::mirror_digest::{MirrorDigest, data_hash};
@@ -123,7 +123,7 @@ async fn the_indexed_slot_does_not_pass_a_change_that_was_not_delivered() {
     let slot = node.chain().slot;
     running.until("the later change", async || status_of(running.pool(), 2).await.is_some()).await;
     assert_eq!(running.checkpoint().await, Some(before), "the change before it is missing");
-    node.send(Event::Reached(slot + 5));
+    node.send(SourceEvent::Reached(slot + 5));
     running.until("the source proves a slot", async || running.checkpoint().await >= Some(slot)).await;
 }
 

@@ -18,7 +18,7 @@ use crtx_chain::{
 };
 use crtx_mirror::{
     history::History,
-    source::{AccountSource, At, Change, Event, Events, Read, Snapshot, SnapshotItem, SourceError},
+    source::{AccountSource, At, Change, Events, Read, Snapshot, SnapshotItem, SourceError, SourceEvent},
 };
 use crtx_store::{
     indexer_status, mirror,
@@ -328,7 +328,7 @@ async fn closings_that_the_stream_tells_are_never_held() {
     for number in 1..=80 {
         node.close(execution_at(number));
         let slot = node.chain().slot;
-        node.send(Event::Change(Change { address: execution_at(number), slot, data: None }));
+        node.send(SourceEvent::Change(Change { address: execution_at(number), slot, data: None }));
     }
     running.until_equal().await;
     assert_eq!(mirror::open_accounts(running.pool()).await.unwrap(), 1);

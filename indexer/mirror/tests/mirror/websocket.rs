@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::node::{
     LONG, Node, OnConnect, Reply, SHORT, account, clock_notification, program_notification, slot_notification,
 };
-use crtx_mirror::source::{AccountSource, Change, Deadlines, Event, Events, SourceError};
+use crtx_mirror::source::{AccountSource, Change, Deadlines, Events, SourceError, SourceEvent};
 use crtx_store::testing::fixtures::wallet;
 use serde_json::json;
 use tokio::{
@@ -17,7 +17,7 @@ use tokio_tungstenite::tungstenite::Message;
 /// Far more than any deadline of a test.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-async fn next(events: &mut Events) -> Option<Result<Event, SourceError>> {
+async fn next(events: &mut Events) -> Option<Result<SourceEvent, SourceError>> {
     timeout(PATIENCE, events.recv()).await.expect("an event, or the end of the stream")
 }
 
@@ -39,8 +39,8 @@ async fn refused(node: &Node) -> SourceError {
     timeout(PATIENCE, source.subscribe()).await.expect("given up by itself").expect_err("an error")
 }
 
-fn changed(slot: u64, data: Option<&[u8]>) -> Event {
-    Event::Change(Change { address: wallet(1), slot, data: data.map(<[u8]>::to_vec) })
+fn changed(slot: u64, data: Option<&[u8]>) -> SourceEvent {
+    SourceEvent::Change(Change { address: wallet(1), slot, data: data.map(<[u8]>::to_vec) })
 }
 
 /// Sends messages that grow with `slot` until it is dropped.
@@ -77,8 +77,8 @@ async fn changes_and_slots_come_in_order_and_no_slot_is_claimed_to_be_complete()
     assert_eq!(next(&mut events).await, Some(Ok(changed(50, Some(b"account a")))));
     assert_eq!(next(&mut events).await, Some(Ok(changed(51, Some(b"account b")))));
     assert_eq!(next(&mut events).await, Some(Ok(changed(51, Some(b"account b")))), "a doubled change passes");
-    assert_eq!(next(&mut events).await, Some(Ok(Event::Alive(90))));
-    assert_eq!(next(&mut events).await, Some(Ok(Event::Alive(91))));
+    assert_eq!(next(&mut events).await, Some(Ok(SourceEvent::Alive(90))));
+    assert_eq!(next(&mut events).await, Some(Ok(SourceEvent::Alive(91))));
     let subscribed = node.script().subscribed.clone();
     let (method, params) = &subscribed[0];
     assert_eq!((method.as_str(), &params[1]["commitment"]), ("programSubscribe", &json!("confirmed")));
@@ -120,7 +120,7 @@ async fn a_stream_lives_as_long_as_slots_arrive() {
     // Six times the silence that ends a stream.
     while last < 160 {
         match next(&mut events).await {
-            Some(Ok(Event::Alive(slot))) => {
+            Some(Ok(SourceEvent::Alive(slot))) => {
                 assert!(slot > last);
                 last = slot;
             }
@@ -134,7 +134,7 @@ async fn a_slot_that_stands_still_ends_the_stream() {
     let node = Node::start().await;
     let mut events = node.source(SHORT).subscribe().await.expect("subscribed");
     let _ticking = Ticking::start(&node, |_| vec![slot_notification(90, 58)]);
-    assert_eq!(next(&mut events).await, Some(Ok(Event::Alive(90))));
+    assert_eq!(next(&mut events).await, Some(Ok(SourceEvent::Alive(90))));
     let reason = end(&mut events).await;
     assert!(matches!(reason, SourceError::StandsStill { slot: 90, .. }), "{reason}");
 }
@@ -185,7 +185,7 @@ async fn the_clock_alone_proves_that_the_stream_lives() {
     let mut events = node.source(SHORT).subscribe().await.expect("subscribed");
     let ticking = Ticking::start(&node, |slot| vec![clock_notification(slot)]);
     for _ in 0..30 {
-        assert!(matches!(next(&mut events).await, Some(Ok(Event::Alive(_)))));
+        assert!(matches!(next(&mut events).await, Some(Ok(SourceEvent::Alive(_)))));
     }
     drop(ticking);
     let reason = end(&mut events).await;
@@ -204,7 +204,7 @@ async fn a_node_that_tells_no_slots_is_asked_for_them() {
         });
         let mut events = node.source(SHORT).subscribe().await.expect("subscribed");
         for _ in 0..15 {
-            assert!(matches!(next(&mut events).await, Some(Ok(Event::Alive(_)))));
+            assert!(matches!(next(&mut events).await, Some(Ok(SourceEvent::Alive(_)))));
         }
         node.send(&program_notification(50, &wallet(1), &account(b"account a")));
         let reason = end(&mut events).await;
@@ -301,7 +301,7 @@ async fn a_reader_that_takes_nothing_makes_the_node_wait_and_then_ends_the_strea
     let mut taken = 0;
     let reason = loop {
         match next(&mut events).await.expect("a reason before the end") {
-            Ok(Event::Change(change)) => {
+            Ok(SourceEvent::Change(change)) => {
                 assert_eq!(change.slot, taken, "no change is left out before the end");
                 taken += 1;
             }
@@ -326,7 +326,7 @@ async fn a_reader_that_is_slow_for_a_while_loses_nothing() {
     let mut taken = 0;
     while taken < 3_000 {
         match next(&mut events).await.expect("not ended") {
-            Ok(Event::Change(change)) => {
+            Ok(SourceEvent::Change(change)) => {
                 assert_eq!(change.slot, taken);
                 taken += 1;
             }

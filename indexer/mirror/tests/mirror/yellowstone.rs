@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::node::{Node, Reply, SHORT};
-use crtx_mirror::source::{AccountSource, Change, Endpoints, Event, Events, SourceError, YellowstoneAddress};
+use crtx_mirror::source::{AccountSource, Change, Endpoints, Events, SourceError, SourceEvent, YellowstoneAddress};
 use crtx_store::testing::fixtures::{program, wallet};
 use futures::Stream;
 use serde_json::json;
@@ -242,10 +242,10 @@ fn host(address: &YellowstoneAddress) -> String {
 }
 
 /// The next event that is no sign of life.
-async fn next(events: &mut Events) -> Option<Result<Event, SourceError>> {
+async fn next(events: &mut Events) -> Option<Result<SourceEvent, SourceError>> {
     loop {
         let event = timeout(PATIENCE, events.recv()).await.expect("an event, or the end of the stream");
-        if !matches!(event, Some(Ok(Event::Alive(_)))) {
+        if !matches!(event, Some(Ok(SourceEvent::Alive(_)))) {
             return event;
         }
     }
@@ -260,12 +260,12 @@ async fn end(events: &mut Events) -> SourceError {
     }
 }
 
-fn change(slot: u64, data: &[u8]) -> Option<Result<Event, SourceError>> {
-    Some(Ok(Event::Change(Change { address: wallet(1), slot, data: Some(data.to_vec()) })))
+fn change(slot: u64, data: &[u8]) -> Option<Result<SourceEvent, SourceError>> {
+    Some(Ok(SourceEvent::Change(Change { address: wallet(1), slot, data: Some(data.to_vec()) })))
 }
 
-fn reached(slot: u64) -> Option<Result<Event, SourceError>> {
-    Some(Ok(Event::Reached(slot)))
+fn reached(slot: u64) -> Option<Result<SourceEvent, SourceError>> {
+    Some(Ok(SourceEvent::Reached(slot)))
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use std::{
 
 use async_trait::async_trait;
 use crtx_chain::{Execution, FetchedAccount, Layout, past::SignatureInfo};
-use crtx_mirror::source::{AccountSource, At, Change, Event, Events, Read, Snapshot, SnapshotItem, SourceError};
+use crtx_mirror::source::{AccountSource, At, Change, Events, Read, Snapshot, SnapshotItem, SourceError, SourceEvent};
 use crtx_protocol::mirror_digest::{MirrorDigest, data_hash};
 use crtx_store::{
     mirror::ExecutionAccount,
@@ -36,9 +36,9 @@ pub struct State {
     finalized: Chain,
     /// The chain before the fork, and the slots of the fork.
     fork: Option<(Chain, Vec<u64>)>,
-    sent: Vec<Event>,
-    delayed: Option<Vec<Event>>,
-    listeners: Vec<mpsc::Sender<Result<Event, SourceError>>>,
+    sent: Vec<SourceEvent>,
+    delayed: Option<Vec<SourceEvent>>,
+    listeners: Vec<mpsc::Sender<Result<SourceEvent, SourceError>>>,
     old: Vec<Chain>,
     signed: u64,
     confirmed_reads: usize,
@@ -127,7 +127,7 @@ pub fn record_bytes(account: &ExecutionAccount) -> Vec<u8> {
 }
 
 impl State {
-    fn deliver(&mut self, event: Event) {
+    fn deliver(&mut self, event: SourceEvent) {
         self.sent.push(event.clone());
         if let Some(delayed) = &mut self.delayed {
             delayed.push(event);
@@ -217,7 +217,7 @@ impl Node {
             state.confirmed.accounts.insert(address, data.clone());
             state.confirmed.ever.insert(address);
             if delivered {
-                state.deliver(Event::Change(Change { address, slot, data: Some(data) }));
+                state.deliver(SourceEvent::Change(Change { address, slot, data: Some(data) }));
             }
         }
     }
@@ -273,7 +273,7 @@ impl Node {
         state.old.clear();
         if told {
             for slot in slots {
-                state.deliver(Event::Dropped(slot));
+                state.deliver(SourceEvent::Dropped(slot));
             }
         }
     }
@@ -286,15 +286,15 @@ impl Node {
         }
         let slot = state.confirmed.slot;
         drop(state);
-        self.send(Event::Alive(slot));
+        self.send(SourceEvent::Alive(slot));
     }
 
     pub fn alive(&self) {
         let slot = self.chain().slot;
-        self.send(Event::Alive(slot));
+        self.send(SourceEvent::Alive(slot));
     }
 
-    pub fn send(&self, event: Event) {
+    pub fn send(&self, event: SourceEvent) {
         self.state().deliver(event);
     }
 
@@ -310,8 +310,8 @@ impl Node {
     /// Delivers an earlier event again.
     pub fn repeat(&self, seed: usize) {
         let mut state = self.state();
-        let changes: Vec<Event> =
-            state.sent.iter().filter(|event| matches!(event, Event::Change(_))).cloned().collect();
+        let changes: Vec<SourceEvent> =
+            state.sent.iter().filter(|event| matches!(event, SourceEvent::Change(_))).cloned().collect();
         if !changes.is_empty() {
             let event = changes[seed % changes.len()].clone();
             state.listeners.retain(|listener| listener.try_send(Ok(event.clone())).is_ok());
@@ -321,7 +321,7 @@ impl Node {
     /// Delivers the last change of an account again.
     pub fn repeat_last(&self, address: &Pubkey) {
         let mut state = self.state();
-        let of = |event: &&Event| matches!(event, Event::Change(change) if change.address == *address);
+        let of = |event: &&SourceEvent| matches!(event, SourceEvent::Change(change) if change.address == *address);
         if let Some(event) = state.sent.iter().rev().find(of).cloned() {
             state.listeners.retain(|listener| listener.try_send(Ok(event.clone())).is_ok());
         }
