@@ -38,8 +38,8 @@ pub enum WebhookCommand {
     #[command(after_help = "Example:\n  crtx webhook create https://example.com/crtx --types payout,dispute.opened")]
     Create {
         /// Where events are sent: https, on a public address
-        #[arg(value_parser = http_url)]
-        url: Url,
+        #[arg(value_name = "URL", value_parser = http_url)]
+        target: Url,
         /// Only these types of events, with commas between them
         #[arg(long, value_delimiter = ',')]
         types: Vec<String>,
@@ -134,9 +134,9 @@ pub struct ReplayArgs {
 pub async fn run(command: WebhookCommand, settings: &Settings) -> anyhow::Result<()> {
     let asker = |owner: &OwnerArgs| Asker::wallet(settings, &owner.service, &owner.keypair.read(settings)?);
     match command {
-        WebhookCommand::Create { url, types, agents, owner } => {
+        WebhookCommand::Create { target, types, agents, owner } => {
             let agents: Vec<String> = agents.iter().map(ToString::to_string).collect();
-            let body = json!({"url": url.as_str(), "types": types, "agents": agents});
+            let body = json!({"url": target.as_str(), "types": types, "agents": agents});
             let created: Value = asker(&owner)?.post("/v1/webhooks", &body).await?;
             shown(&owner, &created, &["webhook_id", "url", "types", "agents", "secret"])?;
             note!("The secret is shown once: give it to the target, which checks the signatures with it.");

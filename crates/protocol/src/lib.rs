@@ -11,7 +11,7 @@ mod host;
 mod onchain;
 
 #[cfg(feature = "host")]
-pub use host::mirror_digest;
+pub use host::{mirror_digest, webhook};
 pub use onchain::{call_text, failure_text, fee, plain_text, result_text, seeds, terms};
 
 #[cfg(feature = "host")]
@@ -48,5 +48,3 @@ pub mod text;
 pub mod transaction;
 #[cfg(feature = "host")]
 pub mod usdc;
-#[cfg(feature = "host")]
-pub mod webhook;

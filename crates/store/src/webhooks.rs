@@ -147,7 +147,7 @@ pub struct NewWebhook<'a> {
 
 /// What an owner changes. `None` stays as it is.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Change<'a> {
+pub struct WebhookChange<'a> {
     pub url: Option<&'a str>,
     pub types: Option<&'a [String]>,
     pub agents: Option<&'a [String]>,
@@ -201,7 +201,7 @@ pub async fn list(db: impl PgExecutor<'_>, wallet: &Pubkey, only: Option<Uuid>) 
 }
 
 /// False: the wallet has no such webhook.
-pub async fn change(pool: &PgPool, wallet: &Pubkey, webhook_id: Uuid, change: &Change<'_>) -> Result<bool> {
+pub async fn change(pool: &PgPool, wallet: &Pubkey, webhook_id: Uuid, change: &WebhookChange<'_>) -> Result<bool> {
     let mut transaction = transaction::begin(pool).await?;
     let changed = sqlx::query_scalar!(
         r#"UPDATE webhooks SET url = COALESCE($3, url), types = COALESCE($4, types), agents = COALESCE($5, agents),
@@ -254,14 +254,14 @@ pub async fn sealed(db: impl PgExecutor<'_>, wallet: &Pubkey, webhook_id: Uuid) 
     Ok(row.fetch_optional(db).await?)
 }
 
-/// Webhooks whose secrets another key than that of this gateway encrypts.
-pub async fn sealed_by_others(db: impl PgExecutor<'_>, gateway: &str, most: i64) -> Result<Vec<Sealed>> {
+/// Webhooks whose secrets a key of one of these gateways encrypts.
+pub async fn sealed_by(db: impl PgExecutor<'_>, gateways: &[String], most: i64) -> Result<Vec<Sealed>> {
     let rows = sqlx::query_as!(
         Sealed,
         "SELECT webhook_id, url, secret, sealed_by,
                 CASE WHEN old_secret_until > now() THEN old_secret END AS old_secret
-         FROM webhooks WHERE sealed_by <> $1 LIMIT $2",
-        gateway,
+         FROM webhooks WHERE sealed_by = ANY ($1) LIMIT $2",
+        gateways,
         most,
     );
     Ok(rows.fetch_all(db).await?)
@@ -405,7 +405,7 @@ pub struct Due {
 
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Attempt {
+pub struct DeliveryAttempt {
     /// HTTP status of the answer, if there was one.
     pub status: Option<u16>,
     pub duration: Duration,
@@ -414,7 +414,7 @@ pub struct Attempt {
 
 /// What follows a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Retry {
+pub struct DeliveryRetry {
     /// Until the next attempt of this delivery. `None`: it is given up.
     pub next: Option<Duration>,
     /// The target asked for this pause.
@@ -499,7 +499,7 @@ pub async fn acknowledge(
     db: impl PgExecutor<'_>,
     lease: WebhookLease,
     sequence: Count,
-    attempt: &Attempt,
+    attempt: &DeliveryAttempt,
     late: bool,
 ) -> Result<()> {
     let statement = sqlx::query!(
@@ -518,8 +518,8 @@ pub async fn fail(
     db: impl PgExecutor<'_>,
     lease: WebhookLease,
     sequence: Count,
-    attempt: &Attempt,
-    retry: Retry,
+    attempt: &DeliveryAttempt,
+    retry: DeliveryRetry,
 ) -> Result<()> {
     let statement = sqlx::query!(
         "SELECT fail_delivery($1, $2, $3, $4, $5, $6, $7, $8)",
@@ -555,7 +555,7 @@ pub async fn release(db: impl PgExecutor<'_>, lease: WebhookLease, pause: Durati
     run(db, statement).await
 }
 
-impl Attempt {
+impl DeliveryAttempt {
     fn milliseconds(&self) -> i32 {
         i32::try_from(self.duration.as_millis()).unwrap_or(i32::MAX)
     }

@@ -11,7 +11,7 @@ use crtx_protocol::webhook::WebhookSecret;
 use crtx_store::{
     events,
     reads::Timestamp,
-    webhooks::{self, Change, Delivery, EventTypeName, MOST_PER_WALLET, NewWebhook, Replay, Webhook},
+    webhooks::{self, Delivery, EventTypeName, MOST_PER_WALLET, NewWebhook, Replay, Webhook, WebhookChange},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -258,7 +258,7 @@ pub async fn change(
     if let Some(url) = &body.url {
         check_url(&gateway, url).await?;
     }
-    let change = Change {
+    let change = WebhookChange {
         url: body.url.as_deref(),
         types: body.types.as_deref(),
         agents: body.agents.as_deref(),

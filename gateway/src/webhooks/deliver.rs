@@ -11,7 +11,7 @@ use std::{
 
 use crtx_store::{
     StoreError, events,
-    webhooks::{self, Due, Retry, Target, WebhookLease},
+    webhooks::{self, DeliveryRetry, Due, Target, WebhookLease},
 };
 use futures::{StreamExt, stream::FuturesUnordered};
 use rand::Rng;
@@ -19,7 +19,7 @@ use reqwest::Url;
 use tokio::{sync::Semaphore, time::sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::send::Sent;
+use super::send::SentDelivery;
 use crate::engine::Engine;
 
 /// Seconds before each attempt of a delivery: the schedule of Standard Webhooks.
@@ -158,13 +158,13 @@ async fn send_what_is_due(
     }
 }
 
-async fn note(engine: &Engine, lease: WebhookLease, due: Due, sent: &Sent) -> Result<(), StoreError> {
+async fn note(engine: &Engine, lease: WebhookLease, due: Due, sent: &SentDelivery) -> Result<(), StoreError> {
     let (hooks, pool, attempt) = (&engine.webhooks, engine.executions.pool(), &sent.attempt);
     if sent.is_acknowledged() {
         let late = attempt.duration > LATE;
         return hooks.ask(webhooks::acknowledge(pool, lease, due.sequence, attempt, late)).await;
     }
-    let retry = Retry { next: next_attempt(due.attempts, sent.pause), pause: sent.pause };
+    let retry = DeliveryRetry { next: next_attempt(due.attempts, sent.pause), pause: sent.pause };
     hooks.ask(webhooks::fail(pool, lease, due.sequence, attempt, retry)).await
 }
 
@@ -186,7 +186,7 @@ fn host_of(url: &str) -> String {
 async fn reseal(engine: &Engine, shutdown: &CancellationToken) {
     let (hooks, pool) = (&engine.webhooks, engine.executions.pool());
     while engine.config.keypair.all().count() > 1 {
-        let others = hooks.ask(webhooks::sealed_by_others(pool, &hooks.seals.current(), RESEALED_AT_ONCE)).await;
+        let others = hooks.ask(webhooks::sealed_by(pool, &hooks.seals.others(), RESEALED_AT_ONCE)).await;
         for before in others.unwrap_or_default() {
             let secrets = hooks.seals.open(&before);
             let Some((secret, old)) = secrets.split_first() else { continue };

@@ -17,10 +17,10 @@ const LABEL: &[u8] = b"crtx webhook secrets v1";
 /// Of each key pair of the gateway.
 pub(crate) struct Seals {
     keys: GatewayKeys,
-    pairs: Vec<Pair>,
+    pairs: Vec<SealingPair>,
 }
 
-struct Pair {
+struct SealingPair {
     /// Address of the key pair.
     gateway: String,
     sealing: RandomizedNonceKey,
@@ -33,7 +33,7 @@ impl Seals {
         let pairs = keys.all().map(|keypair| {
             let mut key = [0; 32];
             Hkdf::<Sha256>::new(None, keypair.secret_bytes()).expand(LABEL, &mut key).expect("a valid length");
-            Pair {
+            SealingPair {
                 gateway: keypair.pubkey().to_string(),
                 sealing: RandomizedNonceKey::new(&AES_256_GCM, &key).expect("a key of 32 bytes"),
                 signing: WebhookKey::of_gateway(keypair.secret_bytes()),
@@ -47,7 +47,13 @@ impl Seals {
         self.keys.pubkey().to_string()
     }
 
-    fn of(&self, gateway: &str) -> Option<&Pair> {
+    /// The addresses of the other ones.
+    pub fn others(&self) -> Vec<String> {
+        let current = self.current();
+        self.pairs.iter().map(|pair| &pair.gateway).filter(|gateway| **gateway != current).cloned().collect()
+    }
+
+    fn of(&self, gateway: &str) -> Option<&SealingPair> {
         self.pairs.iter().find(|pair| pair.gateway == gateway)
     }
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use chrono::Utc;
 use crtx_protocol::{text::printable, webhook::WebhookSecret};
-use crtx_store::webhooks::Attempt;
+use crtx_store::webhooks::DeliveryAttempt;
 use reqwest::{
     Response,
     header::{CONTENT_TYPE, RETRY_AFTER},
@@ -23,12 +23,12 @@ const READ_FOR: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(24 * 3_600);
 
 /// An attempt, and the pause that the target asks for.
-pub(crate) struct Sent {
-    pub attempt: Attempt,
+pub(crate) struct SentDelivery {
+    pub attempt: DeliveryAttempt,
     pub pause: Duration,
 }
 
-impl Sent {
+impl SentDelivery {
     /// Any status but a success is a failure, redirections too.
     pub fn is_acknowledged(&self) -> bool {
         self.attempt.status.is_some_and(|status| (200..300).contains(&status))
@@ -37,7 +37,7 @@ impl Sent {
 
 impl Webhooks {
     /// Sends a body, and waits 15 seconds at most.
-    pub async fn send(&self, url: &str, secrets: &[WebhookSecret], id: &Uuid, body: Vec<u8>) -> Sent {
+    pub async fn send(&self, url: &str, secrets: &[WebhookSecret], id: &Uuid, body: Vec<u8>) -> SentDelivery {
         let started = Instant::now();
         let sent = timeout(TIMEOUT, self.post(url, secrets, id, body)).await;
         let (status, pause, answer) = match sent {
@@ -48,7 +48,7 @@ impl Webhooks {
             Ok(Err(problem)) => (None, Duration::ZERO, problem),
             Err(_) => (None, Duration::ZERO, format!("no answer within {} s", TIMEOUT.as_secs())),
         };
-        Sent { attempt: Attempt { status, duration: started.elapsed(), answer }, pause }
+        SentDelivery { attempt: DeliveryAttempt { status, duration: started.elapsed(), answer }, pause }
     }
 
     /// Errors of the client are not shown: they have the URL, which may have a secret of its owner.

@@ -10,7 +10,10 @@ use crtx_store::{
         fixtures::wallet,
         probes::{age_webhooks, log_event, next_attempts},
     },
-    webhooks::{self, Attempt, Change, MOST_PER_WALLET, NewWebhook, Replay, Retry, Sealed, Webhook, WebhookLease},
+    webhooks::{
+        self, DeliveryAttempt, DeliveryRetry, MOST_PER_WALLET, NewWebhook, Replay, Sealed, Webhook, WebhookChange,
+        WebhookLease,
+    },
 };
 use solana_pubkey::Pubkey;
 use uuid::Uuid;
@@ -61,8 +64,8 @@ async fn due(pool: &PgPool, lease: WebhookLease) -> Vec<u64> {
     target.due.iter().map(|due| due.sequence.into()).collect()
 }
 
-fn answered(status: u16) -> Attempt {
-    Attempt { status: Some(status), duration: Duration::from_millis(20), answer: "so".to_owned() }
+fn answered(status: u16) -> DeliveryAttempt {
+    DeliveryAttempt { status: Some(status), duration: Duration::from_millis(20), answer: "so".to_owned() }
 }
 
 async fn acknowledge(pool: &PgPool, lease: WebhookLease, number: u64) {
@@ -74,7 +77,7 @@ async fn acknowledge(pool: &PgPool, lease: WebhookLease, number: u64) {
 async fn fail(pool: &PgPool, lease: WebhookLease, number: u64, status: u16, next_s: Option<u64>) {
     let target = webhooks::take(pool, lease, &[]).await.unwrap().expect("the lease holds");
     let due = target.due.iter().find(|due| u64::from(due.sequence) == number).expect("due");
-    let retry = Retry { next: next_s.map(Duration::from_secs), pause: Duration::ZERO };
+    let retry = DeliveryRetry { next: next_s.map(Duration::from_secs), pause: Duration::ZERO };
     webhooks::fail(pool, lease, due.sequence, &answered(status), retry).await.unwrap();
 }
 
@@ -137,7 +140,7 @@ async fn what_a_dead_worker_left_is_taken_over_after_its_lease() {
     assert_eq!(webhooks::take(pool, dead, &[]).await.unwrap(), None, "the lease is lost");
     // The dead one was only slow: its failure counts no more, and its release frees nothing.
     let due = webhooks::take(pool, lease, &[]).await.unwrap().unwrap().due[0];
-    let retry = Retry { next: None, pause: Duration::ZERO };
+    let retry = DeliveryRetry { next: None, pause: Duration::ZERO };
     webhooks::fail(pool, dead, due.sequence, &answered(500), retry).await.unwrap();
     release(pool, dead).await;
     assert_eq!(self::due(pool, lease).await, [1]);
@@ -215,7 +218,7 @@ async fn after_three_failures_the_webhook_pauses_and_its_first_success_makes_eve
     assert_eq!(shown(pool, id).await.failing_since, None);
     // A target that asks for a pause gets it, whatever else is due.
     let target = webhooks::take(pool, lease, &[]).await.unwrap().unwrap();
-    let retry = Retry { next: Some(Duration::from_secs(600)), pause: Duration::from_secs(600) };
+    let retry = DeliveryRetry { next: Some(Duration::from_secs(600)), pause: Duration::from_secs(600) };
     webhooks::fail(pool, lease, target.due[0].sequence, &answered(429), retry).await.unwrap();
     release(pool, lease).await;
     age_webhooks(pool, TimeDelta::seconds(590)).await;
@@ -259,7 +262,7 @@ async fn after_five_days_of_failure_a_webhook_is_disabled_and_goes_on_without_a_
     age_webhooks(pool, TimeDelta::days(1)).await;
     assert_eq!(claim(pool).await, None);
     assert_eq!(types(pool).await[3..], ["webhook.disabled", "execution.opened"]);
-    let enable = Change { enabled: Some(true), ..Change::default() };
+    let enable = WebhookChange { enabled: Some(true), ..WebhookChange::default() };
     assert!(webhooks::change(pool, &wallet(OWNER), id, &enable).await.unwrap());
     let lease = claim(pool).await.expect("it goes on");
     assert_eq!(due(pool, lease).await, [2, 3, 4, 5], "from the last one that was acknowledged");
@@ -275,7 +278,7 @@ async fn a_target_that_is_gone_disables_its_webhook_and_its_owner_can() {
     let lease = claim(pool).await.expect("a lease");
     fail(pool, lease, 1, 410, Some(5)).await;
     assert_eq!(shown(pool, id).await.disabled_reason.as_deref(), Some("gone"));
-    let change = |enabled| Change { enabled: Some(enabled), ..Change::default() };
+    let change = |enabled| WebhookChange { enabled: Some(enabled), ..WebhookChange::default() };
     assert!(webhooks::change(pool, &wallet(OWNER), id, &change(true)).await.unwrap());
     while events::number(pool).await.unwrap() > 0 {}
     let lease = claim(pool).await.expect("it goes on");
@@ -367,7 +370,7 @@ async fn only_its_wallet_sees_and_changes_a_webhook_and_it_has_ten_at_most() {
     log(pool, &[1]).await;
     let lease = claim(pool).await.expect("a lease");
     assert_eq!(due(pool, lease).await, [1]);
-    let change = Change { url: Some("https://evil.example"), ..Change::default() };
+    let change = WebhookChange { url: Some("https://evil.example"), ..WebhookChange::default() };
     assert!(!webhooks::change(pool, &stranger, id, &change).await.unwrap());
     assert!(!webhooks::delete(pool, &stranger, id).await.unwrap());
     assert_eq!(webhooks::sealed(pool, &stranger, id).await.unwrap(), None);
@@ -401,10 +404,10 @@ async fn the_old_secret_signs_until_the_overlap_is_over_and_a_lost_race_changes_
     assert!(!webhooks::reseal(pool, &before, &after, Some(TimeDelta::hours(24))).await.unwrap());
     assert_eq!(sealed().await, after);
     let other_key = Sealed { secret: vec![4; 60], sealed_by: "next".to_owned(), ..after.clone() };
-    let others = webhooks::sealed_by_others(pool, "next", 9).await.unwrap();
+    let others = webhooks::sealed_by(pool, &["gateway".to_owned()], 9).await.unwrap();
     assert_eq!(others.as_slice(), std::slice::from_ref(&after));
     assert!(webhooks::reseal(pool, &after, &other_key, None).await.unwrap());
-    assert!(webhooks::sealed_by_others(pool, "next", 9).await.unwrap().is_empty());
+    assert!(webhooks::sealed_by(pool, &["gateway".to_owned()], 9).await.unwrap().is_empty());
     age_webhooks(pool, TimeDelta::hours(23)).await;
     assert_eq!(sealed().await, other_key);
     age_webhooks(pool, TimeDelta::hours(2)).await;
@@ -421,7 +424,7 @@ async fn enabling_and_a_new_address_hurry_what_waits() {
     fail(pool, lease, 1, 500, Some(7_200)).await;
     release(pool, lease).await;
     assert!(next_attempts(pool).await[0].1 > 7_000.0);
-    let change = Change { url: Some("https://other.example"), ..Change::default() };
+    let change = WebhookChange { url: Some("https://other.example"), ..WebhookChange::default() };
     assert!(webhooks::change(pool, &wallet(OWNER), id, &change).await.unwrap());
     let lease = claim(pool).await.expect("at once");
     assert_eq!(due(pool, lease).await, [1]);
