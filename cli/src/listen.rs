@@ -20,8 +20,8 @@ use crate::{
     waiting::until_answered,
 };
 
-/// Between two questions.
-const ASK_EVERY: Duration = Duration::from_secs(1);
+/// Seconds that the service waits for an event before it answers without one.
+const WAIT_S: u64 = 10;
 /// Before an event is forwarded once more.
 const AGAIN_AFTER: Duration = Duration::from_secs(5);
 /// As the service waits.
@@ -62,9 +62,10 @@ pub async fn run(arguments: ListenArgs, settings: &Settings) -> anyhow::Result<(
     let asker = Asker::of(settings, &arguments.api, &arguments.keypair)?;
     let forward = arguments.forward.clone().map(|url| Forward::new(url, arguments.secret.as_deref())).transpose()?;
     let types = arguments.types.join(",");
-    let page = async |after: u64, limit: u64| -> anyhow::Result<Page> {
+    let page = async |after: u64, limit: u64, wait_s: u64| -> anyhow::Result<Page> {
         let mut query = url::form_urlencoded::Serializer::new(String::new());
         query.append_pair("after", &after.to_string()).append_pair("limit", &limit.to_string());
+        query.append_pair("wait", &wait_s.to_string());
         if !types.is_empty() {
             query.append_pair("types", &types);
         }
@@ -73,11 +74,11 @@ pub async fn run(arguments: ListenArgs, settings: &Settings) -> anyhow::Result<(
     };
     let mut after = match arguments.after {
         Some(after) => after,
-        None => page(0, 1).await?.newest,
+        None => page(0, 1, 0).await?.newest,
     };
     note!("events of {} after number {after}", asker.described());
     loop {
-        let found = page(after, 100).await?;
+        let found = page(after, 100, if arguments.once { 0 } else { WAIT_S }).await?;
         for event in &found.events {
             let shown: Value = serde_json::from_str(event.get())?;
             say!("{}", json_text(&shown)?);
@@ -86,11 +87,8 @@ pub async fn run(arguments: ListenArgs, settings: &Settings) -> anyhow::Result<(
             }
         }
         after = found.next_after;
-        if after >= found.newest {
-            if arguments.once {
-                return Ok(());
-            }
-            tokio::time::sleep(ASK_EVERY).await;
+        if arguments.once && after >= found.newest {
+            return Ok(());
         }
     }
 }

@@ -581,6 +581,117 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The webhooks of the wallet. */
+        get: operations["list_webhooks"];
+        put?: never;
+        /** Creates a webhook. It gets the events from now on. */
+        post: operations["create_webhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/{webhook_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Deletes a webhook and its log. */
+        delete: operations["delete_webhook"];
+        options?: never;
+        head?: never;
+        /** Changes, enables or disables a webhook. */
+        patch: operations["change_webhook"];
+        trace?: never;
+    };
+    "/v1/webhooks/{webhook_id}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The log of deliveries: one line for each event, with its last attempt. It keeps what was acknowledged of the last 10 000
+         *     events, and what was not as long as the log of events does.
+         */
+        get: operations["list_webhook_deliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/{webhook_id}/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Says how many events match, and with `start` sends them once more, with the same ids and bytes. The webhook shows how far
+         *     it is.
+         */
+        post: operations["replay_webhook"];
+        /** Ends the replay: what it has not sent is not sent. */
+        delete: operations["cancel_webhook_replay"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/{webhook_id}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Puts a new secret in the place of the old one, which signs as well for 24 hours. */
+        post: operations["rotate_webhook_secret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/{webhook_id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Sends an event of the type `webhook.test`, which is not in the log, and waits for the answer. */
+        post: operations["test_webhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -918,6 +1029,14 @@ export interface components {
              */
             address: string;
         };
+        /** @description Body of `PATCH /v1/webhooks/{webhook_id}`. What is left out stays as it is. */
+        ChangeWebhookBody: {
+            agents?: string[] | null;
+            /** @description true: sending goes on, and what is not acknowledged is sent at once. false: it stops, and events wait. */
+            enabled?: boolean | null;
+            types?: components["schemas"]["EventTypeName"][] | null;
+            url?: string | null;
+        };
         /** @description One check. */
         Check: {
             /** @description What a good endpoint does. */
@@ -993,6 +1112,20 @@ export interface components {
              */
             max_price_usdc: bigint | null;
         };
+        /** @description Body of `POST /v1/webhooks`. */
+        CreateWebhookBody: {
+            /** @description Only events about these agents. Empty: all events. */
+            agents?: string[];
+            /** @description Types of events, such as `execution.completed`. Empty: all. */
+            types?: components["schemas"]["EventTypeName"][];
+            /** @description Where events are sent: `https`, on a public address. */
+            url: string;
+        };
+        /** @description A new webhook. */
+        CreatedWebhookAnswer: components["schemas"]["Webhook"] & {
+            /** @description `whsec_…`, with which `v1` is signed. It is shown once. */
+            secret: string;
+        };
         /** @description One day (UTC) of a creator's agents. Days on which no execution ended are left out. */
         CreatorDayResponse: {
             /** Format: int64 */
@@ -1059,6 +1192,42 @@ export interface components {
          * @enum {string}
          */
         DeliveredStatus: "completed";
+        /** @description One line of the log of deliveries: an event, and the last attempt to deliver it. */
+        Delivery: {
+            acknowledged_at: components["schemas"]["Timestamp"] | null;
+            /** @description The first 1024 bytes of the answer on one line, or what went wrong. */
+            answer: string | null;
+            attempted_at: components["schemas"]["Timestamp"] | null;
+            /**
+             * Format: int32
+             * @description Since the event, or since the replay or the enabling.
+             */
+            attempts: number;
+            /** Format: int32 */
+            duration_ms: number | null;
+            /** Format: uuid */
+            event_id: string;
+            /**
+             * Format: uuid
+             * @description null: the event is not about an execution.
+             */
+            execution_id: string | null;
+            next_attempt_at: components["schemas"]["Timestamp"] | null;
+            /** Format: int64 */
+            sequence: number;
+            /** @description `waiting`, `acknowledged` or `given_up`. */
+            state: string;
+            /**
+             * Format: int32
+             * @description HTTP status of the answer. null: there was none.
+             */
+            status: number | null;
+            type: string;
+        };
+        DeliveryListAnswer: {
+            /** @description Newest event first. */
+            deliveries: components["schemas"]["Delivery"][];
+        };
         DependencyReport: {
             /**
              * @description `database`, `rpc` (a Solana RPC node answers, and the chain goes on), `mirror` (an indexer keeps it up to date),
@@ -1328,6 +1497,8 @@ export interface components {
              */
             oldest: number;
         };
+        /** @enum {string} */
+        EventTypeName: "execution.opened" | "execution.running" | "execution.completed" | "execution.failed" | "execution.refunded" | "payout" | "dispute.opened" | "dispute.answered" | "dispute.resolved" | "dispute.expired" | "agent.listed" | "agent.updated" | "agent.paused" | "agent.resumed" | "agent.delisted" | "agent.slashed" | "agent.hidden" | "agent.shown" | "key.created" | "key.revoked" | "key.exhausted" | "webhook.disabled";
         /** @description Body of `POST /v1/evidence`. */
         EvidenceBody: {
             /** @description 1 MiB together. */
@@ -1938,6 +2109,8 @@ export interface components {
             usdc_decimals: number;
             /** Format: solana-address */
             usdc_mint: string;
+            /** @description The keys with which `v1a` of webhooks is signed. Two while one replaces the other. */
+            webhook_keys: components["schemas"]["NetworkWebhookKey"][];
         };
         NetworkRoles: {
             /** Format: solana-address */
@@ -1972,6 +2145,21 @@ export interface components {
             execution: string;
             grant: string;
             spender: string;
+        };
+        /** @description A key of webhooks, and the gateway's signature that it is one. */
+        NetworkWebhookKey: {
+            /**
+             * Format: solana-address
+             * @description Whose key it is. Compare it with the configuration on chain.
+             */
+            gateway_authority: string;
+            /** @description `whpk_` and the base64 form of an Ed25519 public key. */
+            public_key: string;
+            /**
+             * Format: ed25519-signature
+             * @description Of the gateway authority over the text `crtx-webhook-key-v1:<program id>:<public_key>`.
+             */
+            signature: string;
         };
         /**
          * @description A listing that is not closed.
@@ -2054,6 +2242,62 @@ export interface components {
              */
             name: string;
         };
+        /** @description Events that are sent once more. */
+        Replay: {
+            /**
+             * Format: int64
+             * @description How many events match.
+             */
+            events: number;
+            /**
+             * Format: int64
+             * @description Number of the first event.
+             */
+            from: number;
+            /**
+             * Format: int64
+             * @description Deliveries were made up to here.
+             */
+            taken: number;
+            /**
+             * Format: int64
+             * @description Number of the last one.
+             */
+            through: number;
+            /** @description Only these types. Empty: all that the webhook has. */
+            types: components["schemas"]["EventTypeName"][];
+            /**
+             * Format: int64
+             * @description Its deliveries that are not acknowledged yet.
+             */
+            waiting: number;
+        };
+        ReplayAnswer: {
+            /**
+             * Format: int64
+             * @description How many events match.
+             */
+            events: number;
+            /** @description Whether they are sent. */
+            started: boolean;
+        };
+        /** @description Body of `POST /v1/webhooks/{webhook_id}/replay`. */
+        ReplayBody: {
+            /**
+             * Format: int64
+             * @description Number of the first event.
+             */
+            from: number;
+            /** @description false: only say how many events match. */
+            start?: boolean;
+            /**
+             * Format: int64
+             * @description Number of the last one, at most 99999 more.
+             */
+            through: number;
+            /** @description Only these types. Empty: all that the webhook has. */
+            types?: components["schemas"]["EventTypeName"][];
+        };
         /** @description The outcome of a test. */
         Report: {
             /**
@@ -2075,6 +2319,13 @@ export interface components {
              * @description Requests that were sent to the endpoint.
              */
             requests: number;
+        };
+        /** @description A new secret. */
+        RotatedSecretAnswer: {
+            /** @description Until then the secret before it signs as well. */
+            old_secret_until: components["schemas"]["Timestamp"];
+            /** @description `whsec_…`. It is shown once. */
+            secret: string;
         };
         /** @description A session. */
         SessionAnswer: {
@@ -2383,6 +2634,49 @@ export interface components {
              * @description As a caller: paid for completed executions, before compensations.
              */
             spent_usdc: bigint;
+        };
+        /** @description A webhook, as its owner sees it. */
+        Webhook: {
+            /** @description Only events about these agents. Empty: all events. */
+            agents: string[];
+            created_at: components["schemas"]["Timestamp"];
+            disabled_at: components["schemas"]["Timestamp"] | null;
+            /** @description `owner`; `gone`: the target answered 410; `failing`: it acknowledged nothing for five days. null: it is enabled. */
+            disabled_reason: string | null;
+            failing_since: components["schemas"]["Timestamp"] | null;
+            replay: components["schemas"]["Replay"] | null;
+            /**
+             * Format: int64
+             * @description Deliveries were made of the events up to this number.
+             */
+            taken: number;
+            /** @description Types of events that are sent. Empty: all. */
+            types: components["schemas"]["EventTypeName"][];
+            url: string;
+            /**
+             * Format: int64
+             * @description Deliveries that are not acknowledged yet. Up to 1000 wait; further events follow when there is room.
+             */
+            waiting: number;
+            /** Format: uuid */
+            webhook_id: string;
+        };
+        WebhookListAnswer: {
+            /** @description Oldest first, at most 10. */
+            webhooks: components["schemas"]["Webhook"][];
+        };
+        /** @description What a target answered. */
+        WebhookTestAnswer: {
+            acknowledged: boolean;
+            /** @description The first 1024 bytes of the answer on one line, or what went wrong. */
+            answer: string;
+            /** Format: int64 */
+            duration_ms: number;
+            /**
+             * Format: int32
+             * @description HTTP status. null: there was no answer.
+             */
+            status: number | null;
         };
         /** @description Collateral of a delisted agent. */
         WithdrawableCollateral: {
@@ -5875,6 +6169,993 @@ export interface operations {
                 };
             };
             /** @description `unavailable`: too many expensive reads, or no database; `Retry-After` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    list_webhooks: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The wallet that the session has to be of. Only sessions are compared */
+                "X-Crtx-Wallet"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of them */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookListAnswer"];
+                };
+            };
+            /** @description `invalid_request`: a query parameter */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unauthorized` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `conflict`: the session is of another wallet than `X-Crtx-Wallet` names */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `uri_too_long`: the request target is longer than 8 KiB */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `rate_limited`; `Retry-After` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `headers_too_large`: request line and header fields are larger than 32 KiB, or more than 100 fields */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unavailable`: no database; `Retry-After` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    create_webhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The wallet that the session has to be of. Only sessions are compared */
+                "X-Crtx-Wallet"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateWebhookBody"];
+            };
+        };
+        responses: {
+            /** @description The webhook, with its secret */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreatedWebhookAnswer"];
+                };
+            };
+            /** @description `invalid_request`: a field, or a URL that this service does not call */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unauthorized` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `forbidden`: the cookie without `X-CSRF-Token`, or from a foreign page */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `conflict`: the wallet has 10 webhooks; `conflict`: the session is of another wallet than `X-Crtx-Wallet` names */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `payload_too_large` */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `uri_too_long`: the request target is longer than 8 KiB */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unsupported_media_type`: the content type is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `rate_limited`; `Retry-After` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `headers_too_large`: request line and header fields are larger than 32 KiB, or more than 100 fields */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unavailable`: no database; `Retry-After` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    delete_webhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The wallet that the session has to be of. Only sessions are compared */
+                "X-Crtx-Wallet"?: string;
+            };
+            path: {
+                /** @description The webhook */
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `invalid_request` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unauthorized` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `forbidden`: the cookie without `X-CSRF-Token`, or from a foreign page */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `not_found`: this wallet has no such webhook */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `conflict`: the session is of another wallet than `X-Crtx-Wallet` names */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `uri_too_long`: the request target is longer than 8 KiB */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `rate_limited`; `Retry-After` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `headers_too_large`: request line and header fields are larger than 32 KiB, or more than 100 fields */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unavailable`: no database; `Retry-After` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    change_webhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The wallet that the session has to be of. Only sessions are compared */
+                "X-Crtx-Wallet"?: string;
+            };
+            path: {
+                /** @description The webhook */
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeWebhookBody"];
+            };
+        };
+        responses: {
+            /** @description The webhook */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            /** @description `invalid_request` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unauthorized` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `forbidden`: the cookie without `X-CSRF-Token`, or from a foreign page */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `not_found`: this wallet has no such webhook */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `conflict`: the session is of another wallet than `X-Crtx-Wallet` names */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `payload_too_large` */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `uri_too_long`: the request target is longer than 8 KiB */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unsupported_media_type`: the content type is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `rate_limited`; `Retry-After` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `headers_too_large`: request line and header fields are larger than 32 KiB, or more than 100 fields */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unavailable`: no database; `Retry-After` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    list_webhook_deliveries: {
+        parameters: {
+            query?: {
+                /** @description Only events with a smaller number. Without it, the newest. */
+                before?: number;
+                limit?: number;
+            };
+            header?: {
+                /** @description The wallet that the session has to be of. Only sessions are compared */
+                "X-Crtx-Wallet"?: string;
+            };
+            path: {
+                /** @description The webhook */
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of the log */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeliveryListAnswer"];
+                };
+            };
+            /** @description `invalid_request` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unauthorized` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `not_found`: this wallet has no such webhook */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `conflict`: the session is of another wallet than `X-Crtx-Wallet` names */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `uri_too_long`: the request target is longer than 8 KiB */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `rate_limited`; `Retry-After` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `headers_too_large`: request line and header fields are larger than 32 KiB, or more than 100 fields */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unavailable`: no database; `Retry-After` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    replay_webhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The wallet that the session has to be of. Only sessions are compared */
+                "X-Crtx-Wallet"?: string;
+            };
+            path: {
+                /** @description The webhook */
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReplayBody"];
+            };
+        };
+        responses: {
+            /** @description How many events match */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReplayAnswer"];
+                };
+            };
+            /** @description `invalid_request` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unauthorized` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `forbidden`: the cookie without `X-CSRF-Token`, or from a foreign page */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `not_found`: this wallet has no such webhook */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `conflict`: its last replay is not over; `conflict`: the session is of another wallet than `X-Crtx-Wallet` names */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `payload_too_large` */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `uri_too_long`: the request target is longer than 8 KiB */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unsupported_media_type`: the content type is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `rate_limited`; `Retry-After` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `headers_too_large`: request line and header fields are larger than 32 KiB, or more than 100 fields */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unavailable`: no database; `Retry-After` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    cancel_webhook_replay: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The wallet that the session has to be of. Only sessions are compared */
+                "X-Crtx-Wallet"?: string;
+            };
+            path: {
+                /** @description The webhook */
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Ended, now or earlier */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `invalid_request` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unauthorized` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `forbidden`: the cookie without `X-CSRF-Token`, or from a foreign page */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `not_found`: this wallet has no such webhook */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `conflict`: the session is of another wallet than `X-Crtx-Wallet` names */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `uri_too_long`: the request target is longer than 8 KiB */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `rate_limited`; `Retry-After` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `headers_too_large`: request line and header fields are larger than 32 KiB, or more than 100 fields */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unavailable`: no database; `Retry-After` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    rotate_webhook_secret: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The wallet that the session has to be of. Only sessions are compared */
+                "X-Crtx-Wallet"?: string;
+            };
+            path: {
+                /** @description The webhook */
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The new secret */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RotatedSecretAnswer"];
+                };
+            };
+            /** @description `invalid_request` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unauthorized` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `forbidden`: the cookie without `X-CSRF-Token`, or from a foreign page */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `not_found`: this wallet has no such webhook */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `conflict`: the secret was changed at the same time; `conflict`: the session is of another wallet than `X-Crtx-Wallet` names */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `uri_too_long`: the request target is longer than 8 KiB */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `rate_limited`; `Retry-After` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `headers_too_large`: request line and header fields are larger than 32 KiB, or more than 100 fields */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unavailable`: no database; `Retry-After` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    test_webhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The wallet that the session has to be of. Only sessions are compared */
+                "X-Crtx-Wallet"?: string;
+            };
+            path: {
+                /** @description The webhook */
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What the target answered */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookTestAnswer"];
+                };
+            };
+            /** @description `invalid_request` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unauthorized` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `forbidden`: the cookie without `X-CSRF-Token`, or from a foreign page */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `not_found`: this wallet has no such webhook */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `conflict`: the session is of another wallet than `X-Crtx-Wallet` names */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `uri_too_long`: the request target is longer than 8 KiB */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `rate_limited`; `Retry-After` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `headers_too_large`: request line and header fields are larger than 32 KiB, or more than 100 fields */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `unavailable`: no database, or too many tests at the same time; `Retry-After` */
             503: {
                 headers: {
                     [name: string]: unknown;
