@@ -83,8 +83,8 @@ fn missing_in(text: &str, idl: &Value, openapi: &Value) -> Vec<String> {
     names_of_services(openapi, &mut names);
     let sentence = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let has_error = |error: &String| [",", ".", ";"].iter().any(|end| sentence.contains(&format!("{error}{end}")));
-    let missing_names =
-        names.iter().filter(|name| !words.contains(name.to_lowercase().as_str()) && !words.contains(name.as_str()));
+    let has_word = |name: &str| words.contains(name.to_lowercase().as_str()) || words.contains(name);
+    let missing_names = names.iter().filter(|name| !has_word(name) && !code.contains(name));
     let missing_endpoints = endpoints(openapi).into_iter().filter(|endpoint| !code.contains(endpoint));
     let missing_errors = errors_of_program(idl).into_iter().filter(|error| !has_error(error));
     let missing = missing_names.cloned().chain(missing_endpoints).chain(missing_errors);
