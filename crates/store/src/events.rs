@@ -274,11 +274,10 @@ pub async fn page(
     let through = match (full, read) {
         (true, _) => last.unwrap_or(after),
         (false, Some(read)) => read,
-        // None of these types: everything up to the limit of one read was looked at.
-        (false, None) => {
-            let most = after.saturating_add(most_read.unsigned_abs());
-            if types.is_empty() { after } else { newest.min(most).max(after) }
-        }
+        // Without types, what there was is deleted. Else none is of these types: everything up to the limit of one read was
+        // looked at.
+        (false, None) if types.is_empty() => newest.max(after),
+        (false, None) => newest.min(after.saturating_add(most_read.unsigned_abs())).max(after),
     };
     Ok(EventPage { events, through, oldest, newest: newest.max(read.unwrap_or_default()) })
 }

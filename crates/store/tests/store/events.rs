@@ -460,6 +460,7 @@ async fn a_page_of_some_types_says_how_far_it_has_read() {
     run(pool, "UPDATE events SET numbered_at = now() - interval '91 days'").await;
     while events::drop_old(pool, kept).await.unwrap() > 0 {}
     assert_eq!(read(95, &[], 2).await, (vec![], 95, 96, 95));
+    assert_eq!(read(50, &[], 2).await, (vec![], 95, 96, 95), "a client that was away goes on where the log does");
     run(pool, &format!("INSERT INTO event_queue (wallet, type, data) VALUES ('{}', 'payout', '{{}}')", wallet(CALLER)))
         .await;
     number_all(pool).await;
