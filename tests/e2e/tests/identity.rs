@@ -90,8 +90,10 @@ impl Victim {
     async fn until_the_index_shows_it(&self) {
         let started = Instant::now();
         loop {
+            // The dispute and its record are two accounts.
             let shown = self.session.ask(&self.market, Method::GET, "/v1/disputes?status=open", None).await;
-            if shown.body["total"] == 1 {
+            let record = self.session.ask(&self.market, Method::GET, "/v1/executions?status=disputed", None).await;
+            if (&shown.body["total"], &record.body["total"]) == (&json!(1), &json!(1)) {
                 return;
             }
             assert!(started.elapsed().as_secs() < 60, "{shown:?}");
