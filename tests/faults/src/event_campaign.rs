@@ -59,8 +59,8 @@ const NUMBERING: usize = 2;
 /// Each call: opened, running and completed for its caller, and a payout.
 const EVENTS_PER_CALL: u64 = 4;
 const CALLS_AT_ONCE: i64 = 25;
-/// One of so many kills ends PostgreSQL.
-const DATABASE_SHARE: u32 = 10;
+/// Every kill with such a number ends PostgreSQL.
+const DATABASE_EVERY: usize = 10;
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// Numbers events until it is killed, as an indexer does.
@@ -214,7 +214,7 @@ pub async fn run(options: &Options) -> Result<Report> {
         let due = expected * u64::try_from(kills + 1)? / u64::try_from(options.kills + 1)?;
         if so_far >= due && kills < options.kills {
             kills += 1;
-            if random.random_ratio(1, DATABASE_SHARE) {
+            if kills % DATABASE_EVERY == 0 {
                 database_kills += usize::from(server.kill());
             } else if random.random_bool(0.5) {
                 let place = random.random_range(0..numbering.len());
