@@ -50,10 +50,11 @@ const FOREIGN_PROGRAMS: [&str; 36] = [
 const VARIABLE: &str = "11111111111111111111111111111111";
 
 /// A stand-in of the documents for a value, and a value that the commands accept.
-const VALUES: [(&str, &str); 7] = [
+const VALUES: [(&str, &str); 8] = [
     ("AGENT_ID", "11111111111111111111111111111111"),
     ("WALLET", "11111111111111111111111111111111"),
     ("EXECUTION_ID", "00000000-0000-0000-0000-000000000000"),
+    ("WEBHOOK_ID", "00000000-0000-0000-0000-000000000000"),
     ("JSON", "{}"),
     ("URL", "http://127.0.0.1"),
     ("N", "1"),
