@@ -191,7 +191,9 @@ test('every operation of this service has an anchor of its own, rows for what it
         }
         if (body?.type !== 'application/json') continue;
         const [form = {}] = formsOf(body.schema, document);
-        expect(Object.keys(exampleOf(form)), anchor).toEqual(expect.arrayContaining((form['required'] ?? []) as string[]));
+        expect(Object.keys(exampleOf(form)), anchor).toEqual(
+            expect.arrayContaining((form['required'] ?? []) as string[]),
+        );
     }
 });
 
