@@ -25,7 +25,7 @@ const service = vi.hoisted(() => {
     return service;
 });
 
-import { followEvents, unlessTold } from '../src/shared/wallet/events';
+import { followEvents, unlessFollowed } from '../src/shared/wallet/events';
 
 const WALLET = '82vpEBc9TeDX6S1Dd3UJ77nQeqFkHSMEgANRBhc28GR8';
 
@@ -90,26 +90,26 @@ test('an event makes what it is about be read again, once for events that come t
     expect(await readNow()).toEqual([]);
 });
 
-test('a page asks seldom while it is told, and as before until a stream that ended is open again', async () => {
-    expect([2_000, 60_000].map(unlessTold)).toEqual([20_000, 60_000]);
+test('a page asks seldom while its stream is open, and as before until a stream that ended is open again', async () => {
+    expect([2_000, 60_000].map(unlessFollowed)).toEqual([20_000, 60_000]);
     service.streams.at(-1)?.close();
     await vi.advanceTimersByTimeAsync(500);
-    expect(unlessTold(2_000)).toBe(2_000);
+    expect(unlessFollowed(2_000)).toBe(2_000);
     expect(reads['executions']).toBe(1);
     await vi.advanceTimersByTimeAsync(1_000);
-    expect([unlessTold(2_000), service.streams.length, reads['executions']]).toEqual([20_000, 2, 2]);
+    expect([unlessFollowed(2_000), service.streams.length, reads['executions']]).toEqual([20_000, 2, 2]);
 });
 
 test('a stream that is refused is tried again later, and the page asks meanwhile', async () => {
     service.status = 429;
     service.streams.at(-1)?.error(new TypeError('broken off'));
     await vi.advanceTimersByTimeAsync(1_500);
-    expect([unlessTold(2_000), service.asked.length]).toEqual([2_000, 2]);
+    expect([unlessFollowed(2_000), service.asked.length]).toEqual([2_000, 2]);
     await vi.advanceTimersByTimeAsync(28_000);
     expect(service.asked).toHaveLength(2);
     service.status = 200;
     await vi.advanceTimersByTimeAsync(2_000);
-    expect([unlessTold(2_000), service.asked.length]).toEqual([20_000, 3]);
+    expect([unlessFollowed(2_000), service.asked.length]).toEqual([20_000, 3]);
 });
 
 test('a page that is not shown has no stream, and reads everything when it is shown again', async () => {
@@ -117,7 +117,7 @@ test('a page that is not shown has no stream, and reads everything when it is sh
     document.dispatchEvent(new Event('visibilitychange'));
     await readNow();
     expect(service.asked.map(({ signal }) => signal.aborted)).toEqual([true]);
-    expect(unlessTold(2_000)).toBe(2_000);
+    expect(unlessFollowed(2_000)).toBe(2_000);
     isHidden.mockReturnValue(false);
     document.dispatchEvent(new Event('visibilitychange'));
     expect(await readNow()).toEqual(['disputes', 'execution', 'executions', 'keys', 'wallet', 'webhooks']);

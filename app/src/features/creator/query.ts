@@ -9,7 +9,7 @@ import { findCreatorProfileAddress } from '../../chain/addresses';
 import { readOwnAgent, readOwnListings } from '../../chain/listing';
 import { CREATOR_PROFILE_DISCRIMINATOR, getCreatorProfileDecoder } from '../../generated/accounts/creatorProfile';
 import { type Schemas, api, body } from '../../shared/api/client';
-import { unlessTold } from '../../shared/wallet/events';
+import { unlessFollowed } from '../../shared/wallet/events';
 
 export type WalletAgent = Schemas['WalletAgent'];
 export type Wallet = Schemas['WalletResponse'];
@@ -21,7 +21,7 @@ export const walletQuery = (wallet: string) =>
         queryKey: ['wallet', wallet] as const,
         queryFn: ({ signal }): Promise<Wallet> =>
             body(api.GET('/v1/wallets/{wallet}', { params: { path: { wallet } }, signal })),
-        refetchInterval: () => unlessTold(15_000),
+        refetchInterval: () => unlessFollowed(15_000),
     });
 
 /** All listings of a wallet, by the chain. */

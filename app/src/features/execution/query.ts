@@ -9,7 +9,7 @@ import { StoredExecutionStatus, StoredSettler } from '../../chain/stored';
 import { type Ending, type Opening, findEnding, findOpening } from '../../chain/story';
 import type { ExecutionRecord } from '../../generated/accounts/executionRecord';
 import { ApiError, type Schemas, api, asWallet, body } from '../../shared/api/client';
-import { unlessTold } from '../../shared/wallet/events';
+import { unlessFollowed } from '../../shared/wallet/events';
 
 export type Execution = Schemas['ExecutionResponse'];
 
@@ -44,7 +44,7 @@ export const executionQuery = (
         },
         enabled: wallet !== undefined && isSignedIn,
         refetchInterval: ({ state: { data } }) =>
-            data ? (isUnderWay(data) ? unlessTold(ASK_MS) : false) : isAwaited ? ASK_MS : false,
+            data ? (isUnderWay(data) ? unlessFollowed(ASK_MS) : false) : isAwaited ? ASK_MS : false,
     });
 
 /** What the chain says: the record if it is there, and the transactions that opened and ended it. */

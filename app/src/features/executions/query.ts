@@ -4,7 +4,7 @@ import type { Address } from '@solana/kit';
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query';
 
 import { type Schemas, api, asWallet, body } from '../../shared/api/client';
-import { unlessTold } from '../../shared/wallet/events';
+import { unlessFollowed } from '../../shared/wallet/events';
 import type { ExecutionsSearch } from './search';
 
 const PAGE = 25;
@@ -45,8 +45,8 @@ export const executionsQuery = (wallet: Address, search: ExecutionsSearch) =>
         refetchInterval: ({ state: { data } }) => {
             if (data === undefined || data.pages.length > MOST_PAGES_READ_AGAIN) return false;
             const every = data.pages.some(({ executions }) => executions.some(isUnderWay)) ? OFTEN_MS : SELDOM_MS;
-            // A creator is told of payouts alone.
-            return search.role === 'creator' ? every : unlessTold(every);
+            // A creator gets events of payouts only.
+            return search.role === 'creator' ? every : unlessFollowed(every);
         },
     });
 

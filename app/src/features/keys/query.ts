@@ -3,7 +3,7 @@
 import { infiniteQueryOptions } from '@tanstack/react-query';
 
 import { ApiError, type Schemas, api, asWallet, body } from '../../shared/api/client';
-import { unlessTold } from '../../shared/wallet/events';
+import { unlessFollowed } from '../../shared/wallet/events';
 import type { PendingKey } from './pending';
 
 export type Key = Schemas['KeyAnswer'];
@@ -34,7 +34,7 @@ export const keysQuery = (wallet: string) =>
             keys.length > 0 && offset + keys.length < total ? offset + keys.length : null,
         refetchInterval: ({ state: { data } }) => {
             const isBehind = data?.pages.some(({ keys }) => keys.some(({ state }) => state === 'pending'));
-            return isBehind === true ? OFTEN_MS : unlessTold(SELDOM_MS);
+            return isBehind === true ? OFTEN_MS : unlessFollowed(SELDOM_MS);
         },
     });
 

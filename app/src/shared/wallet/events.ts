@@ -7,8 +7,8 @@ import { useEffect } from 'react';
 import { api, asWallet, body } from '../api/client';
 import { sessionQuery } from './useSession';
 
-/** How often a page asks that is told. */
-const TOLD_MS = 20_000;
+/** Polling interval of a page that follows the stream. */
+const FOLLOWED_MS = 20_000;
 /** Events within this time are followed by one reading. */
 const GATHER_MS = 300;
 /** Before the stream is opened again: after its end, and after a refusal. */
@@ -26,10 +26,10 @@ const SHOWN_BY: Readonly<Record<string, readonly string[]>> = {
 };
 const ALL = Object.values(SHOWN_BY).flat();
 
-let isTold = false;
+let isOpen = false;
 
 /** How often a query asks that events are about. */
-export const unlessTold = (ms: number): number => (isTold ? Math.max(ms, TOLD_MS) : ms);
+export const unlessFollowed = (ms: number): number => (isOpen ? Math.max(ms, FOLLOWED_MS) : ms);
 
 /** Says the type of each event until the stream ends. */
 async function read(stream: ReadableStream<Uint8Array>, tell: (type: string) => void): Promise<void> {
@@ -57,10 +57,10 @@ export function followEvents(queries: QueryClient, wallet: string): () => void {
             void queries.invalidateQueries({ predicate: ({ queryKey }) => names.has(queryKey[0]) });
         }, GATHER_MS);
     };
-    const told = (is: boolean): void => {
+    const setOpen = (is: boolean): void => {
         // What happened in between is seen, and how often to ask is decided again.
-        if (is !== isTold) readAgain(ALL);
-        isTold = is;
+        if (is !== isOpen) readAgain(ALL);
+        isOpen = is;
     };
     const follow = async (signal: AbortSignal): Promise<void> => {
         for (;;) {
@@ -69,7 +69,7 @@ export function followEvents(queries: QueryClient, wallet: string): () => void {
                 const options = { ...asWallet(wallet), parseAs: 'stream', signal } as const;
                 const stream = await body(api.GET('/v1/events/stream', options));
                 if (stream !== null) {
-                    told(true);
+                    setOpen(true);
                     pause = AGAIN_MS;
                     await read(stream, (type) => readAgain(SHOWN_BY[type.split('.')[0] ?? ''] ?? []));
                 }
@@ -77,14 +77,14 @@ export function followEvents(queries: QueryClient, wallet: string): () => void {
                 // Refused or broken off: the page asks meanwhile.
             }
             if (signal.aborted) return;
-            told(false);
+            setOpen(false);
             await new Promise((resolve) => setTimeout(resolve, pause));
         }
     };
     const leave = (): void => {
         following?.abort();
         following = null;
-        told(false);
+        setOpen(false);
     };
     const look = (): void => {
         leave();
