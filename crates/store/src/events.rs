@@ -16,7 +16,6 @@ use crate::{
     Result,
     columns::{Base58, Count, Timestamp, base_units},
     convert::{amount_to_db, saturating_to_db},
-    database::run,
     pools,
     reads::DisputeStatus,
     transaction,
@@ -29,7 +28,7 @@ pub const CHANNEL: &str = "crtx_events";
 pub const PER_ROUND: i32 = 1_000;
 /// Events that one page reads at most, also those that its types leave out.
 pub const MOST_PER_READ: i64 = 10_000;
-/// A connection that has told nothing for so long is asked whether it is there, and has so long to answer.
+/// After this time without a message the connection is checked. The check may take as long.
 const SILENCE: Duration = Duration::from_secs(5);
 /// Events that one round of [`drop_old`] deletes.
 const DROPPED_AT_ONCE: i32 = 10_000;
@@ -57,9 +56,13 @@ pub const TYPES: [&str; 22] = [
     "key.created",
     "key.revoked",
     "key.exhausted",
-    WEBHOOK_DISABLED,
+    "webhook.disabled",
 ];
-pub const WEBHOOK_DISABLED: &str = "webhook.disabled";
+
+/// Whether these are types of events, no more than there are.
+pub fn are_types(names: &[String]) -> bool {
+    names.len() <= TYPES.len() && names.iter().all(|name| TYPES.contains(&name.as_str()))
+}
 
 /// What happened to something of a wallet. It never has the text of a task or of a result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
@@ -338,8 +341,8 @@ pub async fn numbered(db: impl PgExecutor<'_>, wallet: &str, sequences: &[Count]
     Ok(rows.fetch_all(db).await?)
 }
 
-/// Tells, on a connection of its own, which wallets have new events; `None`: any may have some. Works until the connection
-/// fails or nobody listens. While there is no connection, nothing is told.
+/// Sends the wallets that have new events, from a connection of its own; `None`: any wallet may have some. Works until the
+/// connection fails or the receiver is gone. While there is no connection, it sends nothing.
 pub async fn listen(pool: &PgPool, told: &mpsc::Sender<Option<Vec<Pubkey>>>) -> Result<()> {
     let own = pools::options().max_connections(1).acquire_timeout(SILENCE);
     let own = own.connect_lazy_with((*pool.connect_options()).clone());
@@ -378,13 +381,6 @@ pub async fn newest(db: impl PgExecutor<'_>, wallets: &[Pubkey]) -> Result<Vec<(
     );
     let heads = heads.fetch_all(db).await?;
     Ok(heads.into_iter().map(|head| (head.wallet.into(), head.sequence.into())).collect())
-}
-
-/// Puts an event into the queue that no trigger writes.
-pub async fn note(db: impl PgExecutor<'_>, wallet: &str, event_type: &str, data: &serde_json::Value) -> Result<()> {
-    let statement =
-        sqlx::query!("INSERT INTO event_queue (wallet, type, data) VALUES ($1, $2, $3)", wallet, event_type, data);
-    run(db, statement).await
 }
 
 /// The changes of this transaction are no events: it makes rows again from their sources.

@@ -523,7 +523,7 @@ async fn check_url(gateway: &Gateway, url: &str) -> Result<(), ApiError> {
 }
 
 fn check_types(types: &[String]) -> Result<(), ApiError> {
-    if types.len() > events::TYPES.len() || types.iter().any(|name| !events::TYPES.contains(&name.as_str())) {
+    if !events::are_types(types) {
         return Err(ApiError::invalid("types", format!("must be some of {}", events::TYPES.join(", "))));
     }
     Ok(())

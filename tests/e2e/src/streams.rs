@@ -4,7 +4,11 @@
 use std::net::Ipv4Addr;
 
 use crtx_protocol::result_hash::ResultHash;
-use crtx_store::{PgExecutor, PgPool, events, sessions::SessionKind, testing::probes::open_session};
+use crtx_store::{
+    PgExecutor, PgPool,
+    sessions::SessionKind,
+    testing::probes::{open_session, queue_event},
+};
 use reqwest::{Client, Response, header};
 use serde_json::{Value, json};
 use solana_pubkey::Pubkey;
@@ -93,5 +97,5 @@ pub async fn session_of(pool: &PgPool, wallet: Pubkey) -> String {
 
 /// Something happens to a wallet. `text`: what the event says.
 pub async fn happen(db: impl PgExecutor<'_>, wallet: &Pubkey, text: &str) {
-    events::note(db, &wallet.to_string(), events::WEBHOOK_DISABLED, &json!({"reason": text})).await.unwrap();
+    queue_event(db, wallet, "webhook.disabled", &json!({"reason": text})).await;
 }

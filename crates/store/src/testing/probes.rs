@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use chrono::TimeDelta;
 use serde_json::Value;
 use solana_pubkey::Pubkey;
-use sqlx::{PgPool, Postgres, Transaction};
+use sqlx::{PgExecutor, PgPool, Postgres, Transaction};
 use uuid::Uuid;
 
 use crate::sessions::{self, NewSession, SessionKind};
@@ -178,6 +178,17 @@ pub async fn mirrored(pool: &PgPool, table: &str) -> Value {
          FROM {table} m"
     );
     sqlx::query_scalar(sqlx::AssertSqlSafe(rows)).fetch_one(pool).await.expect("the rows")
+}
+
+/// Puts an event of a wallet into the queue.
+pub async fn queue_event(db: impl PgExecutor<'_>, wallet: &Pubkey, event_type: &str, data: &Value) {
+    sqlx::query("INSERT INTO event_queue (wallet, type, data) VALUES ($1, $2, $3)")
+        .bind(wallet.to_string())
+        .bind(event_type)
+        .bind(data)
+        .execute(db)
+        .await
+        .expect("an event");
 }
 
 /// Puts an event into the log and numbers it.

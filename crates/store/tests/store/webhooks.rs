@@ -8,7 +8,7 @@ use crtx_store::{
     testing::{
         TestDatabase,
         fixtures::wallet,
-        probes::{age_webhooks, log_event, next_attempts},
+        probes::{age_webhooks, log_event, next_attempts, queue_event},
     },
     webhooks::{
         self, DeliveryAttempt, DeliveryRetry, MOST_PER_WALLET, NewWebhook, Replay, Sealed, Webhook, WebhookChange,
@@ -325,9 +325,8 @@ async fn at_most_a_thousand_deliveries_wait_and_none_is_lost() {
     let database = TestDatabase::create().await;
     let pool = database.pool();
     let id = webhook(pool, 1, &[]).await;
-    let owner = wallet(OWNER).to_string();
     for _ in 0..1_050 {
-        events::note(pool, &owner, "payout", &serde_json::json!({})).await.unwrap();
+        queue_event(pool, &wallet(OWNER), "payout", &serde_json::json!({})).await;
     }
     while events::number(pool).await.unwrap() > 0 {}
     let lease = claim(pool).await.expect("a lease");

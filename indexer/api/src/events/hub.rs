@@ -7,7 +7,7 @@
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
-    sync::{Arc, Once, Weak},
+    sync::{Arc, Weak},
     time::Duration,
 };
 
@@ -107,7 +107,6 @@ pub struct Hub {
     pub turns: Semaphore,
     news: mpsc::Sender<Option<Vec<Pubkey>>>,
     told: Mutex<Option<mpsc::Receiver<Option<Vec<Pubkey>>>>>,
-    started: Once,
 }
 
 impl Hub {
@@ -125,18 +124,15 @@ impl Hub {
             turns: Semaphore::new(MOST_BEHIND),
             news,
             told: Mutex::new(Some(told)),
-            started: Once::new(),
         })
     }
 
     /// Follows the log as long as there is the hub.
     pub fn start(self: &Arc<Self>) {
-        self.started.call_once(|| {
-            if let Some(told) = self.told.lock().take() {
-                tokio::spawn(follow(Arc::downgrade(self), told));
-                tokio::spawn(listen(self.pool.clone(), self.news.clone()));
-            }
-        });
+        if let Some(told) = self.told.lock().take() {
+            tokio::spawn(follow(Arc::downgrade(self), told));
+            tokio::spawn(listen(self.pool.clone(), self.news.clone()));
+        }
     }
 
     /// A place for somebody who waits for events of a wallet. 429: the wallet has too many; 503: this process has.

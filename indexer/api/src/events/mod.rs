@@ -71,7 +71,7 @@ impl FromQuery for EventQuery {
 pub fn types(params: &mut QueryParams) -> Result<Vec<String>, ApiError> {
     let Some(text) = params.text("types")? else { return Ok(Vec::new()) };
     let types: Vec<String> = text.split(',').map(str::to_owned).collect();
-    if types.len() > events::TYPES.len() || types.iter().any(|name| !events::TYPES.contains(&name.as_str())) {
+    if !events::are_types(&types) {
         return Err(ApiError::invalid("types", format!("must be some of {}", events::TYPES.join(","))));
     }
     Ok(types)

@@ -14,7 +14,10 @@ use crtx_protocol::api_key::ApiKey;
 use crtx_store::{
     PgPool, api_keys, events,
     sessions::{self, SessionKind},
-    testing::{fixtures::*, probes::end_connections_that_listen},
+    testing::{
+        fixtures::*,
+        probes::{end_connections_that_listen, queue_event},
+    },
 };
 use futures::StreamExt;
 use serde_json::{Value, json};
@@ -25,7 +28,6 @@ use uuid::Uuid;
 
 use crate::common::*;
 
-/// Far more than a hint takes, and less than a look without one.
 /// Some milliseconds on a quiet machine; `bench events` measures it.
 const AT_ONCE: Duration = Duration::from_secs(5);
 const SOON: Duration = Duration::from_secs(10);
@@ -34,7 +36,7 @@ const SOON: Duration = Duration::from_secs(10);
 async fn write(pool: &PgPool, of: &Pubkey, places: std::ops::RangeInclusive<u64>) {
     for place in places {
         let kind = if place % 10 == 0 { "key.created" } else { "webhook.disabled" };
-        events::note(pool, &of.to_string(), kind, &json!({"reason": place.to_string()})).await.unwrap();
+        queue_event(pool, of, kind, &json!({"reason": place.to_string()})).await;
     }
     while events::number(pool).await.unwrap() > 0 {}
 }
