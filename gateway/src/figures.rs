@@ -19,12 +19,13 @@ pub struct CallFigures {
     calls: Family<Labels<2>, Counter>,
     waits: Family<Labels<1>, Histogram, fn() -> Histogram>,
     transactions: Family<Labels<1>, Counter>,
+    deliveries: Family<Labels<1>, Counter>,
 }
 
 impl Default for CallFigures {
     fn default() -> Self {
         let waits = Family::new_with_constructor((|| Histogram::new(SECONDS)) as fn() -> Histogram);
-        Self { calls: Family::default(), waits, transactions: Family::default() }
+        Self { calls: Family::default(), waits, transactions: Family::default(), deliveries: Family::default() }
     }
 }
 
@@ -33,6 +34,7 @@ impl CallFigures {
         registry.register("calls", "Work on calls that ended, by outcome and error code", self.calls.clone());
         registry.register("call_wait_seconds", "What a call waited for chain and creator", self.waits.clone());
         registry.register("transactions", "Transactions that were sent, by outcome", self.transactions.clone());
+        registry.register("webhook_deliveries", "Events sent to webhooks, by outcome", self.deliveries.clone());
     }
 
     /// `code`: of the error; empty if there was none.
@@ -54,5 +56,10 @@ impl CallFigures {
             Outcome::Unknown => "unknown",
         };
         self.transactions.get_or_create(&[("outcome", outcome.to_owned())]).inc();
+    }
+
+    pub(crate) fn delivery(&self, is_acknowledged: bool) {
+        let outcome = if is_acknowledged { "acknowledged" } else { "failed" };
+        self.deliveries.get_or_create(&[("outcome", outcome.to_owned())]).inc();
     }
 }

@@ -160,6 +160,7 @@ async fn send_what_is_due(
 
 async fn note(engine: &Engine, lease: WebhookLease, due: Due, sent: &SentDelivery) -> Result<(), StoreError> {
     let (hooks, pool, attempt) = (&engine.webhooks, engine.executions.pool(), &sent.attempt);
+    engine.figures.delivery(sent.is_acknowledged());
     if sent.is_acknowledged() {
         let late = attempt.duration > LATE;
         return hooks.ask(webhooks::acknowledge(pool, lease, due.sequence, attempt, late)).await;

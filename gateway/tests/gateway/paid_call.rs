@@ -11,7 +11,6 @@ use crtx_protocol::{
     result_hash::{CallProof, ResultHash},
 };
 use crtx_store::{api_keys, executions::State, reads::ShownStatus as Shown, testing::single};
-use prometheus_client::{encoding::text::encode, registry::Registry};
 use proptest::{
     prelude::*,
     strategy::ValueTree,
@@ -58,14 +57,8 @@ async fn a_call_is_paid_once_and_its_answer_has_every_specified_field() {
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_and_transactions_are_counted_by_how_they_ended() {
     let market = Market::start().await;
-    let figures = || {
-        let (mut registry, mut text) = (Registry::default(), String::new());
-        market.gateway.figures().register(&mut registry);
-        encode(&mut text, &registry).unwrap();
-        text
-    };
     assert_eq!(market.execute(&task()).await.status, 200);
-    let text = figures();
+    let text = market.figures();
     for line in [
         "calls_total{outcome=\"completed\",code=\"\"} 1",
         "transactions_total{outcome=\"confirmed\"} 2",
@@ -75,7 +68,7 @@ async fn calls_and_transactions_are_counted_by_how_they_ended() {
         assert!(text.lines().any(|found| found == line), "{line}: {text}");
     }
     assert_eq!(market.behave("fail").await.code(), "execution_failed");
-    let text = figures();
+    let text = market.figures();
     let line = "calls_total{outcome=\"failed\",code=\"execution_failed\"} 1";
     assert!(text.lines().any(|found| found == line), "{line}: {text}");
 }

@@ -213,6 +213,8 @@ async fn a_target_gets_each_event_once_with_the_bytes_of_the_log_and_signatures_
     assert!(lines.iter().all(|line| line["status"] == 204 && line["attempts"] == 1), "{lines:?}");
     worker.stop().await;
     assert_eq!(target.all().len(), 5);
+    let figures = market.figures();
+    assert!(figures.contains("webhook_deliveries_total{outcome=\"acknowledged\"} 5\n"), "{figures}");
     // The database has nothing with which the signatures could be made.
     let stored = stored_secrets(pool).await;
     let plain = BASE64_STANDARD.decode(secret.strip_prefix("whsec_").unwrap()).unwrap();

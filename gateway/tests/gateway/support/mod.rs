@@ -48,6 +48,7 @@ use crtx_store::{
     testing::TestDatabase,
 };
 use ed25519_dalek::SigningKey;
+use prometheus_client::{encoding::text::encode, registry::Registry};
 use serde_json::{Value, json};
 use solana_keypair::Keypair;
 use solana_pubkey::Pubkey;
@@ -127,6 +128,14 @@ impl Market {
             rpc_timeout: Duration::from_secs(2),
             ..Limits::default()
         }
+    }
+
+    /// What the gateway counts, as Prometheus reads it.
+    pub fn figures(&self) -> String {
+        let (mut registry, mut text) = (Registry::default(), String::new());
+        self.gateway.figures().register(&mut registry);
+        encode(&mut text, &registry).unwrap();
+        text
     }
 
     pub async fn start_with(limits: Limits) -> Self {
