@@ -21,6 +21,7 @@ use crtx_e2e::{
 };
 use crtx_protocol::{content::cid_of, result_hash::ResultHash};
 use crtx_store::{PgPool, sessions::SessionKind, testing::probes::open_session};
+use futures::stream::{self, StreamExt as _};
 use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
 use reqwest::Method;
 use serde_json::json;
@@ -28,6 +29,8 @@ use solana_pubkey::Pubkey;
 
 /// Inputs per endpoint. `PROPTEST_CASES` sets another number.
 const CASES: usize = 100;
+/// Rounds at the same time: each of them waits for streams of events to fall silent.
+const AT_ONCE: usize = 4;
 
 /// JSON values of every kind, among them such as no parser likes.
 fn values() -> impl Strategy<Value = String> {
@@ -233,27 +236,33 @@ async fn random_input_at_every_endpoint_gets_a_specified_answer_and_harms_nothin
     let market = Market::new(up.info().clone());
     let pool = crtx_store::testing::connect(&market.info.database_url, 2).await.unwrap();
     let (execution, all) = (market.paid().await, endpoints(&market).await);
-    let mut world = World { market, pool, execution, runner: TestRunner::default() };
-    let mut seen: BTreeMap<&str, BTreeSet<u16>> = BTreeMap::new();
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(CASES);
-    for round in 0..cases {
-        world.market = Market::from_address(world.market.info.clone(), address(round));
+    let round = async |round| {
+        let market = Market::from_address(market.info.clone(), address(round));
+        let mut world =
+            World { market, pool: pool.clone(), execution: execution.clone(), runner: TestRunner::default() };
         let credentials = world.credentials(round).await;
+        let mut seen = Vec::new();
         for endpoint in &all {
-            let status = world.request(endpoint, &credentials).await;
-            seen.entry(&endpoint.operation).or_default().insert(status);
+            seen.push((&*endpoint.operation, world.request(endpoint, &credentials).await));
         }
+        seen
+    };
+    let rounds: Vec<_> = stream::iter(0..cases).map(round).buffer_unordered(AT_ONCE).collect().await;
+    let mut seen: BTreeMap<&str, BTreeSet<u16>> = BTreeMap::new();
+    for (operation, status) in rounds.into_iter().flatten() {
+        seen.entry(operation).or_default().insert(status);
     }
     // The input gets past the credentials, and no endpoint takes all of it.
     for endpoint in all.iter().filter(|endpoint| endpoint.has_body) {
         let statuses = &seen[endpoint.operation.as_str()];
         assert!(statuses.contains(&400), "{endpoint:?}: {statuses:?}");
     }
-    let market = world.market;
+    let mut runner = TestRunner::default();
     let execute = format!("/v1/agents/{}/execute", market.agent("text-stats"));
     for round in 0..cases {
         let market = Market::from_address(market.info.clone(), address(round));
-        let header = sample("[!-~]{0,60}", &mut world.runner);
+        let header = sample("[!-~]{0,60}", &mut runner);
         let answer = market
             .raw(Method::POST, &execute, Some(&header), &[("idempotency-key", &header)], Some(b"{}".to_vec()))
             .await;
