@@ -26,6 +26,7 @@ mod release;
 #[cfg(test)]
 mod repeated_lines;
 mod reproduce;
+mod sdk;
 mod source_hash;
 mod specification;
 mod sqlx_data;

@@ -16,7 +16,12 @@ use clap::ValueEnum;
 use parking_lot::Mutex;
 use serde::Deserialize;
 
-use crate::{api, browser, generated, release, tally::Tally, test_database::TestDatabase, validator, web, workspace};
+use crate::{
+    api, browser, generated, release, sdk,
+    tally::{Tally, number_before},
+    test_database::TestDatabase,
+    validator, web, workspace,
+};
 
 /// The suites, in the order in which the summary names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
@@ -35,6 +40,8 @@ pub enum Suite {
     Api,
     /// The TypeScript of `app/`: types, tests, size.
     Web,
+    /// The libraries in `sdk/` for Python and TypeScript: types, tests, packages, and calls through a `crtx up`.
+    Sdk,
     /// The dashboard in Chromium, against a `crtx up` of its own.
     Browser,
     /// Committed files that are generated, against their sources.
@@ -114,7 +121,7 @@ const FAULTS_ON_A_VALIDATOR: &str = "50";
 /// it has the machine for itself.
 const TOGETHER: [&[Suite]; 9] = [
     &[Suite::Unit],
-    &[Suite::Program, Suite::Api],
+    &[Suite::Program, Suite::Api, Suite::Sdk],
     &[Suite::E2e, Suite::Faults],
     &[Suite::Denial],
     &[Suite::Web, Suite::Generated],
@@ -138,10 +145,10 @@ pub fn run(wanted: &[Suite]) -> Result<()> {
     let mut usual = Suite::value_variants().to_vec();
     usual.retain(|suite| !matches!(suite, Suite::RealNetwork | Suite::Machines | Suite::Release));
     let wanted = if wanted.is_empty() { &usual } else { wanted };
-    let rust =
-        wanted.iter().any(|suite| !matches!(suite, Suite::Web | Suite::Browser | Suite::Generated | Suite::Release));
+    let without = [Suite::Web, Suite::Sdk, Suite::Browser, Suite::Generated, Suite::Release];
+    let rust = wanted.iter().any(|suite| !without.contains(suite));
     let binaries = if rust { test_binaries()? } else { Vec::new() };
-    if !rust && wanted.contains(&Suite::Browser) {
+    if !rust && wanted.iter().any(|suite| matches!(suite, Suite::Browser | Suite::Sdk)) {
         workspace::build_binaries()?;
     }
     let mut tallies: BTreeMap<Suite, Tally> = BTreeMap::new();
@@ -161,6 +168,7 @@ fn run_together(suites: &[Suite], binaries: &[TestBinary]) -> Result<BTreeMap<Su
             Suite::Generated => run_checks(suite, &generated::CHECKS),
             Suite::Release => run_checks(suite, &release::CHECKS),
             Suite::Web => web::test()?,
+            Suite::Sdk => sdk::test()?,
             Suite::Browser => browser::test()?,
             Suite::Unit
             | Suite::Program
@@ -375,12 +383,6 @@ fn ended_test(line: &str) -> Option<(&str, bool, Duration)> {
     matches!(word, "ok" | "FAILED").then_some((test, word == "ok", took))
 }
 
-/// The number in front of a word: `number_before("ok. 12 passed; 0 failed", " passed")` is 12.
-fn number_before(text: &str, word: &str) -> u64 {
-    let before = text.split(word).next().unwrap_or_default();
-    before.rsplit(' ').next().and_then(|digits| digits.parse().ok()).unwrap_or_default()
-}
-
 fn run_checks(suite: Suite, checks: &[(&str, generated::Check)]) -> Tally {
     let of = |(name, check): &(&str, generated::Check)| {
         let started = Instant::now();
@@ -435,12 +437,6 @@ fn summarise(tallies: &BTreeMap<Suite, Tally>) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_result_line_of_a_test_program_is_read() {
-        let line = "ok. 12 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s";
-        assert_eq!((number_before(line, " passed"), number_before(line, " failed")), (12, 3));
-    }
 
     #[test]
     fn name_result_and_time_of_a_test_are_read() {

@@ -62,9 +62,21 @@ impl Sum for Tally {
     }
 }
 
+/// The number in front of a word: `number_before("ok. 12 passed; 0 failed", " passed")` is 12.
+pub fn number_before(text: &str, word: &str) -> u64 {
+    let before = text.split(word).next().unwrap_or_default();
+    before.rsplit(' ').next().and_then(|digits| digits.parse().ok()).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_result_line_of_a_test_program_is_read() {
+        let line = "ok. 12 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s";
+        assert_eq!((number_before(line, " passed"), number_before(line, " failed")), (12, 3));
+    }
 
     fn names(names: &[&str]) -> Vec<String> {
         names.iter().map(|name| (*name).to_owned()).collect()
