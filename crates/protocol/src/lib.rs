@@ -41,6 +41,8 @@ pub mod sign_in;
 #[cfg(feature = "host")]
 pub mod signature;
 #[cfg(feature = "host")]
+pub mod signed_answer;
+#[cfg(feature = "host")]
 pub mod strict_json;
 #[cfg(feature = "host")]
 pub mod text;
