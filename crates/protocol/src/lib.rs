@@ -11,7 +11,7 @@ mod host;
 mod onchain;
 
 #[cfg(feature = "host")]
-pub use host::{mirror_digest, webhook};
+pub use host::{mirror_digest, signed_answer, webhook};
 pub use onchain::{call_text, failure_text, fee, plain_text, result_text, seeds, terms};
 
 #[cfg(feature = "host")]
@@ -40,8 +40,6 @@ pub mod result_hash;
 pub mod sign_in;
 #[cfg(feature = "host")]
 pub mod signature;
-#[cfg(feature = "host")]
-pub mod signed_answer;
 #[cfg(feature = "host")]
 pub mod strict_json;
 #[cfg(feature = "host")]
