@@ -166,12 +166,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// Logs go to standard error, warnings and errors unless `RUST_LOG` says otherwise. One event is one printable line,
+/// Logs go to standard error, warnings, errors and what an agent sells unless `RUST_LOG` says otherwise. One event is one printable line,
 /// whatever a node or a service wrote into it.
 fn start_logs() {
     // PostgreSQL's notices are about statements that were cut off by a stop; nobody can act on them.
-    let filter =
-        EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn,sqlx::postgres::notice=error"));
+    let filter = EnvFilter::try_from_default_env()
+        .unwrap_or_else(|_| EnvFilter::new("warn,crtx_sdk=info,sqlx::postgres::notice=error"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_ansi(false)

@@ -3,6 +3,7 @@
 use axum::http::HeaderMap;
 use crtx_http::{ApiError, extract::parse_object};
 use crtx_protocol::{
+    execution_id::is_idempotency_key,
     request_hash,
     strict_json::{self, JsonError},
     usdc::UsdcBase,
@@ -16,7 +17,6 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 pub const IDEMPOTENCY_KEY: &str = "idempotency-key";
-const MAX_IDEMPOTENCY_KEY_BYTES: usize = 255;
 
 /// Body of `POST /v1/agents/{agent_id}/execute` and `POST /v1/executions/{execution_id}/dispatch`.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -98,8 +98,7 @@ pub fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> 
     let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
     let Some(value) = values.next() else { return Ok(None) };
     let bytes = value.as_bytes();
-    let good = (1..=MAX_IDEMPOTENCY_KEY_BYTES).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_graphic);
-    if !good || values.next().is_some() {
+    if !is_idempotency_key(bytes) || values.next().is_some() {
         return Err(ApiError::invalid("Idempotency-Key", "must be sent once, with 1 to 255 visible ASCII characters"));
     }
     Ok(Some(String::from_utf8_lossy(bytes).into_owned()))

@@ -12,7 +12,7 @@ const LAYERS: [&[&str]; 9] = [
     &["agent-marketplace"],
     &["crtx-chain", "crtx-content", "crtx-schema", "crtx-store", "crtx-postgres"],
     &["crtx-http"],
-    &["crtx-conformance", "crtx-dashboard"],
+    &["crtx-conformance", "crtx-dashboard", "crtx-sdk"],
     &["crtx-api", "crtx-gateway", "crtx-mirror"],
     &["crtx-server", "crtx-localnet"],
     &["crtx-cli"],

@@ -33,6 +33,7 @@ pub struct Manifest {
     /// The free collateral that the creator promises, in prices of a call.
     pub min_cover: u8,
     pub result_key: Pubkey,
+    pub result_key_file: PathBuf,
     /// What the creator wants to lock; `None`: what the price demands.
     pub collateral: Option<UsdcBase>,
     pub test: TestCalls,
@@ -102,7 +103,8 @@ impl Manifest {
         if !(MIN_TIMEOUT_S..=MAX_TIMEOUT_S).contains(&timeout_seconds) {
             problems.push(format!("`timeout_seconds`: {MIN_TIMEOUT_S} to {MAX_TIMEOUT_S}"));
         }
-        let result_key = keypair_file::read(&folder.join(&file.result_key)).map_or_else(
+        let result_key_file = folder.join(&file.result_key);
+        let result_key = keypair_file::read(&result_key_file).map_or_else(
             |error| {
                 problems.push(format!("`result_key`: {error:#}"));
                 Pubkey::default()
@@ -132,6 +134,7 @@ impl Manifest {
             binding: file.binding.unwrap_or(true),
             min_cover: file.min_cover.unwrap_or(DEFAULT_MIN_COVER),
             result_key,
+            result_key_file,
             collateral,
             test: file.test,
         })

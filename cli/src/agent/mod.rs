@@ -5,6 +5,7 @@ mod init;
 mod lock;
 mod manifest;
 mod publish;
+mod serve;
 mod shown;
 mod test;
 
@@ -44,6 +45,9 @@ pub enum AgentCommand {
     /// List the agent of a folder, or update its listing
     #[command(after_help = "Example:\n  crtx agent publish word-count")]
     Publish(publish::PublishArgs),
+    /// Answer calls with what any HTTP service does: it gets the task, and its answer is signed
+    #[command(after_help = "Example:\n  crtx agent serve word-count --upstream http://127.0.0.1:3000/do --publish")]
+    Serve(Box<serve::ServeArgs>),
     /// List the agents of a creator
     #[command(after_help = "Example:\n  crtx agent list")]
     List {
@@ -96,6 +100,7 @@ pub async fn run(command: AgentCommand, settings: &Settings) -> anyhow::Result<(
         AgentCommand::Init { folder, output } => init::run(&folder, output, &settings.folder),
         AgentCommand::Test { path, output } => test::run(&path, output, settings).await,
         AgentCommand::Publish(arguments) => publish::run(&arguments, settings).await,
+        AgentCommand::Serve(arguments) => serve::run(*arguments, settings).await,
         AgentCommand::List { creator, read } => shown::list(creator, &read, settings).await,
         AgentCommand::Show { agent, read } => shown::show(agent, &read, settings).await,
         AgentCommand::Pause(arguments) => change::set_status(&arguments, settings, AgentStatus::Paused).await,

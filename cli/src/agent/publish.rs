@@ -39,7 +39,7 @@ const ASK_EVERY: Duration = Duration::from_millis(300);
 pub struct PublishArgs {
     /// The agent's folder or its agent.toml
     #[arg(value_name = "PATH", default_value = ".")]
-    path: PathBuf,
+    pub path: PathBuf,
     /// Publish even if the test of the service fails, or without a test if it cannot be reached from here
     #[arg(long)]
     force: bool,

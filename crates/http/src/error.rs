@@ -14,6 +14,7 @@ use strum::{EnumString, IntoStaticStr, VariantArray};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 /// Longest part of a request that a message quotes, in characters.
 pub(crate) const MAX_QUOTE_CHARS: usize = 64;
 
@@ -71,6 +72,11 @@ impl ErrorCode {
             Self::ResultUnavailable => StatusCode::BAD_GATEWAY,
             Self::Stale | Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
         }
+    }
+
+    /// Whether a later repetition may have another outcome, without any word about when.
+    const fn passes(self) -> bool {
+        matches!(self, Self::RequestTimeout | Self::RateLimited | Self::Internal | Self::Stale)
     }
 
     /// The code as it is written in bodies.
@@ -192,6 +198,12 @@ impl ApiError {
         self.code.status()
     }
 
+    /// What `x-should-retry` says: whether the same request, with the same `Idempotency-Key`, may succeed later. With the
+    /// key it pays nothing twice.
+    pub const fn should_retry(&self) -> bool {
+        self.retry_after.is_some() || self.code.passes()
+    }
+
     /// What `Retry-After` says: whole seconds, rounded up.
     pub fn retry_after_seconds(&self) -> Option<u64> {
         self.retry_after.map(|after| after.as_secs().saturating_add(u64::from(after.subsec_nanos() > 0)))
@@ -207,6 +219,8 @@ impl ApiError {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut response = (self.status(), Json(self.body())).into_response();
+        let should_retry = if self.should_retry() { "true" } else { "false" };
+        response.headers_mut().insert(SHOULD_RETRY, HeaderValue::from_static(should_retry));
         if self.code == ErrorCode::Unauthorized {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
@@ -269,6 +283,27 @@ mod tests {
         let expected =
             serde_json::json!({"error": {"code": "invalid_request", "message": "`limit` x", "execution_id": null}});
         assert_eq!(serde_json::to_value(ApiError::invalid("limit", "x").body()).expect("json"), expected);
+    }
+
+    #[test]
+    fn an_error_says_whether_the_same_request_may_succeed_later() {
+        let passing: Vec<&str> =
+            ErrorCode::VARIANTS.iter().filter(|code| code.passes()).map(|it| it.as_str()).collect();
+        assert_eq!(passing, ["request_timeout", "rate_limited", "internal", "stale"]);
+        let said = |error: ApiError| error.into_response().headers()[SHOULD_RETRY].to_str().expect("text").to_owned();
+        // The same code with and without a time: a call that still runs, and a key that belongs to another body.
+        let conflict = ApiError::new(ErrorCode::Conflict, "m");
+        assert_eq!(said(conflict.clone().with_retry_after(Duration::from_secs(1))), "true");
+        assert_eq!(said(conflict), "false");
+        for (code, expected) in [
+            (ErrorCode::Internal, "true"),
+            (ErrorCode::ExecutionTimeout, "false"),
+            (ErrorCode::Interrupted, "false"),
+            (ErrorCode::Unavailable, "false"),
+        ] {
+            assert_eq!(said(ApiError::new(code, "m")), expected, "{code:?}");
+        }
+        assert_eq!(said(ApiError::unavailable("m")), "true");
     }
 
     #[test]

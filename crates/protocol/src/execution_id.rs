@@ -7,6 +7,13 @@ use uuid::Uuid;
 /// Namespace of ids derived from an idempotency key.
 const NAMESPACE: Uuid = Uuid::from_u128(0x6372_7478_2d69_4465_8d70_6f74_656e_6379);
 
+const MAX_IDEMPOTENCY_KEY_BYTES: usize = 255;
+
+/// Whether the value of the header can be an idempotency key: 1 to 255 visible ASCII characters.
+pub fn is_idempotency_key(value: &[u8]) -> bool {
+    (1..=MAX_IDEMPOTENCY_KEY_BYTES).contains(&value.len()) && value.iter().all(u8::is_ascii_graphic)
+}
+
 pub fn random() -> Uuid {
     Uuid::new_v4()
 }

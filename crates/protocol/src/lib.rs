@@ -11,7 +11,7 @@ mod host;
 mod onchain;
 
 #[cfg(feature = "host")]
-pub use host::{mirror_digest, webhook};
+pub use host::{mirror_digest, signed_answer, webhook};
 pub use onchain::{call_text, failure_text, fee, plain_text, result_text, seeds, terms};
 
 #[cfg(feature = "host")]

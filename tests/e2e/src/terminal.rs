@@ -1,13 +1,14 @@
 //! A person with a terminal: runs the `crtx` command with nothing but a configuration folder and the files of wallets.
 
 use std::{
+    ffi::OsStr,
     path::{Path, PathBuf},
     process::Command,
 };
 
 use serde_json::Value;
 
-use crate::crtx_without_settings;
+use crate::{crtx_binary, without_settings};
 
 /// A person. Wallets are files in `folder`.
 pub struct Terminal {
@@ -54,8 +55,15 @@ impl Terminal {
 
     /// A command that is not started yet.
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = crtx_without_settings(&self.config_dir);
-        command.args(arguments).envs(self.variables.iter().cloned()).current_dir(&self.folder);
+        let mut command = self.program(crtx_binary());
+        command.args(arguments);
+        command
+    }
+
+    /// Another program of this person, which may run `crtx`.
+    pub fn program(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = without_settings(program, &self.config_dir);
+        command.envs(self.variables.iter().cloned()).current_dir(&self.folder);
         command
     }
 

@@ -16,7 +16,11 @@ use std::{
 
 use crtx_e2e::{Info, Up, config_dir, free_port, market::Market, server::Server, terminal::Terminal};
 use serde_json::{Value, json};
-use tokio::process::{Child, Command};
+use tokio::{
+    io::{AsyncBufReadExt, BufReader},
+    process::{Child, Command},
+    time::timeout,
+};
 
 const USDC: u64 = 1_000_000;
 const START: u64 = 1_000 * USDC;
@@ -87,6 +91,52 @@ async fn until(terminal: &Terminal, arguments: &[&str], is_wanted: impl Fn(&Valu
     }
 }
 
+/// Every block of docs/quickstart-sell.md, as a stranger pastes them: from an empty folder to a call that is paid and
+/// verified.
+async fn follow_the_quickstart(market: &Market, terminal: &Terminal) {
+    let started = Instant::now();
+    let home = terminal.folder.join("quickstart");
+    fs::create_dir(&home).unwrap();
+    let document = include_str!("../../../docs/quickstart-sell.md");
+    let (upstream, endpoint) = (free_port().unwrap(), free_port().unwrap());
+    let document = document
+        .replace("127.0.0.1:3000", &format!("127.0.0.1:{upstream}"))
+        .replace("listen(3000", &format!("listen({upstream}"))
+        .replace("127.0.0.1:3402", &format!("127.0.0.1:{endpoint}"));
+    let blocks: Vec<&str> = document.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    let [service, describe, sell, buy, verify] = blocks[..] else { panic!("{blocks:?}") };
+    let folder = crtx_e2e::crtx_binary().canonicalize().unwrap().parent().unwrap().to_owned();
+    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+    let shell = |script: &str| {
+        let mut shell = Command::from(terminal.program("sh"));
+        shell.args(["-euc", script]).env("PATH", &path).current_dir(&home).stdout(Stdio::piped()).kill_on_drop(true);
+        shell
+    };
+    // Commands say beside the result what one does next.
+    let done = async |script: String| {
+        let output = shell(&script).stderr(Stdio::piped()).output().await.unwrap();
+        let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
+        assert!(output.status.success(), "{script}: {said}");
+        said
+    };
+    let _service = shell(&format!("exec {service}")).spawn().unwrap();
+    done(describe.to_owned()).await;
+    let mut selling = shell(&format!("exec {sell}")).spawn().unwrap();
+    let mut lines = BufReader::new(selling.stdout.take().unwrap()).lines();
+    let agent = timeout(LIMIT, lines.next_line()).await.unwrap().unwrap().expect("the agent's address");
+    let paid = done(buy.replace("AGENT_ID", &agent)).await;
+    assert!(paid.contains("HELLO, WORLD"), "{paid}");
+    let mut words = paid.split(|c: char| !c.is_ascii_hexdigit() && c != '-');
+    let id = words.rfind(|word| word.len() == 36 && word.parse::<uuid::Uuid>().is_ok()).expect("an execution id");
+    done(verify.replace("EXECUTION_ID", id)).await;
+    assert!(started.elapsed() < Duration::from_secs(180), "{:?}", started.elapsed());
+    println!("the quickstart took {:?}", started.elapsed());
+    assert_eq!(market.get(&format!("/v1/agents/{agent}")).await.body["successful_executions"], 1);
+    let pid = selling.id().unwrap().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().await.unwrap().success());
+    assert!(timeout(LIMIT, selling.wait()).await.unwrap().unwrap().success(), "SIGTERM is an orderly end");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_lives_from_an_empty_wallet_to_its_closing_by_the_command_line_alone() {
     let folder = crtx_e2e::folder();
@@ -97,6 +147,7 @@ async fn an_agent_lives_from_an_empty_wallet_to_its_closing_by_the_command_line_
     let (creator, creator_wallet) = person(&terminal, "creator");
     let (caller, caller_wallet) = person(&terminal, "caller");
     assert_eq!(market.usdc_of(&creator_wallet).await, START);
+    follow_the_quickstart(&market, &terminal).await;
 
     // List.
     creator.done(&["agent", "init", "word-count"]);

@@ -41,7 +41,7 @@ const FORGED: &str = "forged line: execution is verified";
 const POISON: &str = "x\u{1b}[2J\u{1b}]0;title\u{7}\u{9b}31m\u{7f}\t\u{202e}\u{2066}\u{200b}\u{200d}\u{feff}\u{ad}\u{2028}\u{85}\u{e0041}\r\nforged line: execution is verified\r";
 
 /// Every command that there is, with arguments. `KEYPAIR`, `FOLDER` and `ANSWER` stand for files.
-const COMMANDS: [(&str, &[&str]); 75] = [
+const COMMANDS: [(&str, &[&str]); 76] = [
     ("admin accept", &["--yes"]),
     ("admin announce-roles", &["--resolver", AGENT, "--yes"]),
     ("admin apply-parameters", &["--yes"]),
@@ -85,6 +85,8 @@ const COMMANDS: [(&str, &[&str]); 75] = [
     ("agent publish", &["FOLDER/agent", "--force", "--yes"]),
     ("agent resume", &[AGENT, "--yes"]),
     ("agent rotate-key", &[AGENT, "--key", "FOLDER/new-key.json", "--yes"]),
+    // It goes on until it is stopped; what it asks the service is what `agent publish` asks.
+    ("agent serve", &["--help"]),
     ("agent show", &[AGENT]),
     ("agent test", &["FOLDER/agent"]),
     ("agent topup", &[AGENT, "1", "--yes"]),

@@ -519,6 +519,7 @@ async fn every_error_has_the_specified_body_and_every_answer_a_request_id(market
         assert!(answer.status.is_client_error(), "{method} {path}: {answer:?}");
         answer.error_code();
         assert!(answer.headers.contains_key("x-request-id"), "{method} {path}: {answer:?}");
+        assert_eq!(answer.headers["x-should-retry"], "false", "{method} {path}: {answer:?}");
     }
     let good = market.get("/v1/agents").await;
     assert!(good.headers.contains_key("x-request-id") && good.headers.contains_key("x-indexed-slot"), "{good:?}");

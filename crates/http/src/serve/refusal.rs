@@ -12,10 +12,11 @@ pub fn answer(error: &ApiError) -> Vec<u8> {
     tracing::debug!(%id, %error, "a request was refused before it was read");
     let head = format!(
         "HTTP/1.1 {} {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\
-         x-request-id: {id}\r\ndate: {}\r\n\r\n",
+         x-request-id: {id}\r\nx-should-retry: {}\r\ndate: {}\r\n\r\n",
         status.as_u16(),
         status.canonical_reason().unwrap_or("Refused"),
         body.len(),
+        error.should_retry(),
         httpdate::fmt_http_date(SystemTime::now()),
     );
     [head.into_bytes(), body].concat()

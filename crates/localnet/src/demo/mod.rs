@@ -15,10 +15,7 @@ use axum::{
     routing::post,
 };
 use crtx_http::{ApiJson, ServeLimits, TrustedProxies};
-use crtx_protocol::{
-    call_text::OpeningId,
-    result_hash::{CallProof, ResultHash, format_signature, sign_failure},
-};
+use crtx_protocol::{call_text::OpeningId, signed_answer};
 use ed25519_dalek::SigningKey;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
@@ -135,30 +132,18 @@ fn dropped() -> Response {
     Body::from_stream(broken).into_response()
 }
 
-/// What a creator answers.
-fn completed(key: &SigningKey, request: &CreatorRequest, result: &str) -> Value {
-    let hash = ResultHash::of(result.as_bytes());
-    let proof = CallProof::sign(key, &opening_of(request), &hash);
-    json!({
-        "execution_id": request.execution_id,
-        "status": "completed",
-        "result": result,
-        "result_hash": hash.to_string(),
-        "signature": format_signature(&proof.signature),
-        "call_signature": proof.call_signature.as_ref().map(format_signature),
-    })
-}
-
 fn opening_of(request: &CreatorRequest) -> OpeningId {
     OpeningId { record: request.execution_record.to_bytes(), opened_at_unix_s: request.opened_at_unix_s }
 }
 
+#[expect(clippy::expect_used, reason = "a key in memory signs everything")]
+fn completed(key: &SigningKey, request: &CreatorRequest, result: &str) -> Value {
+    signed_answer::completed(key, request.execution_id, &opening_of(request), result).expect("signed")
+}
+
+#[expect(clippy::expect_used, reason = "a key in memory signs everything")]
 fn failed(key: &SigningKey, request: &CreatorRequest, error: &str) -> Value {
-    json!({
-        "execution_id": request.execution_id, "status": "failed", "error": error,
-        "result": null, "result_hash": null, "signature": null, "call_signature": null,
-        "failure_signature": format_signature(&sign_failure(key, &opening_of(request))),
-    })
+    signed_answer::failed(key, request.execution_id, &opening_of(request), error).expect("signed")
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use crtx_conformance::{CheckName, Example, Subject};
 use crtx_http::outbound::{Outbound, OutboundPolicy};
 use crtx_protocol::{
     call_text::OpeningId,
-    result_hash::{parse_signature, verify_call_signature, verify_signature},
+    result_hash::{ResultHash, parse_signature, verify_call_signature, verify_signature},
 };
 
 use super::*;
