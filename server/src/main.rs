@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, Error, Result};
+use anyhow::{Context, Error, Result, anyhow};
 use crtx_http::log::OneLine;
 use crtx_server::{
     Running, Service, StopLimits,
@@ -17,11 +17,14 @@ use crtx_server::{
     traces::{self, ExporterBuildError, Traces},
 };
 use crtx_store::{Pools, pools::PoolSizes};
-use tokio::{net::TcpListener, sync::mpsc};
+use tokio::{net::TcpListener, sync::mpsc, time::timeout};
 use tracing_subscriber::{EnvFilter, Layer, layer::SubscriberExt, util::SubscriberInitExt};
 
 /// Limits of an orderly stop; together less than [`STOP_PATIENCE`].
 const STOP_LIMITS: StopLimits = StopLimits { requests: Duration::from_secs(7), work: Duration::from_secs(17) };
+/// What waits for a database that has forgotten its connection does not end.
+const STOP_LIMITS_WITHOUT_DATABASE: StopLimits =
+    StopLimits { requests: Duration::from_millis(500), work: Duration::from_millis(500) };
 /// From the first signal to the end of the process.
 const STOP_PATIENCE: Duration = Duration::from_secs(25);
 /// The answer of `/readyz` comes from memory.
@@ -137,12 +140,13 @@ async fn run(resolved: Resolved, stop: StopSignal) -> Result<()> {
         () = stop.cancelled() => return Ok(()),
     };
     tracing::info!(address = %listen, ?roles, "ready");
-    let outcome = tokio::select! {
-        () = stop.cancelled() => Ok(()),
-        failure = failed.recv() => failure.map_or(Ok(()), Err),
+    let (outcome, limits) = tokio::select! {
+        () = stop.cancelled() => (Ok(()), STOP_LIMITS),
+        failure = failed.recv() => (failure.map_or(Ok(()), Err), STOP_LIMITS),
+        () = pools.silent() => (Err(anyhow!("the database has forgotten the connections of this process")), STOP_LIMITS_WITHOUT_DATABASE),
     };
-    running.stop(STOP_LIMITS).await;
-    pools.close().await;
+    running.stop(limits).await;
+    let _ = timeout(limits.work, pools.close()).await;
     outcome
 }
 

@@ -19,6 +19,8 @@ use crate::error::ContentError;
 /// Longest time for one request, its whole answer included.
 const REQUEST_LIMIT: Duration = Duration::from_secs(10);
 const CONNECT_LIMIT: Duration = Duration::from_secs(2);
+/// A connection that was idle for longer is not used again: what is between here and the service may have forgotten it.
+const KEEP_IDLE: Duration = Duration::from_secs(5);
 /// Requests are repeated while the service fails, for so long and so often.
 const RETRY_LIMIT: Duration = Duration::from_secs(10);
 const MOST_RETRIES: usize = 3;
@@ -54,10 +56,11 @@ pub struct Bucket {
 impl Bucket {
     /// Asks nothing of the service yet.
     pub fn new(settings: &BucketSettings) -> Result<Self, ContentError> {
+        let client = ClientOptions::new().with_timeout(REQUEST_LIMIT).with_connect_timeout(CONNECT_LIMIT);
         let mut builder = AmazonS3Builder::from_env()
             .with_bucket_name(&settings.name)
             .with_checksum_algorithm(Checksum::SHA256)
-            .with_client_options(ClientOptions::new().with_timeout(REQUEST_LIMIT).with_connect_timeout(CONNECT_LIMIT))
+            .with_client_options(client.with_pool_idle_timeout(KEEP_IDLE))
             .with_retry(RetryConfig {
                 max_retries: MOST_RETRIES,
                 retry_timeout: RETRY_LIMIT,

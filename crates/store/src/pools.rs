@@ -9,11 +9,14 @@ use std::{
 };
 
 use sqlx::{
-    PgConnection, PgPool, Postgres,
+    Connection, PgConnection, PgPool, Postgres,
     pool::PoolConnection,
     postgres::{PgConnectOptions, PgPoolOptions},
 };
-use tokio::{runtime::Handle, time::sleep};
+use tokio::{
+    runtime::Handle,
+    time::{sleep, timeout},
+};
 
 use crate::{Result, StoreError, transaction};
 
@@ -27,6 +30,10 @@ const SILENT_MACHINES: [(&str, &str); 4] = [
     ("tcp_keepalives_count", "2"),
     ("tcp_user_timeout", "3000"),
 ];
+
+/// A database that takes longer to answer a ping does not answer any more. The server ends longer statements of calls and reads.
+const SILENCE: Duration = Duration::from_secs(10);
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Limits of one pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,6 +164,30 @@ impl Pools {
         let (money, indexer) = (pool(PoolLimits::money(sizes.money))?, pool(PoolLimits::indexer(sizes.indexer))?);
         drop(health.acquire().await?);
         Ok(Self { money, credentials, health, reads, indexer })
+    }
+
+    /// Returns when the database has not answered for [`SILENCE`] on a connection that it had accepted, and answers on a new
+    /// one: what is between here and there has forgotten the connections of before.
+    ///
+    /// sqlx waits for an answer without end, and so does everything that asked on one of them. A process cannot take that
+    /// back, and has to end. While the database answers nobody, there is no hurry.
+    pub async fn silent(&self) {
+        let options = self.health.connect_options();
+        let connect = async || timeout(SILENCE, PgConnection::connect_with(&options)).await.ok()?.ok();
+        loop {
+            if let Some(mut connection) = connect().await {
+                loop {
+                    sleep(LOOK_EVERY).await;
+                    match timeout(SILENCE, connection.ping()).await {
+                        Ok(Ok(())) => {}
+                        Ok(Err(_)) => break,
+                        Err(_) if connect().await.is_some() => return,
+                        Err(_) => {}
+                    }
+                }
+            }
+            sleep(LOOK_EVERY).await;
+        }
     }
 
     /// Closes all connections. Waits for those in use.

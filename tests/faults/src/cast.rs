@@ -128,7 +128,8 @@ impl Cast {
         self.wallets[wallet].keys[0].reveal()
     }
 
-    async fn wait_until_listed(&self, marketplace: &Marketplace) -> Result<()> {
+    /// Waits until the index shows the agents.
+    pub async fn wait_until_listed(&self, marketplace: &Marketplace) -> Result<()> {
         let (client, base_url) = (Client::new()?, marketplace.info()?.base_url);
         let started = Instant::now();
         for agent in &self.agents {

@@ -60,6 +60,8 @@ pub enum Behaviour {
     SettlesItself,
     /// Settles on the chain by itself and never answers.
     SettlesSilently,
+    /// Delivers, behind a network of its own that breaks. No campaign draws it.
+    CutOff,
 }
 
 impl Behaviour {
@@ -94,12 +96,13 @@ impl Behaviour {
             Self::ServerError => "server_error",
             Self::SettlesItself => "settles_itself",
             Self::SettlesSilently => "settles_silently",
+            Self::CutOff => "cut_off",
         }
     }
 
     /// Whether the creator earns its pay, if everything else goes well.
     pub const fn delivers(self) -> bool {
-        matches!(self, Self::Honest | Self::AnotherEachTime | Self::SettlesItself)
+        matches!(self, Self::Honest | Self::AnotherEachTime | Self::SettlesItself | Self::CutOff)
     }
 
     /// Whether the creator is to blame for a time-out.
@@ -176,6 +179,10 @@ impl Creator {
         Ok(Self { base_url, shared, task })
     }
 
+    pub fn base_url(&self) -> &str {
+        &self.base_url
+    }
+
     /// Where an agent of this creator answers.
     pub fn endpoint(&self, agent: &str) -> String {
         format!("{}/{agent}/execute", self.base_url)
@@ -237,7 +244,7 @@ async fn behave(
 ) -> Response {
     let mut answer = shared.signed(request, &result);
     match behaviour {
-        Behaviour::Honest | Behaviour::AnotherEachTime => {
+        Behaviour::Honest | Behaviour::AnotherEachTime | Behaviour::CutOff => {
             shared.delivered(request.execution_id, result, asked);
         }
         Behaviour::Fails => {

@@ -20,6 +20,7 @@ pub mod denial;
 pub mod event_campaign;
 pub mod http_proxy;
 pub mod inject;
+pub mod link;
 pub mod machines;
 pub mod market;
 pub mod notes;

@@ -22,6 +22,10 @@ pub use self::{
     policy::{OutboundError, OutboundPolicy},
 };
 
+/// A connection that was idle for longer is not used again: a firewall may have forgotten it, and the request would wait for
+/// an answer until its time is over.
+const KEEP_IDLE: Duration = Duration::from_secs(5);
+
 /// A policy and the names that were resolved under it. Cheap to clone.
 #[derive(Clone)]
 pub struct Outbound {
@@ -48,6 +52,7 @@ impl Outbound {
             .https_only(!self.policy.allow_insecure)
             .connect_timeout(timeout.min(Duration::from_secs(5)))
             .timeout(timeout)
+            .pool_idle_timeout(KEEP_IDLE)
             .user_agent(concat!("crtx/", env!("CARGO_PKG_VERSION")))
             .build()
     }

@@ -9,7 +9,10 @@ use solana_pubkey::Pubkey;
 use uuid::Uuid;
 
 use super::{Checker, Facts, Violation, facts::OpenedRecord};
-use crate::notes::{Claim, NotedCall};
+use crate::{
+    creator::Behaviour,
+    notes::{Claim, NotedCall},
+};
 
 const CONTENT_LIMIT: Duration = Duration::from_secs(10);
 /// Contents that are fetched at a time.
@@ -101,6 +104,9 @@ impl Checker<'_> {
         let limit = Duration::from_secs(u64::from(record.timeout_seconds)).saturating_sub(IN_TIME_BY);
         let in_time = notes.delivered.iter().any(|(_, took)| *took < limit);
         let reason = record.failure_reason();
+        if noted.call.behaviour == Behaviour::CutOff && is_the_agents(reason) {
+            return None;
+        }
         if notes.asked.is_empty() && is_the_agents(reason) {
             let rule = "an agent that was never asked did not fail";
             return violation(rule, "booked as a failure of the agent");
