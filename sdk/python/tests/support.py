@@ -66,6 +66,8 @@ class FaultyServer:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
+        # Closing alone leaves the thread in `accept`, and the port open.
+        self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
 
     def _accept(self) -> None:

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 from uuid import UUID
 
-import rfc8785
 from pydantic import BaseModel, ValidationError
 
 from . import _verify, models, wire
@@ -38,7 +37,6 @@ _ENDED = frozenset({"execution_failed", "execution_timeout", "interrupted", "res
 _RETRIED_CODES = frozenset({"request_timeout", "rate_limited", "internal", "stale"})
 #: Stands for the code in an error that has none.
 _NO_CODE = "http"
-_IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 
 @dataclass
@@ -276,6 +274,7 @@ class Core:
         try:
             evidence = yield from _verify.collect(claims, node, self.program_id, deadline)
             details |= {"record": f"{evidence.record_address} belongs to program {self.program_id}"}
+            details |= {"identity": evidence.identity}
             details |= _verify.check_chain(claims, evidence)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise NotVerified("the Solana node's answer is malformed") from error
@@ -335,18 +334,12 @@ def _check_id(found: models.ExecutionResponse, asked: UUID | str) -> None:
 
 
 def _key(given: str | None) -> str:
-    key = str(uuid.uuid4()) if given is None else given
-    if not _IDEMPOTENCY_KEY.fullmatch(key):
-        raise ValueError("an idempotency key is 1 to 255 visible ASCII characters")
-    return key
+    return str(uuid.uuid4()) if given is None else wire.idempotency_key(given)
 
 
 def _body(task: str, parameters: Mapping[str, Any] | None, is_async: bool) -> bytes:
     """RFC 8785: what is hashed on chain is what is sent, and a number that would be changed is refused here."""
-    try:
-        return rfc8785.dumps({"task": task, "parameters": dict(parameters or {}), "async": is_async})
-    except (rfc8785.CanonicalizationError, UnicodeError) as error:
-        raise ValueError(f"task or parameters cannot be sent: {error}") from error
+    return wire.canonical({"task": task, "parameters": parameters or {}, "async": is_async})
 
 
 def _with_query(path: str, query: Mapping[str, Any]) -> str:

@@ -31,7 +31,7 @@ _MOST_READ = 50
 
 _RECORD = struct.Struct("<8s32s32s32s32s16sQQqqIIIHBBBBBBBBBB")
 _RECORD_HEAD = bytes.fromhex("85c9b6cee06f2da8")
-_LISTING = struct.Struct("<8s32s32s192xq")
+_LISTING = struct.Struct("<8s32s32s")
 _LISTING_HEAD = bytes.fromhex("062f56defd65a24c")
 _CONFIG = struct.Struct("<8s192x32s")
 _CONFIG_HEAD = bytes.fromhex("9b0caae01efacc82")
@@ -132,9 +132,10 @@ class Evidence:
     record: Record
     creator: str
     result_key: bytes
-    listing_updated_at: int
     usdc_mint: str
     ending: Ending
+    #: What the check of that name has found.
+    identity: str
 
 
 def record_address(on_chain_record: str) -> str:
@@ -184,10 +185,14 @@ def collect(claims: Claims, node: str, program: str, deadline: float) -> Flow[Ev
             )
         yield Pause(backoff(failures) / 4)
         failures += 1
+    try:
+        identity = _identity(claims, record, address, program)
+    except _Wrong as wrong:
+        raise VerificationFailed("identity", str(wrong)) from None
     _, usdc_mint = _CONFIG.unpack_from(_checked("record", accounts[1], program, _CONFIG_HEAD, _CONFIG.size))
     (listed,) = yield from _accounts(node, [record.agent], deadline)
     listing = _checked("listing", listed, program, _LISTING_HEAD, _LISTING.size)
-    _, creator, result_key, updated_at = _LISTING.unpack_from(listing)
+    _, creator, result_key = _LISTING.unpack_from(listing)
     ending = yield from _ending(node, program, address, record.finished_at, deadline)
     return Evidence(
         program=program,
@@ -195,9 +200,9 @@ def collect(claims: Claims, node: str, program: str, deadline: float) -> Flow[Ev
         record=record,
         creator=wire.base58(creator),
         result_key=result_key,
-        listing_updated_at=updated_at,
         usdc_mint=wire.base58(usdc_mint),
         ending=ending,
+        identity=identity,
     )
 
 
@@ -299,13 +304,12 @@ def _demand(holds: bool, otherwise: str) -> None:
         raise _Wrong(otherwise)
 
 
-def _identity(claims: Claims, evidence: Evidence) -> str:
-    record = evidence.record
+def _identity(claims: Claims, record: Record, address: str, program: str) -> str:
     _demand(record.execution_id == claims.execution_id, f"the record is of execution {record.execution_id}")
     caller = wire.address_bytes(record.caller)
     seeds = [b"execution", caller, record.execution_id.bytes]
-    derived = wire.base58(wire.program_address(seeds, wire.address_bytes(evidence.program)))
-    _demand(derived == evidence.record_address, f"this execution has its record at {derived}")
+    derived = wire.base58(wire.program_address(seeds, wire.address_bytes(program)))
+    _demand(derived == address, f"this execution has its record at {derived}")
     _demand(claims.agent_id in (None, record.agent), f"the record's agent is {record.agent}")
     if claims.idempotency_key is not None:
         own = wire.execution_id(record.caller, claims.idempotency_key)
@@ -376,9 +380,8 @@ def _listing(claims: Claims, evidence: Evidence) -> str:
     listed = wire.base58(evidence.result_key)
     if key == evidence.result_key:
         return f"the listing registers {listed}"
-    # The program copied the key at the opening, and only an update by the creator changes the listing's.
-    _demand(evidence.listing_updated_at >= evidence.record.opened_at, f"{wire.base58(key)} signed, and {listed} is listed")
-    return f"the listing registers {listed} since, and registered {wire.base58(key)} at the opening"
+    # Every opening changes the listing, so its time does not tell when the creator replaced the key.
+    raise _Wrong(f"{wire.base58(key)} signed, and the listing registers {listed}; `crtx verify` knows replaced keys")
 
 
 def _parts(evidence: Evidence) -> tuple[int, int]:
@@ -437,7 +440,7 @@ def _amounts(claims: Claims, evidence: Evidence) -> str:
         ("creator_amount_usdc", claims.creator_amount_usdc, creator),
         ("platform_amount_usdc", claims.platform_amount_usdc, platform),
     ):
-        same = stated is None or _base(stated) == actual
+        same = stated is None or stated == Decimal(actual).scaleb(-6)
         _demand(same, f"{name} is stated as {stated}, and the chain has {wire.usdc_text(actual)}")
     for name, said, counted in (
         ("execution_time_ms", claims.execution_time_ms, record.execution_time_ms),
@@ -445,13 +448,6 @@ def _amounts(claims: Claims, evidence: Evidence) -> str:
     ):
         _demand(said is None or said == counted, f"{name} is stated as {said}, and the chain has {counted}")
     return "every stated amount is the chain's"
-
-
-def _base(amount: Decimal) -> int | None:
-    try:
-        return wire.usdc_base(amount)
-    except wire.WireError:
-        return None
 
 
 def _refunded(claims: Claims, evidence: Evidence) -> str:
@@ -468,7 +464,6 @@ def _nothing_paid(claims: Claims, evidence: Evidence) -> str:
 
 _Check = Callable[[Claims, Evidence], str]
 _RESULT_CHECKS: dict[str, _Check] = {
-    "identity": _identity,
     "status": _status,
     "commitment": _commitment,
     "settlement": _settlement,
@@ -481,7 +476,6 @@ _RESULT_CHECKS: dict[str, _Check] = {
     "amounts": _amounts,
 }
 _REFUND_CHECKS: dict[str, _Check] = {
-    "identity": _identity,
     "status": _refunded,
     "settlement": _settlement,
     "payment": _refund_payment,

@@ -83,6 +83,7 @@ class Agent:
     ) -> None:
         self._work = work
         self._takes_parameters, self._model = _signature_of(work)
+        self._is_async = any(map(inspect.iscoroutinefunction, (work, getattr(work, "__call__", None))))
         self._signer: Signer = (
             KeyPair.from_env() if key is None else KeyPair.from_file(key) if isinstance(key, (str, Path)) else key
         )
@@ -156,7 +157,7 @@ class Agent:
         arguments: list[Any] = [request.task]
         if self._takes_parameters:
             arguments.append(self._parameters(request.parameters))
-        if inspect.iscoroutinefunction(self._work):
+        if self._is_async:
             returned = await self._work(*arguments)
         else:
             returned = await asyncio.to_thread(self._work, *arguments)
@@ -233,8 +234,9 @@ class Agent:
 
 
 def _signature_of(work: Callable[..., Any]) -> tuple[bool, type[BaseModel] | None]:
-    """Whether a function takes parameters, and the model that they have to match."""
-    names = list(inspect.signature(work).parameters)
+    """Whether a function takes parameters, and the model that they have to match. Arguments with a default are its own."""
+    given = inspect.signature(work).parameters.values()
+    names = [one.name for one in given if one.default is one.empty and one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
     if len(names) not in (1, 2):
         raise TypeError("the function takes the task, or the task and the parameters")
     if len(names) == 1:

@@ -8,7 +8,7 @@ import hmac
 import json
 import re
 import uuid
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any, Mapping
 
 import rfc8785
@@ -116,18 +116,44 @@ def is_signed_by(key: bytes, message: bytes, signature: bytes) -> bool:
     return True
 
 
+def canonical(value: Any) -> bytes:
+    """The RFC 8785 form. A number that a double does not hold is refused: its hash would be that of another one."""
+    try:
+        return rfc8785.dumps(_plain(value))
+    except (rfc8785.CanonicalizationError, UnicodeError, RecursionError) as error:
+        raise WireError(f"it has no canonical form: {error}") from error
+
+
+def _plain(value: Any) -> Any:
+    """The value with its numbers as the canonicaliser takes them."""
+    if isinstance(value, Mapping):
+        return {name: _plain(member) for name, member in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(member) for member in value]
+    if isinstance(value, Decimal) or (isinstance(value, int) and abs(value) >= 2**53):
+        changed = isinstance(value, int) and abs(value) > 2**53
+        # Zero has a form of its own, and huge exponents are compared without expanding them.
+        if changed or not Decimal(value).is_finite() or (value and Decimal(repr(float(value))) != value):
+            raise WireError("a number would be changed when it is read; send it as text")
+        return float(value) if value else 0
+    return value
+
+
 def request_hash(task: str, parameters: Mapping[str, Any] | None = None) -> bytes:
     """SHA-256 of the RFC 8785 form of `{parameters, task}`: what the opening on chain names."""
-    try:
-        canonical = rfc8785.dumps({"parameters": dict(parameters or {}), "task": task})
-    except (rfc8785.CanonicalizationError, UnicodeError) as error:
-        raise WireError(str(error)) from error
-    return hashlib.sha256(canonical).digest()
+    return hashlib.sha256(canonical({"parameters": parameters or {}, "task": task})).digest()
 
 
-def execution_id(wallet: str, idempotency_key: str) -> uuid.UUID:
+def idempotency_key(text: str) -> str:
+    """The key, if it is one."""
+    if not re.fullmatch(r"[\x21-\x7e]{1,255}", text):
+        raise WireError("an idempotency key is 1 to 255 visible ASCII characters")
+    return text
+
+
+def execution_id(wallet: str, key: str) -> uuid.UUID:
     """The execution id that follows from a wallet and an idempotency key."""
-    name = address_bytes(wallet) + idempotency_key.encode()
+    name = address_bytes(wallet) + idempotency_key(key).encode()
     return uuid.UUID(bytes=hashlib.sha1(_NAMESPACE.bytes + name).digest()[:16], version=5)
 
 
@@ -149,22 +175,25 @@ def cid_hash(text: str) -> str:
     return hash_text
 
 
-def usdc_base(amount: Decimal | int | str) -> int:
-    """The base units (millionths of a USDC) of an amount; a float is refused, because it is not exact."""
-    if isinstance(amount, (bool, float)):
-        raise WireError("an amount is no float: use Decimal or text")
-    try:
-        number = Decimal(amount)
-        # Decimals with huge exponents are refused before they are expanded.
-        if not number.is_finite() or number.is_signed() or (number and not -30 <= number.adjusted() <= 13):
-            raise WireError("not an amount of USDC")
-        base = number.scaleb(6)
-        whole = int(base)
-    except InvalidOperation as error:
-        raise WireError("not an amount of USDC") from error
-    if base != whole or whole > MAX_BASE_UNITS:
+def usdc_base(amount: str) -> int:
+    """The base units (millionths of a USDC) of a decimal text such as `0.05`."""
+    if not re.fullmatch(r"[0-9]+(\.[0-9]{1,6})?", amount, re.ASCII) or len(amount) > 40:
+        raise WireError("an amount of USDC is a decimal number with at most six decimals")
+    return usdc_of_number(Decimal(amount))
+
+
+def usdc_of_number(amount: Any) -> int:
+    """The base units of a number in JSON, as `strict_json` reads it. A float is refused, because it is not exact."""
+    if type(amount) not in (Decimal, int):
+        raise WireError("an amount of USDC is an exact number")
+    number = Decimal(amount)
+    # Numbers with huge exponents are refused before they are expanded.
+    if not number.is_finite() or number.is_signed() or (number and not -30 <= number.adjusted() <= 13):
+        raise WireError("not an amount of USDC")
+    base = number.scaleb(6) if number else Decimal(0)
+    if base != base.to_integral_value() or base > MAX_BASE_UNITS:
         raise WireError("an amount in USDC has at most six decimals and is at most 18446744073709.551615")
-    return whole
+    return int(base)
 
 
 def usdc_text(base: int) -> str:
@@ -207,12 +236,26 @@ def strict_json(data: bytes, exact: bool = True) -> Any:
 
     try:
         text = data.decode()
-        number = Decimal if exact else float
-        return json.loads(text, object_pairs_hook=members, parse_constant=refuse, parse_float=number)
+        if not exact:
+            return json.loads(text, object_pairs_hook=members, parse_constant=refuse)
+        return json.loads(
+            text, object_pairs_hook=members, parse_constant=refuse, parse_float=_decimal, parse_int=_whole
+        )
     except WireError:
         raise
-    except (ValueError, RecursionError) as error:
+    except (ValueError, ArithmeticError, RecursionError) as error:
         raise WireError("not JSON") from error
+
+
+def _decimal(text: str) -> Decimal:
+    # A zero has any exponent, also one that a decimal has not.
+    mantissa = re.split("[eE]", text)[0]
+    return Decimal(text if mantissa.strip("-0.") else mantissa)
+
+
+def _whole(text: str) -> Decimal | int:
+    # An integer has no negative zero, and no amount is one.
+    return Decimal(text) if text == "-0" else int(text)
 
 
 def program_address(seeds: list[bytes], program: bytes) -> bytes:
