@@ -85,9 +85,11 @@ def account(kept: dict[str, Any], name: str, at: int, start: int, end: int, choo
 
 def instruction(kept: dict[str, Any], start: int, end: int, choose: random.Random) -> None:
     """Changes the proof of the signature."""
-    message = kept["getTransaction"]["result"]["transaction"]["message"]
-    proof = next(one for one in message["instructions"] if len(one["data"]) > 250)
-    proof["data"] = wire.base58(flip(choose, wire.base58_decode(proof["data"]), start, end))
+    transaction = kept["getTransaction"]["result"]["transaction"]
+    data = base64.b64decode(transaction[0])
+    # Where the proof begins: count, padding, and the offset of the signature.
+    at = data.index(bytes([1, 0, 48, 0, 255, 255, 16, 0]))
+    transaction[0] = base64.b64encode(flip(choose, data, at + start, at + end)).decode()
 
 
 def result(choose: random.Random, kept: dict[str, Any]) -> None:
@@ -189,7 +191,7 @@ def test_a_node_that_answers_nonsense_verifies_nothing_and_loses_nothing(
     for method, answer in {
         "record": {"error": {"code": -32005, "message": "behind"}},
         "getSignaturesForAddress": {"result": [1]},
-        "getTransaction": {"result": {"transaction": None}},
+        "getTransaction": {"result": {"transaction": ["AQ==", "base64"], "meta": {"err": None}}},
         "getMultipleAccounts": {"result": {"value": [{"owner": 1, "data": ["/"]}]}},
     }.items():
         with pytest.raises(NotVerified) as unverified:

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
 
-from . import wire
+from . import _transaction, wire
 from ._flow import Broken, Flow, Pause, Reply, Send, backoff
 from .errors import NotVerified, VerificationFailed
 
@@ -221,7 +221,7 @@ def _ending(node: str, program: str, record: str, finished_at: int, deadline: fl
     listed = yield from _rpc(node, "getSignaturesForAddress", [record, options], deadline)
     listed = [one for one in listed if one["err"] is None]
     listed.sort(key=lambda one: abs((one["blockTime"] or 0) - finished_at))
-    options = {"commitment": "confirmed", "encoding": "json", "maxSupportedTransactionVersion": 0}
+    options = {"commitment": "confirmed", "encoding": "base64", "maxSupportedTransactionVersion": 1}
     for one in listed[:_MOST_READ]:
         found = yield from _rpc(node, "getTransaction", [one["signature"], options], deadline)
         ending = found and _ending_of(one["signature"], found, program, record)
@@ -231,17 +231,18 @@ def _ending(node: str, program: str, record: str, finished_at: int, deadline: fl
 
 
 def _ending_of(signature: str, found: Any, program: str, record: str) -> Ending | None:
-    message, meta = found["transaction"]["message"], found["meta"]
+    meta = found["meta"]
     if meta["err"] is not None:
         return None
+    named, instructions = _transaction.read(base64.b64decode(found["transaction"][0]))
     loaded = meta.get("loadedAddresses") or {}
-    keys = [*message["accountKeys"], *loaded.get("writable", []), *loaded.get("readonly", [])]
+    keys = [*named, *loaded.get("writable", []), *loaded.get("readonly", [])]
+    calls = [Call(keys[one.program], [keys[index] for index in one.accounts], one.data) for one in instructions]
 
-    def call(one: Any) -> Call:
+    def inner_call(one: Any) -> Call:
         accounts = [keys[index] for index in one["accounts"]]
         return Call(keys[one["programIdIndex"]], accounts, wire.base58_decode(one["data"]))
 
-    calls = [call(one) for one in message["instructions"]]
     for at, ended in enumerate(calls):
         kind = ended.data[:8]
         if ended.program != program or kind not in (_COMPLETE, _FAIL, _REFUND):
@@ -251,7 +252,7 @@ def _ending_of(signature: str, found: Any, program: str, record: str) -> Ending 
             continue
         inner = [one for group in meta.get("innerInstructions") or [] if group["index"] == at for one in group["instructions"]]
         owners = {keys[one["accountIndex"]]: one.get("owner", "") for one in meta.get("postTokenBalances") or []}
-        return Ending(signature, calls[at - 1] if at else None, ended, [call(one) for one in inner], owners)
+        return Ending(signature, calls[at - 1] if at else None, ended, [inner_call(one) for one in inner], owners)
     return None
 
 
