@@ -268,7 +268,8 @@ def test_what_would_be_changed_on_its_way_is_refused_before_it_is_sent() -> None
 
 
 def test_reads_are_repeated_and_pages_of_events_follow_each_other() -> None:
-    event = {"id": ID, "type": "execution.opened", "wallet": AGENT, "at": "2026-11-22T16:10:42Z", "previous": None, "data": {}}
+    event: dict[str, Any] = {"id": ID, "type": "execution.opened", "wallet": AGENT, "data": {}}
+    event |= {"at": "2026-11-22T16:10:42Z", "previous": None}
 
     def handle(request: Request) -> Answer:
         if len(server.requests) % 2:

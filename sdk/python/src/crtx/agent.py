@@ -9,7 +9,7 @@ import json
 import logging
 import time
 import typing
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,9 +33,9 @@ _ASK_EVERY_S = 0.1
 
 _log = logging.getLogger("crtx")
 
-Scope = dict[str, Any]
-Receive = Callable[[], Awaitable[dict[str, Any]]]
-Send = Callable[[dict[str, Any]], Awaitable[None]]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ class Agent:
         signature = self._signer.sign(message)
         return wire.signature_text(signature if isinstance(signature, bytes) else await signature)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """ASGI 3: answers `POST` at every path."""
         if scope["type"] == "lifespan":
             return await _lifespan(receive, send)

@@ -1,0 +1,73 @@
+#!/bin/sh
+# Tests the Python library: types, generated models, package, and all tests; the tests that need no marketplace also with
+# every other Python from 3.10 to 3.13 that is present. CRTX_BIN names the program `crtx`. Environments are kept in the
+# target folder, so the second run is quick.
+set -eu
+cd "$(dirname "$0")"
+cache=${CARGO_TARGET_DIR:-$(cd ../.. && pwd)/target}/sdk-python
+mkdir -p "$cache"
+export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore PYTHONDONTWRITEBYTECODE=1
+
+# The program of a Python version, if it is present.
+python_of() {
+    for python in "python$1" "${PYENV_ROOT:-$HOME/.pyenv}"/versions/"$1".*/bin/python; do
+        if "$python" -c '' 2>/dev/null; then
+            echo "$python"
+            return
+        fi
+    done
+}
+
+# An environment with what the files name; it is made again when they change.
+environment() {
+    home=$cache/$1 python=$2
+    shift 2
+    stamp=$(cat pyproject.toml tests/requirements.txt tests/tools.txt | sha256sum)
+    if [ "$(cat "$home/stamp" 2>/dev/null)" != "$stamp" ]; then
+        rm -rf "$home"
+        "$python" -m venv "$home"
+        "$home/bin/pip" install -q "$@"
+        echo "$stamp" >"$home/stamp"
+    fi
+}
+
+unit="tests/test_wire.py tests/test_seller.py tests/test_faults.py"
+others="" newest=""
+for version in 3.13 3.12 3.11 3.10; do
+    python=$(python_of "$version")
+    if [ -z "$python" ]; then
+        echo "Python $version is not present"
+    elif [ -z "$newest" ]; then
+        newest=$version
+        environment main "$python" -e . -r tests/requirements.txt -r tests/tools.txt
+    else
+        environment "$version" "$python" -e . -r tests/requirements.txt
+        # shellcheck disable=SC2086
+        "$cache/$version/bin/python" -m pytest -p no:cacheprovider $unit >"$cache/$version.log" 2>&1 &
+        others="$others $version:$!"
+    fi
+done
+[ -n "$newest" ] || { echo "no Python from 3.10 to 3.13"; exit 1; }
+main=$cache/main/bin
+
+"$main/python" scripts/generate_models.py --check
+"$main/mypy" --cache-dir "$cache/mypy"
+
+rm -rf "$cache/dist"
+"$main/python" -m build --no-isolation --outdir "$cache/dist" >"$cache/build.log" 2>&1 || { cat "$cache/build.log"; exit 1; }
+wheel=$(echo "$cache"/dist/*.whl)
+environment clean "$(python_of "$newest")" "$wheel[fastapi,flask]"
+"$cache/clean/bin/pip" install -q --no-deps --force-reinstall "$wheel"
+"$cache/clean/bin/pip" check -q
+(cd "$cache" && "$cache/clean/bin/python" -c 'import crtx, crtx.fastapi, crtx.flask; print("crtx installs and imports")')
+"$main/mypy" --cache-dir "$cache/mypy-clean" --config-file= --strict --python-executable "$cache/clean/bin/python" examples/*.py
+
+"$main/python" -m pytest -p no:cacheprovider "$@"
+for other in $others; do
+    if wait "${other#*:}"; then
+        echo "Python ${other%:*}: $(tail -n 1 "$cache/${other%:*}.log")"
+    else
+        cat "$cache/${other%:*}.log"
+        exit 1
+    fi
+done
