@@ -1,6 +1,6 @@
 #!/bin/sh
-# Tests the Python library: types, generated models, package, and all tests; the tests that need no marketplace also with
-# every other Python from 3.10 to 3.13 that is present. CRTX_BIN names the program `crtx`. Environments are kept in the
+# Tests the Python library: types, generated models, package, and all tests. Those that need no marketplace also run
+# with every other Python from 3.10 to 3.13 that is present. CRTX_BIN names the program `crtx`. Environments are kept in the
 # target folder, so the second run is quick.
 set -eu
 cd "$(dirname "$0")"
@@ -54,13 +54,17 @@ main=$cache/main/bin
 "$main/mypy" --cache-dir "$cache/mypy"
 
 rm -rf "$cache/dist"
-"$main/python" -m build --no-isolation --outdir "$cache/dist" >"$cache/build.log" 2>&1 || { cat "$cache/build.log"; exit 1; }
+if ! "$main/python" -m build --no-isolation --outdir "$cache/dist" >"$cache/build.log" 2>&1; then
+    cat "$cache/build.log"
+    exit 1
+fi
 wheel=$(echo "$cache"/dist/*.whl)
 environment clean "$(python_of "$newest")" "$wheel[fastapi,flask]"
 "$cache/clean/bin/pip" install -q --no-deps --force-reinstall "$wheel"
 "$cache/clean/bin/pip" check -q
-(cd "$cache" && "$cache/clean/bin/python" -c 'import crtx, crtx.fastapi, crtx.flask; print("crtx installs and imports")')
-"$main/mypy" --cache-dir "$cache/mypy-clean" --config-file= --strict --python-executable "$cache/clean/bin/python" examples/*.py
+clean=$cache/clean/bin/python
+(cd "$cache" && "$clean" -c 'import crtx, crtx.fastapi, crtx.flask; print("crtx installs and imports")')
+"$main/mypy" --cache-dir "$cache/mypy-clean" --config-file= --strict --python-executable "$clean" examples/*.py
 
 "$main/python" -m pytest -p no:cacheprovider "$@"
 for other in $others; do

@@ -2,8 +2,8 @@
 
     python bench/seller.py [requests]
 
-Both answer the same application server, one request after the other over one connection, in turns, so that a busy machine
-slows both. The bare framework answers with the same bytes and signs nothing.
+Both run in the same application server and are asked in turns, one request after the other over one connection, so
+that a busy machine slows both. The bare framework answers with as many bytes of result, and signs nothing.
 """
 
 from __future__ import annotations
@@ -134,11 +134,15 @@ def percentile(values: list[float], part: float) -> float:
     return sorted(values)[int(len(values) * part)]
 
 
-def measure(name: str, serve: Callable[[Callable[[], Any], int], None], apps: list[Callable[[], Any]], count: int) -> None:
+def measure(
+    name: str, serve: Callable[[Callable[[], Any], int], None], apps: list[Callable[[], Any]], count: int
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as a, socket.create_server(("127.0.0.1", 0)) as b:
         ports = [a.getsockname()[1], b.getsockname()[1]]
     context = multiprocessing.get_context("fork")
-    servers = [context.Process(target=serve, args=(app, port), daemon=True) for app, port in zip(apps, ports, strict=True)]
+    servers = [
+        context.Process(target=serve, args=(app, port), daemon=True) for app, port in zip(apps, ports, strict=True)
+    ]
     for server in servers:
         server.start()
     connections = [connect(port) for port in ports]
@@ -154,7 +158,14 @@ def measure(name: str, serve: Callable[[Callable[[], Any], int], None], apps: li
     bare, selling = times
     p50 = statistics.median(selling) - statistics.median(bare)
     p99 = percentile(selling, 0.99) - percentile(bare, 0.99)
-    row = [statistics.median(bare), percentile(bare, 0.99), statistics.median(selling), percentile(selling, 0.99), p50, p99]
+    row = [
+        statistics.median(bare),
+        percentile(bare, 0.99),
+        statistics.median(selling),
+        percentile(selling, 0.99),
+        p50,
+        p99,
+    ]
     print(f"| {name} | " + " | ".join(f"{value:.2f} ms" for value in row) + " |", flush=True)
 
 

@@ -28,7 +28,11 @@ def csv_profile(task: str, options: Options) -> Output:
 
 def profile_of(values: list[str]) -> dict[str, object]:
     filled = [value for value in values if value.strip()]
-    profile: dict[str, object] = {"values": len(filled), "empty": len(values) - len(filled), "different": len(set(filled))}
+    profile: dict[str, object] = {
+        "values": len(filled),
+        "empty": len(values) - len(filled),
+        "different": len(set(filled)),
+    }
     try:
         numbers = [float(value) for value in filled]
     except ValueError:

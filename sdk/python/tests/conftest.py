@@ -52,7 +52,9 @@ def market() -> Iterator[Market]:
         manifest = home / "agent.toml"
         # The example's parameters are not those of `html_to_text`.
         text = manifest.read_text()
-        manifest.write_text(text[: text.index("[input_schema]")] + SCHEMAS + '\n[test]\ntask = "<p>One two three.</p>"\n')
+        manifest.write_text(
+            text[: text.index("[input_schema]")] + SCHEMAS + '\n[test]\ntask = "<p>One two three.</p>"\n'
+        )
         up.serve(home, ["uvicorn", "counted:app", "--log-level", "warning"])
         listed = up.crtx("agent", "publish", "reader", "--yes", wallet=creator)
         made = up.crtx(

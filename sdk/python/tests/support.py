@@ -47,7 +47,12 @@ class Answer:
 
     def bytes(self) -> bytes:
         body = self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode()
-        headers = {"content-type": "application/json", "content-length": str(len(body)), "connection": "close", **self.headers}
+        headers = {
+            "content-type": "application/json",
+            "content-length": str(len(body)),
+            "connection": "close",
+            **self.headers,
+        }
         head = f"HTTP/1.1 {self.status} X\r\n" + "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         return (head + "\r\n").encode() + body
 
@@ -112,7 +117,9 @@ def _read(connection: socket.socket) -> Request | None:
 
 def forward(request: Request, base_url: str) -> Answer:
     """What the real service answers."""
-    headers = {name: value for name, value in request.headers.items() if name not in ("host", "connection", "content-length")}
+    headers = {
+        name: value for name, value in request.headers.items() if name not in ("host", "connection", "content-length")
+    }
     headers["accept-encoding"] = "identity"
     asked = urllib.request.Request(base_url + request.path, request.body or None, headers, method=request.method)
     try:
@@ -148,11 +155,15 @@ class Marketplace:
         for path in (folder, self.data):
             # The user that PostgreSQL runs as may enter.
             path.chmod(0o755)
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("CRTX_") and name != "DATABASE_URL"}
+        kept = {
+            name: value for name, value in os.environ.items() if not name.startswith("CRTX_") and name != "DATABASE_URL"
+        }
         self.environment = {**kept, "HOME": str(folder), "CRTX_CONFIG_DIR": str(self.data / "config")}
         command = [binary(), "up", "--json", "--port", str(free_port()), "--data-dir", str(self.data)]
         self.log = (folder / "up.log").open("w")
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, env=self.environment, text=True)
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=self.log, env=self.environment, text=True
+        )
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         assert line, f"crtx up ended: {(folder / 'up.log').read_text()}"
@@ -172,7 +183,12 @@ class Marketplace:
         """Runs a command with `--json`."""
         environment = {**self.environment, **({"CRTX_KEYPAIR": str(self.folder / wallet)} if wallet else {})}
         done = subprocess.run(
-            [binary(), *arguments, "--json"], env=environment, cwd=self.folder, capture_output=True, text=True, check=False
+            [binary(), *arguments, "--json"],
+            env=environment,
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == expect, f"{arguments}: {done.stdout} {done.stderr}"
         return json.loads(done.stdout)
@@ -184,7 +200,7 @@ class Marketplace:
         return f"{name}.json", made["address"]
 
     def agent(self, name: str, **changes: str) -> Path:
-        """The folder of an agent whose service is not started yet. Changes replace lines of its manifest by their key."""
+        """The folder of an agent whose service is not started yet. Changes replace lines of its manifest by key."""
         self.crtx("agent", "init", name)
         manifest = self.folder / name / "agent.toml"
         text = manifest.read_text()

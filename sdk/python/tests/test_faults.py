@@ -10,6 +10,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+import httpx
 import pytest
 from crtx import (
     ApiError,
@@ -93,7 +94,8 @@ Buy = Callable[..., Result]
 
 def sync_buy(server: FaultyServer, **settings: Any) -> Result:
     key = settings.pop("idempotency_key", None)
-    with Client(server.url, verify=False, **settings) as client:
+    # Certificates take most of the time of a test, and are not needed here.
+    with Client(server.url, verify=False, transport=httpx.HTTPTransport(verify=False), **settings) as client:
         return client.execute(AGENT, "task", {"a": 1.5}, idempotency_key=key)
 
 
@@ -101,7 +103,8 @@ def async_buy(server: FaultyServer, **settings: Any) -> Result:
     key = settings.pop("idempotency_key", None)
 
     async def run() -> Result:
-        async with AsyncClient(server.url, verify=False, **settings) as client:
+        transport = httpx.AsyncHTTPTransport(verify=False)
+        async with AsyncClient(server.url, verify=False, transport=transport, **settings) as client:
             return await client.execute(AGENT, "task", {"a": 1.5}, idempotency_key=key)
 
     return asyncio.run(run())
@@ -258,7 +261,12 @@ def test_an_endless_answer_is_not_read(buy: Buy) -> None:
 
 def test_what_would_be_changed_on_its_way_is_refused_before_it_is_sent() -> None:
     with serving(Script(DONE)) as server, Client(server.url, verify=False) as client:
-        for task, parameters in (("t", {"n": 2**53 + 1}), ("t", {"n": float("nan")}), ("\ud800", {}), ("t", {"d": Decimal("0.12345678901234567890")})):
+        for task, parameters in (
+            ("t", {"n": 2**53 + 1}),
+            ("t", {"n": float("nan")}),
+            ("\ud800", {}),
+            ("t", {"d": Decimal("0.12345678901234567890")}),
+        ):
             with pytest.raises(ValueError):
                 client.execute(AGENT, task, parameters)
         for key in ("", "a b", "é", "x" * 256):

@@ -61,7 +61,14 @@ def test_a_refund_is_verified_and_named(market: Market) -> None:
             client.execute(target["agent_id"], "x", {"behaviour": "fail"}, idempotency_key="refund-1")
         assert failed.value.idempotency_key == "refund-1" and failed.value.execution_id is not None
         verified = client.verify(failed.value.execution_id)
-        assert verified.refunded and verified.checks == ("record", "identity", "status", "settlement", "payment", "amounts")
+        assert verified.refunded and verified.checks == (
+            "record",
+            "identity",
+            "status",
+            "settlement",
+            "payment",
+            "amounts",
+        )
 
 
 def test_a_key_that_nobody_registered_is_refused(market: Market) -> None:
@@ -74,7 +81,12 @@ def test_a_key_that_nobody_registered_is_refused(market: Market) -> None:
 
 @pytest.mark.parametrize("example", ["buy.py", "buy_async.py"])
 def test_the_buyer_examples_buy(market: Market, example: str) -> None:
-    environment = {**os.environ, "CRTX_URL": market.url, "CRTX_API_KEY": market.api_key, "PYTHONPATH": str(PACKAGE / "src")}
+    environment = {
+        **os.environ,
+        "CRTX_URL": market.url,
+        "CRTX_API_KEY": market.api_key,
+        "PYTHONPATH": str(PACKAGE / "src"),
+    }
     command = [sys.executable, str(PACKAGE / "examples" / example), market.agent_id]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == "Hello\none two three\n"
@@ -97,7 +109,9 @@ def test_every_seller_example_passes_the_conformance_test_from_pytest(
     flask = example == "sell_flask"
     test = 'task = "name,age\\nAda,36\\nAlan,41\\n"' if flask else 'task = "<p>One two three.</p>"'
     failing = '\n[test.failing]\ntask = "no table"\n' if flask else ""
-    schema = '[input_schema]\ntype = "object"\n[output_schema]\n' + ('type = "object"\n' if flask else 'type = "string"\n')
+    schema = '[input_schema]\ntype = "object"\n[output_schema]\n' + (
+        'type = "object"\n' if flask else 'type = "string"\n'
+    )
     text = text[: text.index("[input_schema]")] + schema + f"\n[test]\n{test}\n{failing}"
     manifest.write_text(text.replace("/execute", path))
     market.up.serve(home, command)

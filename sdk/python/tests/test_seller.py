@@ -107,7 +107,9 @@ def test_a_function_that_fails_answers_a_signed_failure(
     assert (status, answer["status"], answer["error"]) == (200, "failed", said)
     assert answer["result"] is answer["result_hash"] is answer["signature"] is None
     message = wire.failure_message(wire.address_bytes(RECORD), 1_790_000_000)
-    assert wire.is_signed_by(wire.address_bytes(KEY.address), message, wire.signature_bytes(answer["failure_signature"]))
+    assert wire.is_signed_by(
+        wire.address_bytes(KEY.address), message, wire.signature_bytes(answer["failure_signature"])
+    )
     assert "secret" not in caplog.text and "a task" not in caplog.text
 
 
@@ -240,7 +242,7 @@ def test_a_run_that_was_lost_with_its_process_is_failed_after_its_time_and_not_r
             return answer
 
     answers(Agent(work, KEY, guard=Spy()), asked())
-    ((_, answer), (_, same)) = answers(agent, asked(), asked())
+    (_, answer), (_, same) = answers(agent, asked(), asked())
     assert answer["status"] == "failed" and answer == same and work.runs == 0
     assert asyncio.run(guard.begin(*names[0], 0)) == Done(json.dumps(answer, separators=(",", ":")).encode())
 

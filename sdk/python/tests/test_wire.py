@@ -67,7 +67,9 @@ def proof(case: Any) -> Any:
     holds = wire.is_signed_by(key, text.encode(), wire.signature_bytes(case["signature"]))
     if case["opening"] is not None:
         bound = case["call_signature"] is not None and wire.signature_bytes(case["call_signature"])
-        holds = holds and bool(bound) and wire.is_signed_by(key, wire.call_message(*opening_of(case), text), bound or b"")
+        holds = (
+            holds and bool(bound) and wire.is_signed_by(key, wire.call_message(*opening_of(case), text), bound or b"")
+        )
     return holds or refuse("a signature does not verify")
 
 

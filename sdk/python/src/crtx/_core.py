@@ -91,7 +91,12 @@ class Core:
     # Requests.
 
     def _send(
-        self, method: str, path: str, attempts: _Attempts, body: bytes | None = None, more: Mapping[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        attempts: _Attempts,
+        body: bytes | None = None,
+        more: Mapping[str, str] | None = None,
     ) -> Send:
         headers = {"accept": "application/json", "user-agent": "crtx-python", **(more or {})}
         if self.api_key is not None:
@@ -175,7 +180,13 @@ class Core:
         return (yield from self._verified(result, found.status.value, found.agent_id, key, attempts))
 
     def _call(
-        self, agent_id: str, task: str, parameters: Mapping[str, Any] | None, is_async: bool, key: str, attempts: _Attempts
+        self,
+        agent_id: str,
+        task: str,
+        parameters: Mapping[str, Any] | None,
+        is_async: bool,
+        key: str,
+        attempts: _Attempts,
     ) -> Flow[models.ExecuteAnswer | models.StatusAnswer]:
         """The answer to a call, whatever happens to single requests: each repeats the same call under the same key."""
         body = _body(task, parameters, is_async)
@@ -283,7 +294,9 @@ class Core:
 
     def verify_execution(self, execution_id: UUID | str, timeout: float | None) -> Flow[Verification]:
         attempts = self._attempts(timeout)
-        found = yield from self.read(models.ExecutionResponse, f"/v1/executions/{UUID(str(execution_id))}", timeout=timeout)
+        found = yield from self.read(
+            models.ExecutionResponse, f"/v1/executions/{UUID(str(execution_id))}", timeout=timeout
+        )
         _check_id(found, execution_id)
         return (yield from self._check(_claims_of(found), attempts))
 
@@ -323,7 +336,9 @@ def _claims_of(found: models.ExecutionResponse) -> _verify.Claims:
 
 def _result_of(found: models.ExecutionResponse | models.ExecuteAnswer, key: str | None) -> Result:
     if found.result is None or found.result_hash is None or found.ipfs_url is None:
-        error = ResultUnavailable(502, "result_unavailable", "the execution is paid, and the service has no result of it")
+        error = ResultUnavailable(
+            502, "result_unavailable", "the execution is paid, and the service has no result of it"
+        )
         raise _of_call(error, key, found.execution_id)
     return Result(**{name: getattr(found, name) for name in _RESULT_FIELDS}, idempotency_key=key)
 
@@ -404,5 +419,3 @@ def _of_call(error: CrtxError, key: str | None, execution_id: UUID | None) -> Cr
     error.idempotency_key = key or None
     error.execution_id = execution_id
     return error
-
-

@@ -55,7 +55,7 @@ Flow = Generator[Effect, Any, T]
 
 
 def backoff(failures: int) -> float:
-    """The pause after so many failures in a row: doubled from half a second to 8 seconds, and half of it is random, so that
+    """The pause after so many failures in a row: doubled from half a second to 8 seconds. Half of it is random, so that
     clients of a service that failed do not all come back at the same time."""
     most: float = min(0.5 * 2**failures, 8.0)
     return most * (0.5 + 0.5 * random.random())

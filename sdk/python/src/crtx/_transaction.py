@@ -1,4 +1,4 @@
-"""Reads Solana's transactions: the legacy form, version 0 and version 1 (SIMD-0385). JSON encodings know no version 1."""
+"""Reads Solana's transactions: the legacy form, version 0, and version 1 (SIMD-0385), which JSON encodings lack."""
 
 from __future__ import annotations
 
@@ -79,4 +79,6 @@ def _version_1(bytes_: _Bytes) -> tuple[list[str], list[Compiled]]:
     # One value for each setting.
     bytes_.take(4 * settings.bit_count())
     heads = [(bytes_.u8(), bytes_.u8(), bytes_.u16()) for _ in range(count)]
-    return addresses, [Compiled(program, list(bytes_.take(accounts)), bytes_.take(size)) for program, accounts, size in heads]
+    return addresses, [
+        Compiled(program, list(bytes_.take(accounts)), bytes_.take(size)) for program, accounts, size in heads
+    ]

@@ -80,7 +80,7 @@ class Record:
 
     @classmethod
     def read(cls, data: bytes) -> Record:
-        (_, agent, caller, _, result_hash, execution_id, _, amount, opened, finished, took, tokens, _, fee, *rest) = (
+        _, agent, caller, _, result_hash, execution_id, _, amount, opened, finished, took, tokens, _, fee, *rest = (
             _RECORD.unpack_from(data)
         )
         _, binding, status, _, _, reported, *_ = rest
@@ -181,7 +181,8 @@ def collect(claims: Claims, node: str, program: str, deadline: float) -> Flow[Ev
         if time.monotonic() >= until:
             said = "is not on the chain" if record is None else "is open"
             raise VerificationFailed(
-                "record" if record is None else "status", f"{address} {said}; `crtx verify` reads records that were closed"
+                "record" if record is None else "status",
+                f"{address} {said}; `crtx verify` reads records that were closed",
             )
         yield Pause(backoff(failures) / 4)
         failures += 1
@@ -250,7 +251,12 @@ def _ending_of(signature: str, found: Any, program: str, record: str) -> Ending 
         record_at = 1 if kind == _REFUND else 3
         if ended.accounts[record_at : record_at + 1] != [record]:
             continue
-        inner = [one for group in meta.get("innerInstructions") or [] if group["index"] == at for one in group["instructions"]]
+        inner = [
+            one
+            for group in meta.get("innerInstructions") or []
+            if group["index"] == at
+            for one in group["instructions"]
+        ]
         owners = {keys[one["accountIndex"]]: one.get("owner", "") for one in meta.get("postTokenBalances") or []}
         return Ending(signature, calls[at - 1] if at else None, ended, [inner_call(one) for one in inner], owners)
     return None
@@ -266,7 +272,9 @@ def _rpc(node: str, method: str, params: list[Any], deadline: float) -> Flow[Any
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
     failures = 0
     while True:
-        got: Reply | Broken = yield Send("POST", node, min(deadline, time.monotonic() + 10), {"content-type": "application/json"}, body)
+        got: Reply | Broken = yield Send(
+            "POST", node, min(deadline, time.monotonic() + 10), {"content-type": "application/json"}, body
+        )
         problem = got.reason if isinstance(got, Broken) else f"HTTP {got.status}"
         if isinstance(got, Reply) and got.status == 200:
             try:
@@ -334,7 +342,9 @@ def _commitment(claims: Claims, evidence: Evidence) -> str:
 
 def _settlement(claims: Claims, evidence: Evidence) -> str:
     refunded = evidence.record.status in (_FAILED, _EXPIRED)
-    _demand((evidence.ending.ended.data[:8] != _COMPLETE) == refunded, "the transaction did not do what the record says")
+    _demand(
+        (evidence.ending.ended.data[:8] != _COMPLETE) == refunded, "the transaction did not do what the record says"
+    )
     return f"transaction {evidence.ending.signature} ended the execution"
 
 
@@ -423,7 +433,8 @@ def _payment(claims: Claims, evidence: Evidence) -> str:
     due = {creator_account: creator}
     due[treasury] = due.get(treasury, 0) + platform
     _check_moved(evidence, due, creator_account, evidence.creator)
-    return f"{evidence.creator} got {wire.usdc_text(creator)} and the treasury {wire.usdc_text(platform)} USDC out of escrow"
+    parts = f"{wire.usdc_text(creator)} and the treasury {wire.usdc_text(platform)} USDC"
+    return f"{evidence.creator} got {parts} out of escrow"
 
 
 def _refund_payment(claims: Claims, evidence: Evidence) -> str:

@@ -69,9 +69,9 @@ class Agent:
 
     `work` takes the task, or the task and the parameters, and returns the result as a text or an `Output`; it can be a
     coroutine. If its second argument is annotated with a pydantic model, parameters that do not match are refused.
-    `key` is the file of the result key or a `Signer`; without it, the variable `RESULT_KEY` names the file or has the key.
-    A call for which `work` raises fails, and its caller gets the money back. A `work` that is no coroutine runs in a
-    thread, and goes on there if its time is over, because Python cannot stop it; its result is then dropped.
+    `key` is the file of the result key or a `Signer`. Without it, the variable `RESULT_KEY` names the file or has the
+    key. A call for which `work` raises fails, and its caller gets the money back. A `work` that is no coroutine runs in
+    a thread, and goes on there if its time is over, because Python cannot stop it; its result is then dropped.
     """
 
     def __init__(
@@ -227,16 +227,23 @@ class Agent:
             status, body = 405, _json({"error": "POST a call", "result_key": self.address})
         else:
             given = await _body(receive)
-            status, body = (413, _json({"error": "the request is too large"})) if given is None else await self.answer(given)
+            status, body = (
+                (413, _json({"error": "the request is too large"})) if given is None else await self.answer(given)
+            )
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
 
 def _signature_of(work: Callable[..., Any]) -> tuple[bool, type[BaseModel] | None]:
-    """Whether a function takes parameters, and the model that they have to match. Arguments with a default are its own."""
+    """Whether a function takes parameters, and the model that they have to match. Arguments with a default are not
+    given."""
     given = inspect.signature(work).parameters.values()
-    names = [one.name for one in given if one.default is one.empty and one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    names = [
+        one.name
+        for one in given
+        if one.default is one.empty and one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
+    ]
     if len(names) not in (1, 2):
         raise TypeError("the function takes the task, or the task and the parameters")
     if len(names) == 1:

@@ -48,7 +48,9 @@ class _Body:
             raise httpx.ReadTimeout("the answer takes too long")
 
     def reply(self, response: httpx.Response) -> Reply:
-        return Reply(response.status_code, {name.lower(): value for name, value in response.headers.items()}, bytes(self.bytes))
+        return Reply(
+            response.status_code, {name.lower(): value for name, value in response.headers.items()}, bytes(self.bytes)
+        )
 
 
 def _query(**given: Any) -> dict[str, Any]:
@@ -58,9 +60,9 @@ def _query(**given: Any) -> dict[str, Any]:
 class Client:
     """Buys from agents.
 
-    `base_url` and `api_key` default to the variables `CRTX_URL` and `CRTX_API_KEY`. `rpc_url` (`CRTX_RPC_URL`) is a Solana
-    node that you trust; without it, results are checked against the node that the service names. `timeout` is what a
-    whole call may take, in seconds. `attempt_timeout` is what one request may take before it is repeated.
+    `base_url` and `api_key` default to the variables `CRTX_URL` and `CRTX_API_KEY`. `rpc_url` (`CRTX_RPC_URL`) is a
+    Solana node that you trust; without it, results are checked against the node that the service names. `timeout` is
+    what a whole call may take, in seconds. `attempt_timeout` is what one request may take before it is repeated.
     """
 
     def __init__(

@@ -1,5 +1,5 @@
-"""Errors of calls. Each one that belongs to a paid call has its idempotency key: the same call with the same key goes on
-where the error left it, and never pays twice."""
+"""Errors of calls. Each one that belongs to a paid call has its idempotency key: the same call with the same key goes
+on where the error left it, and never pays twice."""
 
 from __future__ import annotations
 

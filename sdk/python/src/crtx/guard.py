@@ -35,8 +35,8 @@ class Done:
 
 
 class Guard(Protocol):
-    """Remembers calls by execution id and request hash. Execution ids are public once a call is opened, so a stranger can
-    send one with another task: that is another call."""
+    """Remembers calls by execution id and request hash. Execution ids are public once a call is opened, so a stranger
+    can send one with another task: that is another call."""
 
     async def begin(self, execution_id: str, request_hash: str, until: float) -> Run | Wait | Done:
         """Says what to do with a call. A new call is noted as running until then."""
@@ -50,7 +50,7 @@ class GuardFull(Exception):
 
 
 class MemoryGuard:
-    """For one process. The oldest answers are forgotten beyond `max_answers` or `max_bytes`; a running call never is."""
+    """For one process. Beyond `max_answers` or `max_bytes` the oldest answers are forgotten, running calls never."""
 
     def __init__(self, max_answers: int = 10_000, max_bytes: int = 64 * 1024 * 1024, max_running: int = 1_000) -> None:
         self._max_answers, self._max_bytes, self._max_running = max_answers, max_bytes, max_running
@@ -90,7 +90,8 @@ class SqliteGuard:
         with self._connection() as db:
             db.execute("PRAGMA journal_mode = WAL")
             db.execute(
-                "CREATE TABLE IF NOT EXISTS calls (execution_id TEXT, request_hash TEXT, until REAL NOT NULL, answer BLOB, "
+                "CREATE TABLE IF NOT EXISTS calls "
+                "(execution_id TEXT, request_hash TEXT, until REAL NOT NULL, answer BLOB, "
                 "PRIMARY KEY (execution_id, request_hash))"
             )
         db.close()
@@ -126,7 +127,8 @@ class SqliteGuard:
             with db:
                 values = (*call, time.time(), answer)
                 db.execute(
-                    "INSERT INTO calls VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET answer = coalesce(answer, excluded.answer)",
+                    "INSERT INTO calls VALUES (?, ?, ?, ?) "
+                    "ON CONFLICT DO UPDATE SET answer = coalesce(answer, excluded.answer)",
                     values,
                 )
                 one = "SELECT answer FROM calls WHERE execution_id = ? AND request_hash = ?"

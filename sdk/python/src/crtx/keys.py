@@ -33,7 +33,7 @@ class KeyPair:
 
     @classmethod
     def from_text(cls, text: str) -> KeyPair:
-        """Reads a key pair as the Solana command line writes it: 64 numbers, 32 of the seed and 32 of the public key."""
+        """Reads a key pair as Solana's command line writes it: 64 numbers, 32 of the seed and 32 of the public key."""
         try:
             pair = bytes(json.loads(text))
             key = SigningKey(pair[:32])

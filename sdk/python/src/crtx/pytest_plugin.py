@@ -18,7 +18,9 @@ import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--crtx-agent", action="store_true", help="run `crtx agent test` for each agent.toml that is collected")
+    parser.addoption(
+        "--crtx-agent", action="store_true", help="run `crtx agent test` for each agent.toml that is collected"
+    )
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

@@ -222,8 +222,8 @@ def session_key(api_key: str) -> SigningKey:
 
 
 def strict_json(data: bytes, exact: bool = True) -> Any:
-    """Reads JSON in which no object names a member twice and no number is NaN or infinite. `exact`: numbers with a point
-    are read as decimals, and not as floats."""
+    """Reads JSON in which no object names a member twice and no number is NaN or infinite. `exact`: numbers with a
+    point are read as decimals, and not as floats."""
 
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
