@@ -6,7 +6,10 @@ set -eu
 cd "$(dirname "$0")"
 cache=${CARGO_TARGET_DIR:-$(cd ../.. && pwd)/target}/sdk-python
 mkdir -p "$cache"
-export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore PYTHONDONTWRITEBYTECODE=1
+export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore PYTHONPYCACHEPREFIX="$cache/pycache"
+
+# What runs in the background ends with this.
+trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
 
 # The program of a Python version, if it is present.
 python_of() {
@@ -26,12 +29,18 @@ environment() {
     if [ "$(cat "$home/stamp" 2>/dev/null)" != "$stamp" ]; then
         rm -rf "$home"
         "$python" -m venv "$home"
-        "$home/bin/pip" install -q "$@"
+        # What is imported is compiled then.
+        "$home/bin/pip" install -q --no-compile "$@"
         echo "$stamp" >"$home/stamp"
     fi
 }
 
-unit="tests/test_wire.py tests/test_seller.py tests/test_faults.py"
+# The tests that need no marketplace, with another version.
+other() {
+    environment "$1" "$2" -e . -r tests/requirements.txt
+    "$cache/$1/bin/python" -m pytest -p no:cacheprovider tests/test_wire.py tests/test_seller.py tests/test_faults.py
+}
+
 others="" newest=""
 for version in 3.13 3.12 3.11 3.10; do
     python=$(python_of "$version")
@@ -39,17 +48,14 @@ for version in 3.13 3.12 3.11 3.10; do
         echo "Python $version is not present"
     elif [ -z "$newest" ]; then
         newest=$version
-        environment main "$python" -e . -r tests/requirements.txt -r tests/tools.txt
     else
-        environment "$version" "$python" -e . -r tests/requirements.txt
-        # shellcheck disable=SC2086
-        "$cache/$version/bin/python" -m pytest -p no:cacheprovider $unit >"$cache/$version.log" 2>&1 &
+        other "$version" "$python" >"$cache/$version.log" 2>&1 &
         others="$others $version:$!"
     fi
 done
 [ -n "$newest" ] || { echo "no Python from 3.10 to 3.13"; exit 1; }
 main=$cache/main/bin
-
+environment main "$(python_of "$newest")" -e . -r tests/requirements.txt -r tests/tools.txt
 "$main/python" scripts/generate_models.py --check
 "$main/mypy" --cache-dir "$cache/mypy"
 

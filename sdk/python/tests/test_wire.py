@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from crtx import Agent, KeyPair, Output, Refused, _verify, wire
+from crtx import Agent, KeyPair, Output, Refused, _transaction, _verify, wire
 from nacl.signing import SigningKey
 from support import REPOSITORY
 
@@ -187,3 +187,25 @@ def test_accounts_are_read_as_the_program_writes_them() -> None:
     config = accounts["Config"]
     _, mint = _verify._CONFIG.unpack_from(base64.b64decode(config["data"]))
     assert wire.base58(mint) == config["fields"]["usdc_mint"]
+
+
+def test_transactions_of_each_version_are_read_alike() -> None:
+    keys = [bytes([number]) * 32 for number in range(3)]
+    calls = [_transaction.Compiled(2, [0, 1], b"x" * 200), _transaction.Compiled(1, [], b"")]
+    signature, header, blockhash = bytes(64), bytes([1, 0, 2]), bytes(32)
+    named = bytes([3]) + b"".join(keys) + blockhash
+    # 200 is two bytes of seven bits each.
+    message = header + named + bytes([2]) + bytes([2, 2, 0, 1, 0xC8, 0x01]) + b"x" * 200 + bytes([1, 0, 0])
+    legacy = bytes([1]) + signature + message
+    version_0 = bytes([1]) + signature + b"\x80" + message + bytes([0])
+    settings = (0b100).to_bytes(4, "little")
+    heads = bytes([2, 2, 200, 0, 1, 0, 0, 0])
+    named = bytes([2, 3]) + b"".join(keys) + bytes(4)
+    version_1 = b"\x81" + header + settings + blockhash + named + heads + bytes([0, 1]) + b"x" * 200 + signature
+    for transaction in (legacy, version_0, version_1):
+        assert _transaction.read(transaction) == ([wire.base58(key) for key in keys], calls)
+        for end in range(0, len(transaction) - 70, 7):
+            with pytest.raises(ValueError):
+                _transaction.read(transaction[:end])
+    with pytest.raises(ValueError):
+        _transaction.read(bytes([1]) + signature + b"\x82" + message)
