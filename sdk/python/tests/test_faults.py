@@ -26,12 +26,14 @@ from crtx import (
     Result,
     ResultUnavailable,
     ServiceUnavailable,
+    VerificationFailed,
     wire,
 )
 from support import CUT, Answer, FaultyServer, Request, error, serving
 
 pytestmark = pytest.mark.usefixtures("no_pauses")
 
+AGENT_UUID = "00000000-0000-4000-8000-000000000001"
 ID = "806e1eba-133b-4100-9a5e-ddbe7c578906"
 AGENT = "BJu51f7FUVrLYHU1rHsBKtCGWToEFoKUhz3brbxX8A86"
 RESULT = "done"
@@ -300,3 +302,11 @@ def test_a_key_is_sent_only_to_the_service_and_stands_in_no_error() -> None:
     assert key not in repr(unknown.value) and "secret task" not in repr(unknown.value)
     with pytest.raises(ValueError):
         Client(server.url, "crtx_prod_1")
+
+
+def test_the_answer_of_another_execution_is_refused() -> None:
+    with serving(Script(shown=record("completed"))) as server, Client(server.url, verify=False) as client:
+        for ask in (client.get, client.wait, client.verify):
+            with pytest.raises(VerificationFailed, match="identity"):
+                ask(AGENT_UUID)
+        assert client.get(ID).result == RESULT

@@ -6,7 +6,7 @@ import os
 import re
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
@@ -35,6 +35,8 @@ _RETRIED_STATUS = frozenset({408, 409, 429, 502, 503, 504})
 #: Nothing of the call runs any more once one of these is answered.
 _ENDED = frozenset({"execution_failed", "execution_timeout", "interrupted", "result_unavailable"})
 _RETRIED_CODES = frozenset({"request_timeout", "rate_limited", "internal", "stale"})
+#: Seconds that the service waits for the next event.
+_EVENT_WAIT_S = 25
 #: Stands for the code in an error that has none.
 _NO_CODE = "http"
 
@@ -67,15 +69,15 @@ class _Attempts:
 class Core:
     """The settings of a client."""
 
-    base_url: str
-    api_key: str | None
-    rpc_url: str | None
-    program_id: str
-    verify: bool
-    timeout: float
-    max_retries: int
-    attempt_timeout: float
-    max_retry_after: float
+    base_url: str = ""
+    api_key: str | None = None
+    rpc_url: str | None = None
+    program_id: str = _verify.PROGRAM_ID
+    verify: bool = True
+    timeout: float = 300.0
+    max_retries: int = 2
+    attempt_timeout: float = 60.0
+    max_retry_after: float = 30.0
     #: The Solana node that the service names, once it was asked.
     named_node: str | None = field(default=None, init=False)
 
@@ -136,11 +138,13 @@ class Core:
         self,
         agent_id: str,
         task: str,
-        parameters: Mapping[str, Any] | None,
-        idempotency_key: str | None,
-        timeout: float | None,
-        verify: bool | None,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
+        verify: bool | None = None,
     ) -> Flow[Result]:
+        """One paid call. A caller that may crash chooses the idempotency key itself and keeps it."""
         attempts, key = self._attempts(timeout), _key(idempotency_key)
         verify = self.verify if verify is None else verify
         if verify:
@@ -160,16 +164,20 @@ class Core:
         self,
         agent_id: str,
         task: str,
-        parameters: Mapping[str, Any] | None,
-        idempotency_key: str | None,
-        timeout: float | None,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
     ) -> Flow[Started]:
+        """Begins a paid call, and returns when its escrow is confirmed."""
         attempts, key = self._attempts(timeout), _key(idempotency_key)
         answer = yield from self._call(agent_id, task, parameters, True, key, attempts)
         return Started(answer.execution_id, key)
 
-    def wait(self, started: Started | UUID | str, timeout: float | None, verify: bool | None) -> Flow[Result]:
-        """Follows a call to its end."""
+    def wait(
+        self, started: Started | UUID | str, *, timeout: float | None = None, verify: bool | None = None
+    ) -> Flow[Result]:
+        """The result of a call that was started."""
         attempts = self._attempts(timeout)
         key = started.idempotency_key if isinstance(started, Started) else None
         id = started.execution_id if isinstance(started, Started) else UUID(str(started))
@@ -235,7 +243,7 @@ class Core:
         while True:
             left = attempts.deadline - time.monotonic()
             try:
-                found = yield from self.read(models.ExecutionResponse, f"/v1/executions/{id}", timeout=left)
+                found = yield from self._execution(id, left)
             except (ConnectionFailed, ApiError) as error:
                 raise self._final(error, key, attempts) from error
             if found.status.value not in ("pending", "running"):
@@ -292,22 +300,66 @@ class Core:
         refunded = claims.status == "failed"
         return Verification(claims.execution_id, refunded, tuple(details), details)
 
-    def verify_execution(self, execution_id: UUID | str, timeout: float | None) -> Flow[Verification]:
+    # Reads.
+
+    def check(self, execution_id: UUID | str, *, timeout: float | None = None) -> Flow[Verification]:
+        """Checks an execution of the wallet, a refund too."""
         attempts = self._attempts(timeout)
-        found = yield from self.read(
-            models.ExecutionResponse, f"/v1/executions/{UUID(str(execution_id))}", timeout=timeout
-        )
-        _check_id(found, execution_id)
+        found = yield from self._execution(execution_id, timeout)
         return (yield from self._check(_claims_of(found), attempts))
 
-    def get(self, execution_id: UUID | str, verify: bool | None) -> Flow[models.ExecutionResponse]:
+    def get(self, execution_id: UUID | str, *, verify: bool | None = None) -> Flow[models.ExecutionResponse]:
+        """An execution. If it has a result, the result is verified."""
         attempts = self._attempts(None)
-        found = yield from self.read(models.ExecutionResponse, f"/v1/executions/{UUID(str(execution_id))}")
-        _check_id(found, execution_id)
+        found = yield from self._execution(execution_id, None)
         if found.result is not None and (self.verify if verify is None else verify):
             result = _result_of(found, None)
             yield from self._verified(result, found.status.value, found.agent_id, None, attempts)
         return found
+
+    def _execution(self, execution_id: UUID | str, timeout: float | None) -> Flow[models.ExecutionResponse]:
+        asked = UUID(str(execution_id))
+        found = yield from self.read(models.ExecutionResponse, f"/v1/executions/{asked}", timeout=timeout)
+        if found.execution_id != asked:
+            raise VerificationFailed("identity", f"the answer is of execution {found.execution_id}")
+        return found
+
+    def list(
+        self,
+        *,
+        status: str | None = None,
+        agent_id: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Flow[models.ExecutionListResponse]:
+        """A page of the wallet's executions, newest first."""
+        query = {"status": status, "agent_id": agent_id, "limit": limit, "cursor": cursor}
+        return self.read(models.ExecutionListResponse, "/v1/executions", query)
+
+    def events(self, after: int, types: Sequence[str] | None) -> Flow[models.EventListResponse]:
+        """A page of events after a number; an empty one waits for the next event."""
+        query = {"after": after, "types": types, "wait": _EVENT_WAIT_S}
+        return self.read(models.EventListResponse, "/v1/events", query)
+
+    def search(
+        self,
+        q: str | None = None,
+        *,
+        tags: Sequence[str] | None = None,
+        max_price: str | None = None,
+        verified_only: bool | None = None,
+        sort: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Flow[models.AgentListResponse]:
+        """A page of the agents that match."""
+        query: dict[str, Any] = {"q": q, "tags": tags, "max_price": max_price, "verified_only": verified_only}
+        query |= {"sort": sort, "limit": limit, "cursor": cursor}
+        return self.read(models.AgentListResponse, "/v1/agents", query)
+
+    def agent(self, agent_id: str) -> Flow[models.AgentResponse]:
+        """The full listing of an agent."""
+        return self.read(models.AgentResponse, f"/v1/agents/{quote(agent_id, safe='')}")
 
 
 _RESULT_FIELDS = (
@@ -341,11 +393,6 @@ def _result_of(found: models.ExecutionResponse | models.ExecuteAnswer, key: str 
         )
         raise _of_call(error, key, found.execution_id)
     return Result(**{name: getattr(found, name) for name in _RESULT_FIELDS}, idempotency_key=key)
-
-
-def _check_id(found: models.ExecutionResponse, asked: UUID | str) -> None:
-    if found.execution_id != UUID(str(asked)):
-        raise VerificationFailed("identity", f"the answer is of execution {found.execution_id}")
 
 
 def _key(given: str | None) -> str:

@@ -1,11 +1,11 @@
-"""Clients for buyers: `Client` blocks, `AsyncClient` is for asyncio and trio. Both carry out the same flows."""
+"""Clients for buyers: `Client` blocks, `AsyncClient` is for asyncio and trio. Both carry out the flows of `Core`."""
 
 from __future__ import annotations
 
+import functools
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
-from uuid import UUID
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import anyio
 import httpx
@@ -14,12 +14,9 @@ from . import models
 from ._core import Core
 from ._flow import MAX_ANSWER_BYTES, Broken, Effect, Flow, Pause, Reply, Send
 from ._verify import PROGRAM_ID
-from .results import Result, Started, Verification
 
 T = TypeVar("T")
-
-#: Seconds that `events` waits at the service for the next one.
-_EVENT_WAIT_S = 25
+P = ParamSpec("P")
 
 
 def _time_left(send: Send) -> httpx.Timeout:
@@ -48,13 +45,30 @@ class _Body:
             raise httpx.ReadTimeout("the answer takes too long")
 
     def reply(self, response: httpx.Response) -> Reply:
-        return Reply(
-            response.status_code, {name.lower(): value for name, value in response.headers.items()}, bytes(self.bytes)
-        )
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        return Reply(response.status_code, headers, bytes(self.bytes))
 
 
-def _query(**given: Any) -> dict[str, Any]:
-    return given
+def _blocking(flow: Callable[Concatenate[Core, P], Flow[T]]) -> Callable[Concatenate[Any, P], T]:
+    """A method that carries a flow out. Its arguments and its description are those of the flow."""
+
+    @functools.wraps(flow)
+    def method(self: Any, /, *arguments: P.args, **named: P.kwargs) -> T:
+        client: Client = self._client
+        return client._run(flow(client._core, *arguments, **named))
+
+    return method
+
+
+def _awaited(flow: Callable[Concatenate[Core, P], Flow[T]]) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
+    """The same, to be awaited."""
+
+    @functools.wraps(flow)
+    async def method(self: Any, /, *arguments: P.args, **named: P.kwargs) -> T:
+        client: AsyncClient = self._client
+        return await client._run(flow(client._core, *arguments, **named))
+
+    return method
 
 
 class Client:
@@ -83,66 +97,22 @@ class Client:
             base_url, api_key, rpc_url, program_id, verify, timeout, max_retries, attempt_timeout, max_retry_after
         )
         self._http = httpx.Client(transport=transport)
+        self._client = self
         self.agents = Agents(self)
 
-    def execute(
-        self,
-        agent_id: str,
-        task: str,
-        parameters: Mapping[str, Any] | None = None,
-        *,
-        idempotency_key: str | None = None,
-        timeout: float | None = None,
-        verify: bool | None = None,
-    ) -> Result:
-        """One paid call. A caller that may crash chooses the idempotency key itself and keeps it."""
-        return self._run(self._core.execute(agent_id, task, parameters, idempotency_key, timeout, verify))
-
-    def start(
-        self,
-        agent_id: str,
-        task: str,
-        parameters: Mapping[str, Any] | None = None,
-        *,
-        idempotency_key: str | None = None,
-        timeout: float | None = None,
-    ) -> Started:
-        """Begins a paid call, and returns when its escrow is confirmed."""
-        return self._run(self._core.start(agent_id, task, parameters, idempotency_key, timeout))
-
-    def wait(
-        self, started: Started | UUID | str, *, timeout: float | None = None, verify: bool | None = None
-    ) -> Result:
-        """The result of a call that was started."""
-        return self._run(self._core.wait(started, timeout, verify))
-
-    def get(self, execution_id: UUID | str, *, verify: bool | None = None) -> models.ExecutionResponse:
-        """An execution. If it has a result, the result is verified."""
-        return self._run(self._core.get(execution_id, verify))
-
-    def list(
-        self,
-        *,
-        status: str | None = None,
-        agent_id: str | None = None,
-        limit: int | None = None,
-        cursor: str | None = None,
-    ) -> models.ExecutionListResponse:
-        """A page of the wallet's executions, newest first."""
-        query = _query(status=status, agent_id=agent_id, limit=limit, cursor=cursor)
-        return self._run(self._core.read(models.ExecutionListResponse, "/v1/executions", query))
+    execute = _blocking(Core.execute)
+    start = _blocking(Core.start)
+    wait = _blocking(Core.wait)
+    get = _blocking(Core.get)
+    list = _blocking(Core.list)
+    verify = _blocking(Core.check)
 
     def events(self, *, after: int = 0, types: Sequence[str] | None = None) -> Iterator[models.Event]:
         """The events of the wallet after a number, oldest first, and then each one as it happens. It does not end."""
         while True:
-            query = _query(after=after, types=types, wait=_EVENT_WAIT_S)
-            page = self._run(self._core.read(models.EventListResponse, "/v1/events", query))
+            page = self._run(self._core.events(after, types))
             yield from page.events
             after = page.next_after
-
-    def verify(self, execution_id: UUID | str, *, timeout: float | None = None) -> Verification:
-        """Checks an execution of the wallet, a refund too."""
-        return self._run(self._core.verify_execution(execution_id, timeout))
 
     def close(self) -> None:
         """Closes the connections."""
@@ -186,26 +156,8 @@ class Agents:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    def search(
-        self,
-        q: str | None = None,
-        *,
-        tags: Sequence[str] | None = None,
-        max_price: str | None = None,
-        verified_only: bool | None = None,
-        sort: str | None = None,
-        limit: int | None = None,
-        cursor: str | None = None,
-    ) -> models.AgentListResponse:
-        """A page of the agents that match."""
-        query = _query(
-            q=q, tags=tags, max_price=max_price, verified_only=verified_only, sort=sort, limit=limit, cursor=cursor
-        )
-        return self._client._run(self._client._core.read(models.AgentListResponse, "/v1/agents", query))
-
-    def get(self, agent_id: str) -> models.AgentResponse:
-        """The full listing of an agent."""
-        return self._client._run(self._client._core.read(models.AgentResponse, f"/v1/agents/{agent_id}"))
+    search = _blocking(Core.search)
+    get = _blocking(Core.agent)
 
 
 class AsyncClient:
@@ -229,67 +181,23 @@ class AsyncClient:
             base_url, api_key, rpc_url, program_id, verify, timeout, max_retries, attempt_timeout, max_retry_after
         )
         self._http = httpx.AsyncClient(transport=transport)
+        self._client = self
         self.agents = AsyncAgents(self)
 
-    async def execute(
-        self,
-        agent_id: str,
-        task: str,
-        parameters: Mapping[str, Any] | None = None,
-        *,
-        idempotency_key: str | None = None,
-        timeout: float | None = None,
-        verify: bool | None = None,
-    ) -> Result:
-        """As `Client.execute`."""
-        return await self._run(self._core.execute(agent_id, task, parameters, idempotency_key, timeout, verify))
-
-    async def start(
-        self,
-        agent_id: str,
-        task: str,
-        parameters: Mapping[str, Any] | None = None,
-        *,
-        idempotency_key: str | None = None,
-        timeout: float | None = None,
-    ) -> Started:
-        """As `Client.start`."""
-        return await self._run(self._core.start(agent_id, task, parameters, idempotency_key, timeout))
-
-    async def wait(
-        self, started: Started | UUID | str, *, timeout: float | None = None, verify: bool | None = None
-    ) -> Result:
-        """As `Client.wait`."""
-        return await self._run(self._core.wait(started, timeout, verify))
-
-    async def get(self, execution_id: UUID | str, *, verify: bool | None = None) -> models.ExecutionResponse:
-        """As `Client.get`."""
-        return await self._run(self._core.get(execution_id, verify))
-
-    async def list(
-        self,
-        *,
-        status: str | None = None,
-        agent_id: str | None = None,
-        limit: int | None = None,
-        cursor: str | None = None,
-    ) -> models.ExecutionListResponse:
-        """As `Client.list`."""
-        query = _query(status=status, agent_id=agent_id, limit=limit, cursor=cursor)
-        return await self._run(self._core.read(models.ExecutionListResponse, "/v1/executions", query))
+    execute = _awaited(Core.execute)
+    start = _awaited(Core.start)
+    wait = _awaited(Core.wait)
+    get = _awaited(Core.get)
+    list = _awaited(Core.list)
+    verify = _awaited(Core.check)
 
     async def events(self, *, after: int = 0, types: Sequence[str] | None = None) -> AsyncIterator[models.Event]:
-        """As `Client.events`."""
+        """The events of the wallet after a number, oldest first, and then each one as it happens. It does not end."""
         while True:
-            query = _query(after=after, types=types, wait=_EVENT_WAIT_S)
-            page = await self._run(self._core.read(models.EventListResponse, "/v1/events", query))
+            page = await self._run(self._core.events(after, types))
             for event in page.events:
                 yield event
             after = page.next_after
-
-    async def verify(self, execution_id: UUID | str, *, timeout: float | None = None) -> Verification:
-        """As `Client.verify`."""
-        return await self._run(self._core.verify_execution(execution_id, timeout))
 
     async def close(self) -> None:
         """Closes the connections."""
@@ -333,23 +241,5 @@ class AsyncAgents:
     def __init__(self, client: AsyncClient) -> None:
         self._client = client
 
-    async def search(
-        self,
-        q: str | None = None,
-        *,
-        tags: Sequence[str] | None = None,
-        max_price: str | None = None,
-        verified_only: bool | None = None,
-        sort: str | None = None,
-        limit: int | None = None,
-        cursor: str | None = None,
-    ) -> models.AgentListResponse:
-        """As `Agents.search`."""
-        query = _query(
-            q=q, tags=tags, max_price=max_price, verified_only=verified_only, sort=sort, limit=limit, cursor=cursor
-        )
-        return await self._client._run(self._client._core.read(models.AgentListResponse, "/v1/agents", query))
-
-    async def get(self, agent_id: str) -> models.AgentResponse:
-        """As `Agents.get`."""
-        return await self._client._run(self._client._core.read(models.AgentResponse, f"/v1/agents/{agent_id}"))
+    search = _awaited(Core.search)
+    get = _awaited(Core.agent)
