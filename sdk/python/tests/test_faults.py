@@ -227,6 +227,15 @@ def test_a_settlement_that_takes_long_is_followed_to_its_end(buy: Buy) -> None:
     assert [request.method for request in server.requests] == ["POST", "GET", "GET", "GET"]
 
 
+@pytest.mark.parametrize(
+    "shown", [Answer(200, b"{}"), PROXY, error("unauthorized", 401)], ids=["malformed", "proxy", "401"]
+)
+def test_a_followed_call_that_cannot_be_read_stays_unknown(buy: Buy, shown: Answer) -> None:
+    with serving(Script(RUNNING, shown=shown)) as server, pytest.raises(OutcomeUnknown) as unknown:
+        buy(server, idempotency_key="mine")
+    assert (unknown.value.idempotency_key, unknown.value.execution_id) == ("mine", uuid.UUID(ID))
+
+
 def test_a_followed_call_that_fails_says_why(buy: Buy) -> None:
     failure = record("failed", error={"code": "execution_timeout", "message": "no answer"})
     with serving(Script(RUNNING, shown=failure)) as server, pytest.raises(ExecutionFailed, match="no answer") as failed:

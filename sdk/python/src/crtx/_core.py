@@ -20,6 +20,7 @@ from .errors import (
     ApiError,
     ConnectionFailed,
     CrtxError,
+    NotFound,
     NotVerified,
     OutcomeUnknown,
     ResultUnavailable,
@@ -244,8 +245,9 @@ class Core:
             left = attempts.deadline - time.monotonic()
             try:
                 found = yield from self._execution(id, left)
-            except (ConnectionFailed, ApiError) as error:
-                raise self._final(error, key, attempts) from error
+            except CrtxError as error:
+                is_known = isinstance(error, VerificationFailed) or (key is None and isinstance(error, NotFound))
+                raise _of_call(error, key, id) if is_known else self._final(error, key, attempts)
             if found.status.value not in ("pending", "running"):
                 if found.status.value == "failed" and found.result is None:
                     failure = found.error or models.ExecutionFailure(code="execution_failed", message="it was refunded")
