@@ -53,6 +53,8 @@ def name_of(request: httpx.Request) -> str:
         return "execute"
     if request.url.path == "/v1/network":
         return "network"
+    if request.url.path.startswith("/v1/executions/"):
+        return "execution"
     asked = json.loads(request.content)
     several = asked["method"] == "getMultipleAccounts" and len(asked["params"][0]) > 1
     return "record" if several else str(asked["method"])
@@ -63,7 +65,8 @@ def recorded(market: Market) -> tuple[Market, dict[str, Any]]:
     recorder = Recorder()
     with Client(market.url, market.api_key, transport=recorder) as client:
         client.execute(market.agent_id, TASK, idempotency_key=KEY)
-    assert "getTransaction2" not in recorder.kept, "the transaction next to the end is the ending one"
+        assert "getTransaction2" not in recorder.kept, "the transaction next to the end is the ending one"
+        client.get(recorder.kept["execute"]["execution_id"])
     return market, recorder.kept
 
 
@@ -182,6 +185,38 @@ def test_a_tampering_is_refused_by_the_check_it_breaks(recorded: tuple[Market, d
         play(market, kept)
     assert refused.value.check in checks, f"{name}: {refused.value}"
     assert refused.value.idempotency_key == KEY and refused.value.refused is not None
+
+
+STATED: dict[str, tuple[object, set[str]]] = {
+    "result": ("another", {"result"}),
+    "result_hash": ("sha256:" + "0" * 64, {"result"}),
+    "agent_id": (wire.base58(bytes(range(32))), {"identity"}),
+    "status": ("disputed", set()),
+    "cost_usdc": (0.02, {"amounts"}),
+    "creator_amount_usdc": (0.01, {"amounts"}),
+    "platform_amount_usdc": (0.0002, {"amounts"}),
+    "execution_time_ms": (123_456, {"amounts"}),
+    "tokens_used": (1, {"amounts"}),
+    "ipfs_url": ("https://a.example/ipfs/x", {"address"}),
+    "on_chain_record": ("https://e.example/address/" + wire.base58(bytes(range(32))), {"identity"}),
+}
+
+
+@pytest.mark.parametrize("member", STATED)
+def test_what_an_execution_states_is_compared_with_the_chain(
+    recorded: tuple[Market, dict[str, Any]], member: str
+) -> None:
+    market, kept = recorded
+    value, checks = STATED[member]
+    kept = {**kept, "execution": {**kept["execution"], member: value}}
+    with Client(market.url, market.api_key, transport=Player(kept)) as client:
+        if not checks:
+            # A dispute is shown before the node has it, or after.
+            client.get(kept["execute"]["execution_id"])
+            return
+        with pytest.raises(VerificationFailed) as refused:
+            client.get(kept["execute"]["execution_id"])
+    assert refused.value.check in checks
 
 
 def test_a_node_that_answers_nonsense_verifies_nothing_and_loses_nothing(

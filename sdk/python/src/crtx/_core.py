@@ -152,14 +152,12 @@ class Core:
             # A result that cannot be checked is not paid for.
             yield from self._node(attempts)
         answer = yield from self._call(agent_id, task, parameters, False, key, attempts)
+        found: models.ExecuteAnswer | models.ExecutionResponse
         if isinstance(answer, models.StatusAnswer):
             found = yield from self._until_ended(answer.execution_id, key, attempts)
-            result = _result_of(found, key)
         else:
-            result = _result_of(answer, key)
-        if not verify:
-            return result
-        return (yield from self._verified(result, "completed", agent_id, key, attempts))
+            found = answer
+        return (yield from self._result(found, agent_id, key, verify, attempts))
 
     def start(
         self,
@@ -183,10 +181,7 @@ class Core:
         key = started.idempotency_key if isinstance(started, Started) else None
         id = started.execution_id if isinstance(started, Started) else UUID(str(started))
         found = yield from self._until_ended(id, key, attempts)
-        result = _result_of(found, key)
-        if not (self.verify if verify is None else verify):
-            return result
-        return (yield from self._verified(result, found.status.value, found.agent_id, key, attempts))
+        return (yield from self._result(found, None, key, verify, attempts))
 
     def _call(
         self,
@@ -272,11 +267,20 @@ class Core:
             self.named_node = network.rpc_url
         return self.named_node
 
-    def _verified(
-        self, result: Result, status: str, agent_id: str | None, key: str | None, attempts: _Attempts
+    def _result(
+        self,
+        found: models.ExecuteAnswer | models.ExecutionResponse,
+        agent_id: str | None,
+        key: str | None,
+        verify: bool | None,
+        attempts: _Attempts,
     ) -> Flow[Result]:
-        fields = {name: getattr(result, name) for name in _RESULT_FIELDS if name != "steps"}
-        claims = _verify.Claims(status=status, agent_id=agent_id, idempotency_key=key, **fields)
+        """The result of an answer, verified."""
+        result = _result_of(found, key)
+        if not (self.verify if verify is None else verify):
+            return result
+        claims = _claims_of(found)
+        claims = replace(claims, agent_id=agent_id or claims.agent_id, idempotency_key=key)
         try:
             checked = yield from self._check(claims, attempts)
         except (VerificationFailed, NotVerified) as error:
@@ -314,9 +318,8 @@ class Core:
         """An execution. If it has a result, the result is verified."""
         attempts = self._attempts(None)
         found = yield from self._execution(execution_id, None)
-        if found.result is not None and (self.verify if verify is None else verify):
-            result = _result_of(found, None)
-            yield from self._verified(result, found.status.value, found.agent_id, None, attempts)
+        if found.result is not None:
+            yield from self._result(found, None, None, verify, attempts)
         return found
 
     def _execution(self, execution_id: UUID | str, timeout: float | None) -> Flow[models.ExecutionResponse]:
@@ -377,14 +380,17 @@ _RESULT_FIELDS = (
 )
 
 
-def _claims_of(found: models.ExecutionResponse) -> _verify.Claims:
-    fields = {name: getattr(found, name) for name in _RESULT_FIELDS if name != "steps"}
-    return _verify.Claims(
-        status=found.status.value,
+def _claims_of(found: models.ExecutionResponse | models.ExecuteAnswer) -> _verify.Claims:
+    claims = _verify.Claims(
+        status=found.status.value, **{name: getattr(found, name) for name in _RESULT_FIELDS if name != "steps"}
+    )
+    if isinstance(found, models.ExecuteAnswer):
+        return claims
+    return replace(
+        claims,
         agent_id=found.agent_id,
         creator_amount_usdc=found.creator_amount_usdc,
         platform_amount_usdc=found.platform_amount_usdc,
-        **fields,
     )
 
 
