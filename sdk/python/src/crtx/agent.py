@@ -233,7 +233,7 @@ class Agent:
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
         if scope.get("http_version") == "1.1":
             # The marketplace keeps connections for 90 s, and most servers for a few: a call that is sent just when the
-            # server closes one would be lost, and count against the agent.
+            # server closes one would be lost and refunded.
             headers.append((b"connection", b"close"))
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
