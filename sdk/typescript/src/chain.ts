@@ -16,6 +16,7 @@ import {
     resultHash,
     resultMessage,
     splitOf,
+    termsHash,
 } from './wire.js';
 
 /** The program of the marketplace. */
@@ -176,8 +177,6 @@ const record = {
 };
 const agent = {
     creator: (of: DataView) => addressAt(of, 8),
-    resultKey: (of: DataView) => addressAt(of, 40),
-    updatedAt: (of: DataView) => of.getBigInt64(264, true),
 };
 const usdcMint = (config: DataView): string => addressAt(config, 200);
 
@@ -250,18 +249,7 @@ const CHECKS: readonly (readonly [string, (evidence: Evidence) => Finding])[] = 
         'message',
         (evidence) => equal('the signed text', hex(proofOf(evidence).slice(MESSAGE_AT)), hex(demanded(evidence))),
     ],
-    [
-        'key',
-        (evidence) => {
-            const key = base58(proofOf(evidence).slice(KEY_AT, SIGNATURE_AT));
-            const listed = agent.resultKey(evidence.agent);
-            if (key === listed) return `${key} signed, which the agent lists`;
-            // The program compared it with the key at the opening, and only an update by the creator changes the listing's.
-            if (agent.updatedAt(evidence.agent) < record.openedAt(evidence.record))
-                fail(`${key} signed, the agent lists ${listed}`);
-            return `${key} signed, which the agent listed at the opening`;
-        },
-    ],
+    ['key', checkKey],
     [
         'signature',
         async (evidence) => {
@@ -283,6 +271,34 @@ const CHECKS: readonly (readonly [string, (evidence: Evidence) => Finding])[] = 
     ['payment', checkPayment],
     ['amounts', checkAmounts],
 ];
+
+/**
+ * The opening names the terms that the caller agreed to by their hash, and the key is one of them. If the terms have changed
+ * since, the program's own comparison at the settlement stands for the check.
+ */
+async function checkKey(evidence: Evidence): Promise<string> {
+    const { record: of, agent: listing, config, opening } = evidence;
+    const key = proofOf(evidence).slice(KEY_AT, SIGNATURE_AT);
+    const listed = bytesAt(listing, 40);
+    if (same(key, listed)) return `${base58(key)} signed, which the agent lists`;
+    const agreed = opening.by.data[64] === 1 ? hashText(opening.by.data.slice(65, 97)) : null;
+    const terms = {
+        price: record.amount(of),
+        timeoutSeconds: listing.getUint32(284, true),
+        binding: record.binding(of),
+        minCover: listing.getUint8(303),
+        resultKey: listed,
+        metadataHash: bytesAt(listing, 72),
+        feeBps: record.feeBps(of),
+        maxPenaltyMultiple: of.getUint8(198),
+        disputeWindowS: BigInt(of.getUint32(192, true)),
+        settleGraceS: config.getBigInt64(416, true),
+    };
+    if (agreed === (await termsHash(terms))) fail(`${base58(key)} signed, and the terms name ${base58(listed)}`);
+    if (agreed === (await termsHash({ ...terms, resultKey: key })))
+        return `${base58(key)} signed, which the terms name`;
+    return `${base58(key)} signed; the agent's terms have changed since, and the program compared it`;
+}
 
 /** The settlement moved the escrow's money to the creator and the treasury, and nothing else. */
 async function checkPayment(evidence: Evidence): Promise<string> {

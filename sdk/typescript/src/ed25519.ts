@@ -13,6 +13,8 @@ export type Signer = {
 
 const PRIME = 2n ** 255n - 19n;
 const ORDER = 2n ** 252n + 27742317777372353535851937790883648493n;
+/** The constant `d` of the curve, -121665 / 121666. */
+const CURVE = 37095705934669439343138083508754565189542113879843219016388785533085940283555n;
 const PKCS8 = fromHex('302e020100300506032b657004220420');
 
 /** The encodings of the points of small order, with the sign bit cleared. */
@@ -44,7 +46,7 @@ export async function verifyStrictly(key: Bytes, message: Bytes, signature: Byte
 /** Whether 32 bytes are a point of the curve. Addresses that a program derives are not. */
 export function isOnCurve(point: Uint8Array): boolean {
     const y = numberOf(point) & (2n ** 255n - 1n);
-    const [u, v] = [mod(y * y - 1n), mod(-121665n * power(121666n, PRIME - 2n) * y * y + 1n)];
+    const [u, v] = [mod(y * y - 1n), mod(CURVE * y * y + 1n)];
     // u / v is a square if u × v is one, by Euler's criterion.
     const ratio = mod(u * v);
     return ratio === 0n || power(ratio, (PRIME - 1n) / 2n) === 1n;

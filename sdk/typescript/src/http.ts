@@ -69,7 +69,7 @@ export class Http {
             executionId = attempt.error.executionId ?? executionId;
             failures += attempt.inProgress ? 0 : 1;
             if (!attempt.retry || failures > this.options.retries || isOver(signal)) throw end(attempt.error);
-            const pause = attempt.pauseMs ?? FIRST_PAUSE_MS * 2 ** failures * (0.5 + Math.random() / 2);
+            const pause = attempt.pauseMs ?? FIRST_PAUSE_MS * 2 ** (failures - 1) * (0.5 + Math.random() / 2);
             await sleep(Math.min(pause, MAX_PAUSE_MS), signal);
             if (isOver(signal)) throw end(attempt.error);
         }

@@ -28,6 +28,7 @@ export { baseUnits, usdcText } from './money.js';
 export { type Begun, type CallName, type ReplayGuard, memoryGuard } from './replay.js';
 export {
     type Opening,
+    type Terms,
     callMessage,
     cidOf,
     executionIdOf,
@@ -39,4 +40,5 @@ export {
     signatureBytes,
     signatureText,
     splitOf,
+    termsHash,
 } from './wire.js';

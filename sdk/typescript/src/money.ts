@@ -3,8 +3,8 @@
 const DECIMALS = 6;
 /** The largest amount that the program can hold. */
 const MAX_BASE_UNITS = 2n ** 64n - 1n;
-/** Below it a number of an answer has exactly one amount. */
-const MAX_EXACT_USDC = Number.MAX_SAFE_INTEGER / 10 ** DECIMALS;
+/** Below it no two amounts are the same number: the next double is less than a base unit away. */
+const MAX_EXACT_USDC = 2 ** 32;
 
 /** Base units of a decimal text. A sign, an exponent or a seventh decimal is refused. */
 export function baseUnits(usdc: string): bigint {

@@ -139,3 +139,34 @@ export function splitOf(amount: bigint, feeBps: number): { creator: bigint; plat
     const platform = (amount * BigInt(feeBps)) / 10_000n;
     return { creator: amount - platform, platform };
 }
+
+/** What a caller agrees to at an opening: the terms of the listing and of the market. Times in seconds, the price in base units. */
+export type Terms = {
+    readonly price: bigint;
+    readonly timeoutSeconds: number;
+    readonly binding: number;
+    readonly minCover: number;
+    readonly resultKey: Uint8Array;
+    readonly metadataHash: Uint8Array;
+    readonly feeBps: number;
+    readonly maxPenaltyMultiple: number;
+    readonly disputeWindowS: bigint;
+    readonly settleGraceS: bigint;
+};
+
+export async function termsHash(terms: Terms): Promise<string> {
+    const bytes = new Uint8Array(116);
+    const view = new DataView(bytes.buffer);
+    bytes.set(utf8('crtx-terms-v3:'));
+    view.setBigUint64(14, terms.price, true);
+    view.setUint32(22, terms.timeoutSeconds, true);
+    bytes[26] = terms.binding;
+    bytes[27] = terms.minCover;
+    bytes.set(terms.resultKey, 28);
+    bytes.set(terms.metadataHash, 60);
+    view.setUint32(92, terms.feeBps, true);
+    view.setUint32(96, terms.maxPenaltyMultiple, true);
+    view.setBigInt64(100, terms.disputeWindowS, true);
+    view.setBigInt64(108, terms.settleGraceS, true);
+    return hashText(await sha256(bytes));
+}
