@@ -20,7 +20,7 @@ import {
 } from './errors.js';
 import type { components, operations } from './generated/api.js';
 import { type Answer, type Fetch, Http, type Sent, isOver, sleep } from './http.js';
-import { requestHash } from './wire.js';
+import { checkIdempotencyKey, requestHash } from './wire.js';
 
 type Schemas = components['schemas'];
 type Query<Name extends keyof operations> = NonNullable<operations[Name]['parameters']['query']>;
@@ -116,7 +116,7 @@ export class Client {
     async execute(agentId: string, task: string, options: CallOptions = {}): Promise<Result> {
         const idempotencyKey = options.idempotencyKey ?? crypto.randomUUID();
         const parameters = options.parameters ?? {};
-        const expected = { ...(await this.#expected(agentId, task, parameters)), idempotencyKey };
+        const expected = await this.#expected(agentId, task, parameters, idempotencyKey);
         const signal = this.#limit(options);
         // Where nothing can be checked, nothing is paid.
         if (this.#checksChain) await this.#node(signal, idempotencyKey);
@@ -146,7 +146,7 @@ export class Client {
     async start(agentId: string, task: string, options: CallOptions = {}): Promise<Started> {
         const idempotencyKey = options.idempotencyKey ?? crypto.randomUUID();
         const parameters = options.parameters ?? {};
-        await this.#expected(agentId, task, parameters);
+        await this.#expected(agentId, task, parameters, idempotencyKey);
         const asked = { task, parameters, async: true };
         const { body } = await this.#post(agentId, asked, idempotencyKey, this.#limit(options));
         return { ...(body as Schemas['StatusAnswer']), idempotency_key: idempotencyKey };
@@ -212,10 +212,16 @@ export class Client {
     }
 
     /** Refuses what has no hash, before it is sent. */
-    async #expected(agentId: string, task: string, parameters: Record<string, unknown>): Promise<Expected> {
+    async #expected(
+        agentId: string,
+        task: string,
+        parameters: Record<string, unknown>,
+        idempotencyKey: string,
+    ): Promise<Expected> {
+        checkIdempotencyKey(idempotencyKey);
         const hash = await requestHash(task, parameters);
         const sessionKey = this.#apiKey === undefined ? undefined : await sessionKeyOf(this.#apiKey);
-        return { agentId, sessionKey, requestHash: hash };
+        return { agentId, sessionKey, requestHash: hash, idempotencyKey };
     }
 
     async #post(agentId: string, body: object, idempotencyKey: string, signal: AbortSignal): Promise<Answer> {

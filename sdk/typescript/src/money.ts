@@ -8,7 +8,7 @@ const MAX_EXACT_USDC = 2 ** 32;
 
 /** Base units of a decimal text. A sign, an exponent or a seventh decimal is refused. */
 export function baseUnits(usdc: string): bigint {
-    const [, whole, decimals = ''] = /^(\d{1,20})(?:\.(\d{1,6}))?$/.exec(usdc) ?? [];
+    const [, whole, decimals = ''] = /^([0-9]{1,20})(?:\.([0-9]{1,6}))?$/.exec(usdc) ?? [];
     const amount = whole === undefined ? undefined : BigInt(whole + decimals.padEnd(DECIMALS, '0'));
     if (amount === undefined || amount > MAX_BASE_UNITS) {
         throw new TypeError(
@@ -29,25 +29,40 @@ export function usdcText(amount: bigint): string {
 /** Members with JSON of creators and callers. Numbers in there are no amounts. */
 const FOREIGN = new Set(['input_schema', 'output_schema', 'parameters', 'steps']);
 
+/** A number while it is not known yet whether a creator wrote it. `source`: its text, which Node.js 20 does not show. */
+class Amount {
+    constructor(
+        readonly number: number,
+        readonly source: string | undefined,
+    ) {}
+}
+
+type Reviver = (name: string, value: unknown, context?: { source?: string }) => unknown;
+
 /** Reads an answer, with the text of each amount in place of its number. */
 export function parseAnswer(json: string): unknown {
-    const answer: unknown = JSON.parse(json);
+    const read: Reviver = (name, value, context) =>
+        typeof value === 'number' && name.endsWith('_usdc') ? new Amount(value, context?.source) : value;
+    const answer: unknown = JSON.parse(json, read);
     // With a stack of its own, because JSON of strangers may be deep.
-    const waiting = [answer];
-    while (waiting.length > 0) {
-        const value = waiting.pop();
-        if (typeof value !== 'object' || value === null) continue;
-        const members = value as Record<string, unknown>;
+    const waiting: { value: unknown; isForeign: boolean }[] = [{ value: answer, isForeign: false }];
+    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+        if (typeof next.value !== 'object' || next.value === null) continue;
+        const members = next.value as Record<string, unknown>;
         for (const [name, member] of Object.entries(members)) {
-            if (typeof member === 'number' && name.endsWith('_usdc')) members[name] = exactText(member);
-            else if (!FOREIGN.has(name)) waiting.push(member);
+            const isForeign = next.isForeign || FOREIGN.has(name);
+            if (member instanceof Amount) members[name] = isForeign ? member.number : exactText(member);
+            else waiting.push({ value: member, isForeign });
         }
     }
     return answer;
 }
 
-function exactText(number: number): string {
+function exactText({ number, source }: Amount): string {
+    if (source !== undefined && /^\d+(\.\d+)?$/.test(source))
+        return usdcText(baseUnits(source.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '')));
     const text = number.toFixed(DECIMALS);
-    if (number < 0 || number > MAX_EXACT_USDC || Number(text) !== number) throw new TypeError('an amount is not exact');
+    const isExact = number >= 0 && !Object.is(number, -0) && number <= MAX_EXACT_USDC && Number(text) === number;
+    if (!isExact) throw new TypeError('an amount is not exact');
     return usdcText(baseUnits(text));
 }

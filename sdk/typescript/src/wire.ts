@@ -109,11 +109,16 @@ const NAMESPACE = uuidBytes('63727478-2d69-4465-8d70-6f74656e6379');
 
 /** The execution id of a call: it follows from the wallet that pays and the idempotency key. */
 export async function executionIdOf(wallet: string, idempotencyKey: string): Promise<string> {
+    checkIdempotencyKey(idempotencyKey);
     const name = concat(NAMESPACE, addressBytes(wallet), utf8(idempotencyKey));
     const id = new Uint8Array(await crypto.subtle.digest('SHA-1', name)).slice(0, 16);
     id[6] = ((id[6] ?? 0) & 0x0f) | 0x50;
     id[8] = ((id[8] ?? 0) & 0x3f) | 0x80;
     return uuidText(id);
+}
+
+export function checkIdempotencyKey(key: string): void {
+    if (!/^[!-~]{1,255}$/.test(key)) throw new TypeError('an idempotency key is 1 to 255 visible ASCII characters');
 }
 
 /** The content address of a result: CID version 1, codec raw, SHA-256. */
@@ -136,6 +141,7 @@ export const recordAddress = async (programId: string, wallet: string, execution
 
 /** How a price is divided: the marketplace's part is rounded down, the creator gets the rest. In base units. */
 export function splitOf(amount: bigint, feeBps: number): { creator: bigint; platform: bigint } {
+    if (feeBps > 10_000) throw new TypeError('a fee is at most 10 000 basis points');
     const platform = (amount * BigInt(feeBps)) / 10_000n;
     return { creator: amount - platform, platform };
 }

@@ -231,7 +231,10 @@ describe('a call that comes again', () => {
         const request = call({ timeout_seconds: 1 });
         const lost: ReplayGuard = { ...replay, begin: (name: CallName) => replay.begin(name, Date.now() + 200) };
         // The first process begins it and dies.
-        void make(() => new Promise(() => undefined), { replay: lost })(post(request));
+        await new Promise<void>((begun) => {
+            const dying = make(() => (begun(), new Promise(() => undefined)), { replay: lost });
+            void dying(post(request));
+        });
         const work = vi.fn(() => 'r');
         await checkFailed(request, await ask(make(work, { replay }), request), /not finished/);
         expect(work).not.toHaveBeenCalled();
