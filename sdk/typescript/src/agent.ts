@@ -44,7 +44,13 @@ export type AgentOptions = {
     readonly maxRunning?: number;
 };
 
-export type Handler = (request: Request) => Promise<Response>;
+/** What a handler answers, for servers that have no `Response`. */
+export type Reply = { readonly status: number; readonly body: string };
+
+export type Handler = ((request: Request) => Promise<Response>) & {
+    /** The same for a server that reads the body itself. `read` rejects where it is too large. */
+    readonly reply: (method: string, read: (maxBytes: number) => Promise<string>) => Promise<Reply>;
+};
 
 type CreatorRequest = {
     readonly execution_id: string;
@@ -73,19 +79,19 @@ export function agent(work: Work, options: AgentOptions): Handler {
     const validator = schema === undefined ? undefined : new Validator(schema, draftOf(schema));
     const signer = signerSoon(key);
     let running = 0;
-    return async (request) => {
-        if (request.method !== 'POST') return json(405, { error: 'POST a call', result_key: (await signer()).address });
+    const reply: Handler['reply'] = async (method, read) => {
+        if (method !== 'POST') return json(405, { error: 'POST a call', result_key: (await signer()).address });
         let call: CreatorRequest;
         try {
-            call = requestIn(await readText(request, MAX_REQUEST_BYTES));
+            call = requestIn(await read(MAX_REQUEST_BYTES));
         } catch (error) {
             return json(400, { error: messageOf(error) });
         }
         if (running >= maxRunning) return json(503, { error: 'too many calls are worked on' });
         running += 1;
         try {
-            const text = await answerOnce(replay, call, await signer(), () => run(work, validator, call));
-            return new Response(text, { headers: { 'content-type': 'application/json' } });
+            const body = await answerOnce(replay, call, await signer(), () => run(work, validator, call));
+            return { status: 200, body };
         } catch {
             // The guard or the signer does not answer: the message may name hosts and keys.
             return json(503, { error: 'the call could not be worked on' });
@@ -93,6 +99,11 @@ export function agent(work: Work, options: AgentOptions): Handler {
             running -= 1;
         }
     };
+    const handler = async (request: Request): Promise<Response> => {
+        const { status, body } = await reply(request.method, (maxBytes) => readText(request, maxBytes));
+        return new Response(body, { status, headers: { 'content-type': 'application/json' } });
+    };
+    return Object.assign(handler, { reply });
 }
 
 /** Reads the key now, so that a wrong one is noticed, and imports it with the first call: edge workers allow no sooner one. */
@@ -103,7 +114,7 @@ function signerSoon(key: KeyPair | Signer): () => Promise<Signer> {
     return () => (signer ??= signerOfBytes(bytes));
 }
 
-const json = (status: number, body: object): Response => Response.json(body, { status });
+const json = (status: number, body: object): Reply => ({ status, body: JSON.stringify(body) });
 
 const messageOf = (error: unknown): string =>
     (error instanceof Error ? error.message : String(error)).toWellFormed().slice(0, MAX_ERROR_CHARS);

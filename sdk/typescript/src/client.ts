@@ -27,7 +27,7 @@ type Query<Name extends keyof operations> = NonNullable<operations[Name]['parame
 
 export type ClientOptions = {
     /** A Solana node that you trust. Without it the node is asked that the service names. */
-    readonly rpcUrl?: string;
+    readonly rpcUrl?: string | undefined;
     /**
      * `chain`, the default: hash, signature, record, settlement and split of each result. `content`: only the hash, which
      * is what can be checked without a Solana node.
@@ -78,6 +78,12 @@ const EVENTS_WAIT_S = 25;
 const [FIRST_POLL_MS, LAST_POLL_MS] = [100, 2_000];
 const LOCAL_HOSTS = new Set(['localhost', '127.0.0.1', '[::1]']);
 
+/** A variable of the environment, where there is one. */
+const variable = (name: string): string | undefined => {
+    const { process } = globalThis as { process?: { env?: Record<string, string | undefined> } };
+    return process?.env?.[name];
+};
+
 export class Client {
     readonly #http: Http;
     readonly #options: ClientOptions;
@@ -85,13 +91,17 @@ export class Client {
     readonly #apiKey: string | undefined;
     #rpcUrl: Promise<string> | undefined;
 
-    /** `apiKey`: `crtx_live_…` or `crtx_test_…`; lists of agents need none. */
-    constructor(baseUrl: string, apiKey?: string, options: ClientOptions = {}) {
+    /**
+     * `baseUrl` and `apiKey` are those of the variables `CRTX_URL` and `CRTX_API_KEY`, and `rpcUrl` that of `CRTX_RPC_URL`, if
+     * they are not given. Lists of agents need no key.
+     */
+    constructor(baseUrl = variable('CRTX_URL'), apiKey = variable('CRTX_API_KEY'), options: ClientOptions = {}) {
+        if (baseUrl === undefined) throw new TypeError('no address of the service: give it, or set CRTX_URL');
         const { protocol, hostname } = new URL(baseUrl);
         if (protocol !== 'https:' && !LOCAL_HOSTS.has(hostname) && options.allowHttp !== true) {
             throw new TypeError('the API key would be sent over plain http; use https, or set `allowHttp`');
         }
-        this.#options = options;
+        this.#options = { rpcUrl: variable('CRTX_RPC_URL'), ...options };
         this.#apiKey = apiKey;
         this.#fetch = options.fetch ?? ((url, init) => fetch(url, init));
         this.#http = new Http({

@@ -1,7 +1,7 @@
 // Ed25519 with WebCrypto. Signatures are checked as strictly as the chain checks them: WebCrypto compares the recomputed
 // point with the bytes of the signature, and what has more than one encoding or small order is refused before.
 
-import { type Bytes, base58, concat, fromBase58, fromHex, hex, same, utf8 } from './bytes.js';
+import { type Bytes, base58, concat, fromBase58, fromHex, hex, nodeCrypto, same, utf8 } from './bytes.js';
 
 /** Signs as an agent: give one that asks a key management service, if the key must not be in this process. */
 export type Signer = {
@@ -75,8 +75,15 @@ export async function signerOfBytes(bytes: Bytes): Promise<Signer> {
     const [seed, address] = [bytes.slice(0, 32), bytes.slice(32)];
     const key = await crypto.subtle.importKey('pkcs8', concat(PKCS8, seed), 'Ed25519', true, ['sign']);
     if (!same(await publicKeyOf(key), address)) throw new TypeError('the two halves of the key pair do not fit');
+    const native = nodeCrypto?.createPrivateKey({
+        key: Buffer.from(concat(PKCS8, seed)),
+        format: 'der',
+        type: 'pkcs8',
+    });
     const sign = async (message: Uint8Array): Promise<Uint8Array> =>
-        new Uint8Array(await crypto.subtle.sign('Ed25519', key, new Uint8Array(message)));
+        native === undefined
+            ? new Uint8Array(await crypto.subtle.sign('Ed25519', key, new Uint8Array(message)))
+            : new Uint8Array(nodeCrypto?.sign(null, message, native) ?? []);
     return { address: base58(address), sign };
 }
 

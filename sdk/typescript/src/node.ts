@@ -11,21 +11,25 @@ export const keyFile = (file: string | URL): string => readFileSync(file, 'utf8'
 /** A request listener of `node:http`, and a handler of Express. */
 export function nodeHandler(handler: Handler): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
     return async (request, response) => {
-        const answer = await handler(requestOf(request));
-        const body = await answer.text();
-        response.writeHead(answer.status, Object.fromEntries(answer.headers));
+        const read = (maxBytes: number): Promise<string> => bodyOf(request, maxBytes);
+        const { status, body } = await handler.reply(request.method ?? 'GET', read);
+        response.writeHead(status, { 'content-type': 'application/json' });
         response.end(body);
     };
 }
 
-function requestOf(request: IncomingMessage & { body?: unknown }): Request {
-    const { method = 'GET', body: parsed } = request;
-    const url = 'http://localhost/';
-    if (method === 'GET' || method === 'HEAD') return new Request(url, { method });
+async function bodyOf(request: IncomingMessage & { body?: unknown }, maxBytes: number): Promise<string> {
     // A parser in front, such as `express.json()`, has read the body.
-    if (parsed !== undefined)
-        return new Request(url, { method, body: typeof parsed === 'string' ? parsed : JSON.stringify(parsed) });
-    return new Request(url, { method, body: request, duplex: 'half' });
+    if (request.body !== undefined)
+        return typeof request.body === 'string' ? request.body : JSON.stringify(request.body);
+    const chunks: Buffer[] = [];
+    let size = 0;
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+        size += chunk.length;
+        if (size > maxBytes) throw new RangeError(`the body is larger than ${maxBytes} bytes`);
+        chunks.push(chunk);
+    }
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
 }
 
 /** Answers calls on a port. Resolves when it listens. */

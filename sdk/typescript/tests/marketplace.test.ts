@@ -11,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { base58, fromBase58 } from '../src/bytes.js';
 import { ApiError, Client, VerificationError, cidOf, executionIdOf, resultHash, sessionKeyOf } from '../src/index.js';
 import { crtx, usdcOf } from './support/commandLine.js';
+import { root } from './support/network.js';
 import { FAULTS, randomOf, startProxy } from './support/faultyProxy.js';
 
 const network = inject('network');
@@ -114,6 +115,33 @@ describe('the package, installed in an empty folder', () => {
         const { executions } = await client().list({ agent_id: agent });
         const report = await crtx(network, ['verify', executions[0]?.execution_id ?? '']);
         expect(report).toMatchObject({ verified: true, outcome: 'paid' });
+    });
+
+    const blocks = ['sdk/typescript/README.md', 'docs/quickstart-buy.md'].flatMap((file) =>
+        [...readFileSync(path.join(root, file), 'utf8').matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code = ''], at) => ({
+            name: `${file} ${at + 1}`,
+            code,
+        })),
+    );
+
+    test('the documents have code', () => expect(blocks.length).toBeGreaterThanOrEqual(5));
+
+    test.each(blocks)('$name runs as it stands', async ({ code }) => {
+        const file = `block-${crypto.randomUUID()}.mjs`;
+        const isSeller = code.includes('serve(');
+        const port = String(await freePort());
+        writeFileSync(path.join(folder, file), code.replace('8090', port));
+        cpSync(path.join(folder, 'listing/result-key.json'), path.join(folder, 'result-key.json'));
+        const env = { ...process.env, CRTX_URL: base_url, CRTX_API_KEY: api_key, AGENT: agent };
+        if (isSeller) {
+            children.push(spawn('node', [file], { cwd: folder, env, stdio: 'inherit' }));
+            await listens(Number(port));
+            const answer = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body: '{}' });
+            expect(answer.status).toBe(400);
+        } else {
+            const { stdout } = await run('node', [file], { cwd: folder, env });
+            expect(stdout).toMatch(/"words":|"rows":1/);
+        }
     });
 
     test('refunds: a function that raises costs nothing, and its failure is signed', async () => {
@@ -436,7 +464,7 @@ test(
         for (const fault of FAULTS) expect(proxy.counts.get(fault), fault).toBeGreaterThan(0);
         console.info(`seed ${seed}: ${calls} calls, ${kills} kills, faults`, Object.fromEntries(proxy.counts));
     },
-    Math.max(60_000, Number(process.env.CRTX_FAULT_CALLS ?? 0) * 200),
+    Math.max(300_000, Number(process.env.CRTX_FAULT_CALLS ?? 0) * 2_000),
 );
 
 /** The manifest of the example: `crtx agent init` writes one for another function. */
