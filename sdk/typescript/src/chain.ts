@@ -447,7 +447,8 @@ async function readTransactions(listed: readonly Listed[], rpc: Rpc): Promise<Tr
         .filter(({ err }) => err === null)
         .slice(-MOST_TRANSACTIONS)
         .reverse();
-    const config = { encoding: 'json', commitment: 'confirmed', maxSupportedTransactionVersion: 0 };
+    // Executions that are opened or settled together share a transaction of version 1.
+    const config = { encoding: 'json', commitment: 'confirmed', maxSupportedTransactionVersion: 1 };
     return Promise.all(
         good.map(async ({ signature }) => {
             const found = await rpc<RpcTransaction | null>('getTransaction', [signature, config]);

@@ -168,6 +168,13 @@ test('a call is bought with its own id, and checked against the chain', async ()
     expect(answer.checks.filter(({ ok }) => !ok)).toEqual([]);
 });
 
+test('calls that are opened and settled in one transaction are checked each', async () => {
+    const tasks = Array.from({ length: 12 }, (_, at) => `Call ${at}.`);
+    const answers = await Promise.all(tasks.map((task) => client().execute(agentOf('text-stats'), task)));
+    expect(new Set(answers.map(({ execution_id }) => execution_id)).size).toBe(12);
+    for (const { checks } of answers) expect(checks.filter(({ ok }) => !ok)).toEqual([]);
+});
+
 test('a started call is waited for, shown, listed, verified and told as events', async () => {
     const buyer = client();
     const agent = agentOf('text-stats');

@@ -7,13 +7,16 @@ const [url, agent, rpcUrl, list] = process.argv.slice(2);
 const client = new Client(url, process.env.CRTX_API_KEY, { rpcUrl, bodyTimeoutMs: 300 });
 const keys = JSON.parse(list);
 
+/** More than any row of faults needs. */
+const MOST_ATTEMPTS = 50;
+
 async function buy(idempotencyKey) {
-    for (;;) {
+    for (let attempt = 1; ; attempt += 1) {
         try {
             const { result, execution_id } = await client.execute(agent, `Call ${idempotencyKey}.`, { idempotencyKey });
             return { key: idempotencyKey, result, execution_id };
         } catch (error) {
-            const isOver = error instanceof VerificationError;
+            const isOver = error instanceof VerificationError || attempt === MOST_ATTEMPTS;
             const ended = [
                 'execution_failed',
                 'execution_timeout',
