@@ -81,20 +81,16 @@ export function agent(work: Work, options: AgentOptions): Handler {
     let running = 0;
     const reply: Handler['reply'] = async (method, read) => {
         if (method !== 'POST') return json(405, { error: 'POST a call', result_key: (await signer()).address });
-        let call: CreatorRequest;
-        try {
-            call = requestIn(await read(MAX_REQUEST_BYTES));
-        } catch (error) {
-            return json(400, { error: messageOf(error) });
-        }
         if (running >= maxRunning) return json(503, { error: 'too many calls are worked on' });
         running += 1;
         try {
+            const call = await read(MAX_REQUEST_BYTES).then(requestIn).catch(refuseRequest);
             const body = await answerOnce(replay, call, await signer(), () => run(work, validator, call));
             return { status: 200, body };
-        } catch {
-            // The guard or the signer does not answer: the message may name hosts and keys.
-            return json(503, { error: 'the call could not be worked on' });
+        } catch (error) {
+            // A guard or a signer that does not answer may name hosts and keys.
+            if (!(error instanceof RequestError)) return json(503, { error: 'the call could not be worked on' });
+            return json(400, { error: error.message });
         } finally {
             running -= 1;
         }
@@ -126,6 +122,13 @@ function draftOf(schema: object): SchemaDraft {
         drafts.find((draft) => uri.includes(draft)) ??
         (/draft-0[67]/.test(uri) ? '7' : uri.includes('draft-04') ? '4' : '2020-12')
     );
+}
+
+/** The request is none of the marketplace. */
+class RequestError extends Error {}
+
+function refuseRequest(error: unknown): never {
+    throw new RequestError(messageOf(error));
 }
 
 function requestIn(text: string): CreatorRequest {

@@ -73,6 +73,8 @@ export type Execution = Schemas['ExecutionResponse'] & { readonly checks: readon
 export type Agent = Schemas['AgentResponse'];
 export type Event = Schemas['Event'];
 
+/** Asking again does not help: the record has the error (0), or the service does not show it to this key. */
+const REFUSED = new Set([0, 400, 401, 403, 404]);
 const READ_TIMEOUT_MS = 60_000;
 const EVENTS_WAIT_S = 25;
 const [FIRST_POLL_MS, LAST_POLL_MS] = [100, 2_000];
@@ -272,8 +274,11 @@ export class Client {
                     );
                 }
             } catch (error) {
-                if (error instanceof ApiError && (error.status === 0 || error.status < 500)) throw error;
+                const isRefused = error instanceof ApiError && REFUSED.has(error.status);
+                // Of a paid call this says nothing.
+                if (isRefused && (error.status === 0 || call.idempotencyKey === undefined)) throw error;
                 last = error;
+                if (isRefused) break;
             }
             await sleep(pause, signal);
         }

@@ -30,7 +30,7 @@ export type Answer = { readonly status: number; readonly body: unknown };
 
 /** Larger than every answer of the service. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
-const MAX_PAUSE_MS = 30_000;
+const [MIN_PAUSE_MS, MAX_PAUSE_MS] = [20, 30_000];
 const FIRST_PAUSE_MS = 250;
 /** How an ended execution is answered: its outcome is known. */
 const ENDED = new Set<string>(['execution_failed', 'execution_timeout', 'interrupted', 'result_unavailable']);
@@ -55,8 +55,9 @@ export class Http {
         const { idempotencyKey, signal } = request;
         let mayHaveBegun = false;
         let executionId: string | undefined;
-        const end = (error: CrtxError): CrtxError => {
-            const isEnd = error instanceof ApiError && (ENDED.has(error.code) || error.code === 'conflict');
+        const end = ({ error, inProgress }: Attempt): CrtxError => {
+            const isOther = error instanceof ApiError && error.code === 'conflict' && inProgress !== true;
+            const isEnd = isOther || (error instanceof ApiError && ENDED.has(error.code));
             const isUnknown = mayHaveBegun || error.executionId !== undefined;
             if (idempotencyKey === undefined || isEnd || !isUnknown) return error;
             const call = { idempotencyKey, executionId };
@@ -67,11 +68,11 @@ export class Http {
             if ('body' in attempt) return attempt;
             mayHaveBegun ||= attempt.mayHaveBegun;
             executionId = attempt.error.executionId ?? executionId;
-            failures += attempt.inProgress ? 0 : 1;
-            if (!attempt.retry || failures > this.options.retries || isOver(signal)) throw end(attempt.error);
+            failures += attempt.inProgress === true ? 0 : 1;
+            if (!attempt.retry || failures > this.options.retries || isOver(signal)) throw end(attempt);
             const pause = attempt.pauseMs ?? FIRST_PAUSE_MS * 2 ** (failures - 1) * (0.5 + Math.random() / 2);
-            await sleep(Math.min(pause, MAX_PAUSE_MS), signal);
-            if (isOver(signal)) throw end(attempt.error);
+            await sleep(Math.min(Math.max(pause, MIN_PAUSE_MS), MAX_PAUSE_MS), signal);
+            if (isOver(signal)) throw end(attempt);
         }
     }
 
@@ -145,7 +146,7 @@ function refused(response: Response, text: string, idempotencyKey: string | unde
     const said = headers.get('x-should-retry');
     const retry = said === 'true' || (said !== 'false' && byStatus);
     const mayHaveBegun = inProgress || (code === undefined && status >= 500) || code === 'internal';
-    return { error, retry, inProgress: inProgress && retry, mayHaveBegun, pauseMs: after };
+    return { error, retry, inProgress, mayHaveBegun, pauseMs: after };
 }
 
 type Detail = { code?: ErrorCode; message?: string; execution_id?: string | null };

@@ -153,6 +153,26 @@ test('a call that does not end in time has an unknown outcome', async () => {
     expect(error).toMatchObject({ executionId: ID, idempotencyKey: gateway.keys[0] });
 });
 
+test('a call that is worked on until the time is over has an unknown outcome', async () => {
+    gateway.steps.push(...Array<Step>(1_000).fill(refuse(409, 'conflict', { 'retry-after': '0' }, ID)));
+    const error = await failure(gateway.client({ timeoutMs: 200 }).execute(AGENT, 'a task'));
+    expect(error).toBeInstanceOf(OutcomeUnknownError);
+    expect(error).toMatchObject({ executionId: ID, idempotencyKey: gateway.keys[0] });
+    // The last request was stopped, and may take a step of the next test if it comes late.
+    await new Promise((resolve) => setTimeout(resolve, 100));
+});
+
+test('a key that is refused while its call is settled leaves the outcome unknown', async () => {
+    const gone = { error: { code: 'unauthorized', message: 'so', execution_id: null } };
+    const asked = async (url: string, init: RequestInit): Promise<Response> =>
+        url.endsWith('/execute') ? fetch(url, init) : new Response(JSON.stringify(gone), { status: 401 });
+    gateway.steps.push((_answer, response) =>
+        response.writeHead(202).end(JSON.stringify({ execution_id: ID, status: 'running' })),
+    );
+    const error = await failure(gateway.client({ fetch: asked }).execute(AGENT, 'a task'));
+    expect(error).toMatchObject({ name: 'OutcomeUnknownError', executionId: ID, cause: { code: 'unauthorized' } });
+});
+
 test('an attempt without an answer is given up, and the call goes on', async () => {
     gateway.steps.push((answer) => void answer());
     const { result } = await gateway.client({ attemptTimeoutMs: 100 }).execute(AGENT, 'a task');
