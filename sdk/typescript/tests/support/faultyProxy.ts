@@ -1,4 +1,4 @@
-// A proxy between a buyer and the service, with a fault for nearly every second request: a call is cut before, during or after its answer, is
+// A proxy between a buyer and the service, with a fault for every second request: a call is cut before, during or after its answer, is
 // answered 202, 409, 429, 503 or 502, or its bytes stop.
 
 import { type IncomingMessage, type ServerResponse, createServer } from 'node:http';
@@ -22,8 +22,13 @@ export function randomOf(seed: number): (below: number) => number {
 
 export async function startProxy(target: string, random: (below: number) => number): Promise<Proxy> {
     const counts = new Map<Fault, number>();
+    // Every fault comes once before one comes again.
+    const deck: Fault[] = [];
+    let isFaulty = false;
     const server = createServer((request, response) => {
-        const fault = FAULTS[random(2) * random(FAULTS.length)] ?? 'none';
+        isFaulty = !isFaulty;
+        if (deck.length === 0) deck.push(...FAULTS);
+        const fault = isFaulty ? (deck.splice(random(deck.length), 1)[0] ?? 'none') : 'none';
         counts.set(fault, (counts.get(fault) ?? 0) + 1);
         answer(target, fault, request, response).catch(() => response.destroy());
     });
