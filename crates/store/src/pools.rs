@@ -181,7 +181,12 @@ impl Pools {
                     match timeout(SILENCE, connection.ping()).await {
                         Ok(Ok(())) => {}
                         Ok(Err(_)) => break,
-                        Err(_) if connect().await.is_some() => return,
+                        // It may have been the whole database that was silent, and that answers again.
+                        Err(_)
+                            if connect().await.is_some() && timeout(LOOK_EVERY, connection.ping()).await.is_err() =>
+                        {
+                            return;
+                        }
                         Err(_) => {}
                     }
                 }
