@@ -39,8 +39,6 @@ const TOKENS_USED: &str = "x-crtx-tokens-used";
 const STEPS: &str = "x-crtx-steps";
 const MAX_ERROR_CHARS: usize = 500;
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
-/// The gateway keeps its connections, and would not know that one was closed just before it is used.
-const KEEP_ALIVE: Duration = Duration::from_secs(24 * 3_600);
 /// How long a stop waits for calls that run.
 const DRAIN: Duration = Duration::from_secs(60);
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 3402);
@@ -116,7 +114,7 @@ pub async fn run(arguments: ServeArgs, settings: &Settings) -> anyhow::Result<()
         let router = Router::new().route("/metrics", get(async move || counts.metrics()));
         tokio::spawn(async move { axum::serve(listener, router).await });
     }
-    let limits = ServeLimits { keep_alive: KEEP_ALIVE, drain: DRAIN, ..ServeLimits::default() };
+    let limits = ServeLimits { drain: DRAIN, ..ServeLimits::default() };
     let proxies = arguments.trusted_proxies.iter().copied().collect::<TrustedProxies>();
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let stopped = async move {

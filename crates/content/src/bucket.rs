@@ -20,7 +20,7 @@ use crate::error::ContentError;
 const REQUEST_LIMIT: Duration = Duration::from_secs(10);
 const CONNECT_LIMIT: Duration = Duration::from_secs(2);
 /// A connection that was idle for longer is not used again: what is between here and the service may have forgotten it.
-const KEEP_IDLE: Duration = Duration::from_secs(5);
+const KEEP_IDLE: Duration = Duration::from_secs(4);
 /// Requests are repeated while the service fails, for so long and so often.
 const RETRY_LIMIT: Duration = Duration::from_secs(10);
 const MOST_RETRIES: usize = 3;

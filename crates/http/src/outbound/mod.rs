@@ -22,9 +22,9 @@ pub use self::{
     policy::{OutboundError, OutboundPolicy},
 };
 
-/// A connection that was idle for longer is not used again: a firewall may have forgotten it, and the request would wait for
-/// an answer until its time is over.
-const KEEP_IDLE: Duration = Duration::from_secs(5);
+/// A connection that was idle for longer is not used again. Common servers close it after two to five seconds, and a request
+/// that is sent at that moment is lost; a firewall may have forgotten it, and the request would wait until its time is over.
+const KEEP_IDLE: Duration = Duration::from_secs(1);
 
 /// A policy and the names that were resolved under it. Cheap to clone.
 #[derive(Clone)]

@@ -231,10 +231,6 @@ class Agent:
                 (413, _json({"error": "the request is too large"})) if given is None else await self.answer(given)
             )
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-        if scope.get("http_version") == "1.1":
-            # The marketplace keeps connections for 90 s, and most servers for a few: a call that is sent just when the
-            # server closes one would be lost and refunded.
-            headers.append((b"connection", b"close"))
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
