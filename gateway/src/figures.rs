@@ -11,6 +11,8 @@ use prometheus_client::{
 /// Upper bounds in seconds. The longest wait is a creator's time-out.
 const SECONDS: [f64; 12] = [0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0];
 
+const DELIVERY_OUTCOMES: [&str; 2] = ["acknowledged", "failed"];
+
 type Labels<const N: usize> = [(&'static str, String); N];
 
 /// Cheap to clone: clones count together.
@@ -25,7 +27,13 @@ pub struct CallFigures {
 impl Default for CallFigures {
     fn default() -> Self {
         let waits = Family::new_with_constructor((|| Histogram::new(SECONDS)) as fn() -> Histogram);
-        Self { calls: Family::default(), waits, transactions: Family::default(), deliveries: Family::default() }
+        let figures =
+            Self { calls: Family::default(), waits, transactions: Family::default(), deliveries: Family::default() };
+        // Served from the beginning.
+        for outcome in DELIVERY_OUTCOMES {
+            figures.deliveries.get_or_create_owned(&[("outcome", outcome.to_owned())]);
+        }
+        figures
     }
 }
 
@@ -59,7 +67,8 @@ impl CallFigures {
     }
 
     pub(crate) fn delivery(&self, is_acknowledged: bool) {
-        let outcome = if is_acknowledged { "acknowledged" } else { "failed" };
+        let [acknowledged, failed] = DELIVERY_OUTCOMES;
+        let outcome = if is_acknowledged { acknowledged } else { failed };
         self.deliveries.get_or_create(&[("outcome", outcome.to_owned())]).inc();
     }
 }
