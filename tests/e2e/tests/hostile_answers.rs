@@ -136,8 +136,8 @@ const COMMANDS: [(&str, &[&str]); 76] = [
     ("webhook test", &[ID]),
     ("executions export", &["--json", "--api-key", KEY]),
 ];
-/// They ask nobody.
-const ALONE: [&str; 3] = ["completions", "openapi", "up"];
+/// They ask nobody, or what another command asks.
+const ALONE: [&str; 4] = ["agent serve", "completions", "openapi", "up"];
 
 /// Which texts are poisoned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
