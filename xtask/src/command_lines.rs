@@ -7,7 +7,9 @@ use anyhow::Result;
 use crate::workspace;
 
 /// Programs whose commands are not checked.
-const FOREIGN_PROGRAMS: [&str; 36] = [
+const FOREIGN_PROGRAMS: [&str; 38] = [
+    "pip",
+    "pytest",
     "git",
     "node",
     "npx",

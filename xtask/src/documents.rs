@@ -51,8 +51,8 @@ const NO_COMMANDS: [(&str, &str); 1] = [("crtx session key v1", "a label of the 
 const ENDINGS: [&str; 13] = ["rs", "sql", "toml", "md", "ts", "tsx", "json", "mjs", "sh", "yml", "so", "c", "bc"];
 
 /// Endings of sources, in which the names of the documents are looked up.
-const SOURCES: [&str; 10] =
-    [".rs", ".sql", ".mjs", ".ts", ".tsx", ".c", ".sh", ".toml", "tests/vectors/stored.json", SETTINGS];
+const SOURCES: [&str; 11] =
+    [".rs", ".sql", ".py", ".mjs", ".ts", ".tsx", ".c", ".sh", ".toml", "tests/vectors/stored.json", SETTINGS];
 
 /// Everything that the checks compare documents with.
 #[derive(Clone)]

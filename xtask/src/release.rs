@@ -33,6 +33,8 @@ pub fn deny() -> Result<String> {
 
 /// The dashboard's dependencies, those of its tools included.
 fn audit() -> Result<String> {
-    workspace::run(&mut Package::at("app").npm(&["audit"]))?;
-    Ok("npm knows no advisory for a dependency of app/".to_owned())
+    for folder in ["app", "sdk/typescript"] {
+        workspace::run(&mut Package::at(folder).npm(&["audit"]))?;
+    }
+    Ok("npm knows no advisory for a dependency of app/ and sdk/typescript/".to_owned())
 }

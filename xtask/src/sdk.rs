@@ -26,7 +26,7 @@ fn typescript() -> Result<Tally> {
     package.test(&[("CRTX_BIN", &workspace::binary("crtx"))])
 }
 
-/// Its script prints everything; of that, pytest's last line has the numbers.
+/// Its script prints everything. pytest's last line has the numbers, for each version of Python.
 fn python() -> Result<Tally> {
     let folder = workspace::root().join(PYTHON);
     let mut child = Command::new("sh")
@@ -42,8 +42,8 @@ fn python() -> Result<Tally> {
         println!("{line}");
         if let Some(test) = line.strip_prefix("FAILED ") {
             tally.failed.push(format!("Python: {test}"));
-        } else if line.starts_with('=') && line.contains(" passed") {
-            tally.passed = number_before(&line, " passed");
+        } else if line.contains(" passed in ") {
+            tally.passed = tally.passed.saturating_add(number_before(&line, " passed"));
         }
     }
     if !child.wait()?.success() && tally.is_success() {
