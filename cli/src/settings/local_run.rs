@@ -12,6 +12,7 @@ use std::{
 
 use anyhow::Context;
 use crtx_protocol::result_hash::ResultHash;
+use crtx_sdk::authority;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
@@ -150,12 +151,6 @@ impl fmt::Display for LocalRun {
         let host = url.as_ref().map_or_else(|| "?".to_owned(), authority);
         write!(f, "{name} ({host}, {})", self.data_dir.display())
     }
-}
-
-/// Host and port of a URL, for messages.
-pub fn authority(url: &Url) -> String {
-    let host = url.host_str().unwrap_or("?");
-    url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
 fn listens(url: &Url) -> bool {

@@ -11,14 +11,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
+pub use crtx_sdk::{authority, is_on_this_machine};
 use serde::Serialize;
 use solana_pubkey::Pubkey;
-use url::{Host, Url};
+use url::Url;
 
 use self::file::{Section, address};
 pub use self::{
     file::{ConfigFile, FILE_NAME as CONFIG_FILE_NAME},
-    local_run::{Keypairs, LocalRun, authority},
+    local_run::{Keypairs, LocalRun},
     network::{Network, NetworkChoice, parse_name},
 };
 use crate::{
@@ -261,16 +262,6 @@ fn unknown_run(name: &str, runs: &[LocalRun]) -> UsageError {
     UsageError::new(format!(
         "There is no network {name}: it is not local, devnet or mainnet, and {known}. `crtx up --name {name}` starts one."
     ))
-}
-
-/// Whether the URL names a loopback address.
-pub fn is_on_this_machine(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
 }
 
 #[cfg(test)]

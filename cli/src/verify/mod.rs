@@ -1,11 +1,7 @@
 //! `crtx verify`: repeats the checks of "Result verification" in `docs/specification.md`, with the chain and the
 //! content alone.
 
-mod checks;
-mod claims;
-mod ends;
-mod evidence;
-mod transactions;
+mod content;
 
 use std::{
     path::{Path, PathBuf},
@@ -14,16 +10,14 @@ use std::{
 
 use anyhow::{Context, bail, ensure};
 use crtx_chain::{ChainClient, CommitmentConfig};
+use crtx_mirror::closings::event::closed_accounts;
 use crtx_protocol::result_hash::ResultHash;
+use crtx_sdk::verify::{self, Check, Claims, ContentCopy, Evidence, MoneyOutcome};
 use serde_json::json;
 use url::Url;
 use uuid::Uuid;
 
-use self::{
-    checks::{Check, MoneyOutcome},
-    claims::Claims,
-    evidence::{ContentCopy, ContentSource, Evidence},
-};
+use self::content::{ContentSource, find_content};
 use crate::{
     api::{Api, ApiArgs},
     arguments::{ChainArgs, KeypairArgs},
@@ -70,8 +64,13 @@ pub async fn run(arguments: VerifyArgs, settings: &Settings) -> anyhow::Result<(
     let slot = chain.slot(CommitmentConfig::confirmed()).await;
     slot.with_context(|| format!("nothing was checked: {rpc_url} does not answer as a Solana RPC node{gone}"))?;
     let service = Api::of(settings, &arguments.api.service).ok();
-    let evidence = evidence::collect(claims, program_id, &chain, source, service.as_ref()).await?;
-    let checks = checks::run(&evidence);
+    let content = find_content(&claims, source, service.as_ref()).await.map_err(|error| format!("{error:#}"));
+    let evidence = verify::collect(claims, program_id, &chain, content, |transaction, program, address| {
+        let closed = closed_accounts(transaction, program).into_iter().find(|closed| closed.address == *address);
+        closed.map(|closed| closed.data)
+    });
+    let evidence = evidence.await?;
+    let checks = verify::run(&evidence);
     let verified = checks.iter().all(|check| check.ok);
     if arguments.json {
         output::json(&report(&evidence, &checks, verified, &rpc_url))?;

@@ -11,7 +11,7 @@ use std::{
 
 use bytes::Bytes;
 use crtx_protocol::{call_text::OpeningId, request_hash, strict_json};
-use crtx_schema::{Schema, limits::STACK_BYTES};
+use crtx_schema::Schema;
 use ed25519_dalek::{Signature, Signer};
 use futures::future::BoxFuture;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
@@ -27,6 +27,7 @@ use uuid::Uuid;
 
 use crate::{
     counts::Counts,
+    deep_stack::on_a_deep_stack,
     guard::{CallKey, MemoryGuard, ReplayGuard},
     run::{Refusal, Runner},
 };
@@ -132,7 +133,8 @@ impl Seller {
         R: Into<Work>,
         E: fmt::Display,
     {
-        let schema = options.input_schema.as_ref().map(compiled).transpose()?;
+        let schema = options.input_schema.as_ref();
+        let schema = schema.map(|schema| on_a_deep_stack(|| Schema::compile(schema))).transpose()?.transpose()?;
         Ok(Self::build(options, schema, key, work))
     }
 
@@ -193,15 +195,6 @@ impl Seller {
         }
         self.runner.answer(call, opening, task, held).await
     }
-}
-
-/// Compiling needs a deep stack.
-fn compiled(schema: &Value) -> Result<Schema, Box<dyn Error + Send + Sync>> {
-    std::thread::scope(|scope| {
-        let thread =
-            std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, || Schema::compile(schema));
-        Ok(thread?.join().map_err(|_| "the schema could not be compiled")??)
-    })
 }
 
 fn read(body: &[u8]) -> Result<(CallKey, OpeningId, Task), Refusal> {

@@ -13,16 +13,20 @@ use crtx_chain::{
     past::{CalledInstruction, PastTransaction},
     token::TOKEN_PROGRAM_ID,
 };
-use crtx_mirror::closings::event::closed_accounts;
 use solana_pubkey::Pubkey;
 use spl_token_interface::instruction::TokenInstruction;
 
 use super::transactions::{History, Seen};
 
+/// The last bytes of an account in the transaction of a program that closed it.
+pub type ClosedBytes = fn(&PastTransaction, program: &Pubkey, address: &Pubkey) -> Option<Vec<u8>>;
+
 /// What the opening instruction says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opening {
     pub signature: String,
+    /// The wallet, or the session key of its API key. The program demands the signature of it.
+    pub opened_by: Pubkey,
     /// SHA-256 of the request.
     pub request_hash: [u8; 32],
     /// SHA-256 of the terms that the caller agreed to, if it named them.
@@ -33,9 +37,9 @@ pub async fn opening(history: &mut History<'_>, times: &[i64], program_id: &Pubk
     let record = history.address;
     let found = history.first(times, |signature, transaction| {
         let mut ours = transaction.calls().filter(|instruction| instruction.program_id == *program_id);
-        let args = ours.find_map(|instruction| arguments(instruction, &record))?;
-        let OpenExecutionArgs { request_hash, terms_hash, .. } = args;
-        Some(Opening { signature: signature.to_owned(), request_hash, terms_hash })
+        let opens = |call: &CalledInstruction| Some((*call.accounts.first()?, arguments(call, &record)?));
+        let (opened_by, OpenExecutionArgs { request_hash, terms_hash, .. }) = ours.find_map(opens)?;
+        Some(Opening { signature: signature.to_owned(), opened_by, request_hash, terms_hash })
     });
     found.await?.map(|seen| seen.what).map_err(|not_found| {
         anyhow!("the RPC node shows no successful transaction that opens this execution ({not_found})")
@@ -134,10 +138,9 @@ pub async fn closing(
     times: &[i64],
     program_id: &Pubkey,
 ) -> anyhow::Result<Seen<(String, Vec<u8>)>> {
-    let address = history.address;
+    let (address, closed_bytes) = (history.address, history.closed_bytes);
     let found = history.first(times, |signature, transaction| {
-        let closed = closed_accounts(transaction, program_id).into_iter().find(|closed| closed.address == address)?;
-        Some((signature.to_owned(), closed.data))
+        Some((signature.to_owned(), closed_bytes(transaction, program_id, &address)?))
     });
     found.await?.map_err(|not_found| {
         anyhow!("{address} is not on the chain, and the RPC node shows no transaction that closed it ({not_found})")

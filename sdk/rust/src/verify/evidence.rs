@@ -1,29 +1,17 @@
-//! Collects what the checks look at: content over HTTP, accounts and the transaction that ended the execution
-//! over RPC. An account that has been closed is read from the event that closed it.
-//!
-//! The address of the content is a stranger's: it is asked only if it is the service that the user chose, or a public
-//! https address.
-
-use std::time::Duration;
+//! Collects what the checks look at: accounts, and the transactions that opened and ended the execution. An account that
+//! has been closed is read from the event that closed it.
 
 use agent_marketplace::state::{AgentListed, Config, Dispute, ExecutionRecord};
-use anyhow::{Context, bail};
-use crtx_chain::{ChainClient, Execution, Layout};
-use crtx_http::outbound::{Outbound, OutboundPolicy};
+use anyhow::bail;
+use crtx_chain::{ChainClient, ChainError, Execution, Layout};
 use crtx_protocol::address::Addresses;
-use reqwest::Method;
 use solana_pubkey::Pubkey;
 
 use super::{
     claims::Claims,
-    ends::{self, Ending, Opening},
+    ends::{self, ClosedBytes, Ending, Opening},
     transactions::{History, Seen},
 };
-use crate::api::Api;
-
-/// Larger than every result that a marketplace stores by default, and small enough for memory.
-const MAX_CONTENT_BYTES: usize = 64 * 1024 * 1024;
-const HTTP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Everything that was found, or the reason why it was not found.
 #[derive(Clone, Debug)]
@@ -41,6 +29,8 @@ pub struct Evidence {
     pub config: Result<Config, String>,
     pub opening: Result<Opening, String>,
     pub ending: Result<Ending, String>,
+    /// The first request that the node did not answer. Then what is missing says nothing.
+    pub failed_node: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,28 +40,17 @@ pub struct ContentCopy {
     pub source: String,
 }
 
-#[derive(Clone, Debug)]
-pub enum ContentSource {
-    /// The record's `ipfs_url`.
-    Url,
-    /// The same, or the result that the saved record holds, if that URL does not answer.
-    UrlOrStatedResult,
-    /// A copy that the user has.
-    Copy(ContentCopy),
-}
-
 /// Looks at everything that `claims` point to.
 pub async fn collect(
     claims: Claims,
     program_id: Pubkey,
     chain: &ChainClient,
-    source: ContentSource,
-    service: Option<&Api>,
+    content: Result<ContentCopy, String>,
+    closed_bytes: ClosedBytes,
 ) -> anyhow::Result<Evidence> {
     let record_address = claims.record_address()?;
-    let content = find_content(&claims, source, service).await.map_err(|error| format!("{error:#}"));
     let addresses = Addresses::new(program_id);
-    let at = |address| History::new(chain, address);
+    let at = |address| History::new(chain, address, closed_bytes);
     let config: anyhow::Result<Found<Config>> = account(&mut at(addresses.config()), &program_id, &[]).await;
     let window = config.as_ref().map_or(0, |config| config.account.parameters.dispute_window_s);
     // A record is closed when its dispute window is over. The stated times only say where to begin.
@@ -97,19 +76,27 @@ pub async fn collect(
     };
     let opening = ends::opening(&mut history, &Vec::from_iter(opened), &program_id).await;
     let ending = ends::ending(&mut history, &Vec::from_iter(ended), &program_id).await;
-    let text = |error: anyhow::Error| format!("{error:#}");
+    let mut failed_node = None;
+    let mut text = |error: anyhow::Error| {
+        let text = format!("{error:#}");
+        if error.is::<ChainError>() {
+            failed_node.get_or_insert_with(|| text.clone());
+        }
+        text
+    };
     Ok(Evidence {
         claims,
         program_id,
         record_address,
         content,
         closed_by: record.as_ref().ok().and_then(|found| Some(found.closed_by.as_ref()?.what.clone())),
-        record: record.map(|found| found.account.record).map_err(text),
-        listing: listing.map(|found| found.account).map_err(text),
-        dispute: dispute.map(|dispute| dispute.map(|found| found.account).map_err(text)),
-        config: config.map(|found| found.account).map_err(text),
-        opening: opening.map_err(text),
-        ending: ending.map_err(text),
+        record: record.map(|found| found.account.record).map_err(&mut text),
+        listing: listing.map(|found| found.account).map_err(&mut text),
+        dispute: dispute.map(|dispute| dispute.map(|found| found.account).map_err(&mut text)),
+        config: config.map(|found| found.account).map_err(&mut text),
+        opening: opening.map_err(&mut text),
+        ending: ending.map_err(&mut text),
+        failed_node,
     })
 }
 
@@ -131,46 +118,3 @@ async fn account<T: Layout>(history: &mut History<'_>, program_id: &Pubkey, time
     let Seen { what: (signature, data), time } = ends::closing(history, times, program_id).await?;
     Ok(Found { account: T::decode(&data)?, closed_by: Some(Seen { what: signature, time }) })
 }
-
-async fn find_content(claims: &Claims, source: ContentSource, service: Option<&Api>) -> anyhow::Result<ContentCopy> {
-    let stated = match source {
-        ContentSource::Copy(content) => return Ok(content),
-        ContentSource::Url => None,
-        ContentSource::UrlOrStatedResult => claims.result.clone(),
-    };
-    match (fetch_content(claims, service).await, stated) {
-        (Err(_), Some(result)) => Ok(ContentCopy {
-            bytes: result.into_bytes(),
-            source: "the saved result (its URL cannot be fetched)".to_owned(),
-        }),
-        (fetched, _) => fetched,
-    }
-}
-
-/// The content at its public address, else from the service, which has it under the same hash.
-async fn fetch_content(claims: &Claims, service: Option<&Api>) -> anyhow::Result<ContentCopy> {
-    let url = claims.ipfs_url.as_ref().context("the record names no content")?;
-    let path = claims.cid().map(|(cid, _)| format!("/ipfs/{cid}"));
-    let is_own = |api: &&Api| path.as_ref().is_ok_and(|path| url.as_str() == format!("{}{path}", api.base_url));
-    if service.filter(is_own).is_none() {
-        let outbound = Outbound::new(OutboundPolicy::STRICT);
-        let refused = match outbound.check_reachable(url.as_str()).await {
-            Ok(url) => {
-                let client = outbound.client(HTTP_TIMEOUT)?;
-                let bytes = crtx_download::get(&client, url.as_str(), MAX_CONTENT_BYTES).await?;
-                return Ok(ContentCopy { bytes, source: url.to_string() });
-            }
-            Err(refused) => refused,
-        };
-        if service.is_none() {
-            bail!("{url} is not asked: {refused}; name the service with --url, or a saved copy with --content");
-        }
-    }
-    let (api, path) = (service.context("no service is known")?, path.map_err(anyhow::Error::msg)?);
-    let answer = api.send(api.request(Method::GET, &path)).await?;
-    answer.success()?;
-    Ok(ContentCopy { bytes: answer.body, source: format!("{}{path}", api.base_url) })
-}
-
-#[cfg(test)]
-mod tests;

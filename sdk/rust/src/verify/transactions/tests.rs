@@ -77,7 +77,7 @@ impl Node {
 
     async fn look(&self, times: &[i64]) -> (Result<Seen<String>, NotFound>, usize) {
         let chain = ChainClient::new(&self.url, std::time::Duration::from_secs(10));
-        let mut history = History::new(&chain, Pubkey::new_from_array([9; 32]));
+        let mut history = History::new(&chain, Pubkey::new_from_array([9; 32]), |_, _, _| None);
         let is_target = |signature: &str, transaction: &PastTransaction| {
             (transaction.instructions.len() == 2).then(|| signature.to_owned())
         };

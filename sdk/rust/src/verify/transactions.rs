@@ -10,6 +10,8 @@ use crtx_chain::{
 use futures::future::try_join_all;
 use solana_pubkey::Pubkey;
 
+use super::ends::ClosedBytes;
+
 /// Pages that are listed of one account.
 const MOST_PAGES: usize = 100;
 /// Transactions about one account that one search reads.
@@ -24,6 +26,7 @@ const SLACK_S: i64 = 60;
 pub struct History<'a> {
     pub chain: &'a ChainClient,
     pub address: Pubkey,
+    pub closed_bytes: ClosedBytes,
     /// Newest first.
     listed: Vec<SignatureInfo>,
     pages: usize,
@@ -52,8 +55,8 @@ pub enum NotFound {
 }
 
 impl<'a> History<'a> {
-    pub fn new(chain: &'a ChainClient, address: Pubkey) -> Self {
-        Self { chain, address, listed: Vec::new(), pages: 0, is_whole: false, read: HashMap::new() }
+    pub fn new(chain: &'a ChainClient, address: Pubkey, closed_bytes: ClosedBytes) -> Self {
+        Self { chain, address, closed_bytes, listed: Vec::new(), pages: 0, is_whole: false, read: HashMap::new() }
     }
 
     /// The first result of `look`: for the transactions next to one of these times, else for the newest ones. Times are

@@ -157,7 +157,12 @@ fn good() -> Evidence {
         config: Ok(config),
         closed_by: None,
         dispute: None,
-        opening: Ok(Opening { signature: "o".to_owned(), request_hash: [9; 32], terms_hash: Some(terms_hash) }),
+        opening: Ok(Opening {
+            signature: "o".to_owned(),
+            opened_by: caller,
+            request_hash: [9; 32],
+            terms_hash: Some(terms_hash),
+        }),
         ending: Ok(Ending {
             signature: "s".to_owned(),
             transaction: PastTransaction {
@@ -174,6 +179,7 @@ fn good() -> Evidence {
             at: 1,
             payees: Payees::Settled { creator: address(11), treasury: address(12) },
         }),
+        failed_node: None,
     }
 }
 
