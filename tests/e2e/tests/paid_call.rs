@@ -8,6 +8,8 @@
     reason = "tests"
 )]
 
+mod rust_library;
+
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use crtx_e2e::{
@@ -17,6 +19,10 @@ use crtx_e2e::{
 use crtx_protocol::{content::cid_of, fee, result_hash::ResultHash};
 use libtest_mimic::{Arguments, Trial};
 use reqwest::Method;
+use rust_library::{
+    a_buyer_and_a_seller_in_rust_pay_once_for_a_result_that_passes_every_check,
+    a_wallet_without_a_key_pays_once_by_itself, each_of_100_random_tamperings_is_refused_with_the_name_of_the_check,
+};
 use serde_json::{Value, json};
 
 fn main() {
@@ -84,6 +90,9 @@ trials! {
     agents_are_listed_in_their_summary_form,
     one_agent_is_shown_in_its_full_form,
     every_error_has_the_specified_body_and_every_answer_a_request_id,
+    a_wallet_without_a_key_pays_once_by_itself,
+    each_of_100_random_tamperings_is_refused_with_the_name_of_the_check,
+    a_buyer_and_a_seller_in_rust_pay_once_for_a_result_that_passes_every_check,
 }
 
 fn text_stats_body() -> Value {

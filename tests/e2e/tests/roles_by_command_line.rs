@@ -303,6 +303,7 @@ async fn without_a_gateway_the_creator_settles_and_anybody_refunds() {
     let caller = world.market.info.wallet.clone();
     let (id, record) = world.open_execution(&agent).await;
     let (_, late) = world.open_execution(&agent).await;
+    let (forgotten, _) = world.open_execution(&agent).await;
     let (creator_before, treasury_before, caller_before) = (
         world.market.usdc_of(&creator).await,
         world.market.usdc_of(&treasury).await,
@@ -356,6 +357,13 @@ async fn without_a_gateway_the_creator_settles_and_anybody_refunds() {
     assert_eq!(world.done(&["refund", &late, "--yes", "--keypair", stranger])["refunded_usdc"], 0.01);
     assert_eq!(world.market.usdc_of(&caller).await, caller_before + price);
     assert!(world.done(&["refund", &late, "--yes", "--keypair", stranger])["transaction"].is_null());
+    // With the library, which asks no service for it.
+    let wallet = crtx_sdk::key::from_file(world.key_of("wallet")).unwrap();
+    let rpc_url = Some(world.market.info.rpc_url.clone());
+    let options = crtx_sdk::ClientOptions { rpc_url, ..crtx_sdk::ClientOptions::default() };
+    let client = crtx_sdk::Client::with_wallet("http://127.0.0.1:1", &wallet, options).unwrap();
+    client.refund(forgotten).await.unwrap();
+    assert_eq!(world.market.usdc_of(&caller).await, caller_before + 2 * price);
     world.up.stop().await.unwrap();
 }
 
