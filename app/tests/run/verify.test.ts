@@ -1,5 +1,5 @@
 // The checks of Verify: an honest execution passes all of them, and each thing that is altered fails the checks that it
-// should (as cli/src/verify/checks/tests.rs).
+// should (as sdk/rust/src/verify/checks/tests.rs).
 
 import {
     type Address,

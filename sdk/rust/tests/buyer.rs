@@ -409,3 +409,16 @@ fn the_example_buys_in_five_lines() {
     let lines = example.lines().filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with("//")).count();
     assert!(lines <= 5, "{lines}");
 }
+
+#[test]
+fn the_documents_show_the_examples() {
+    let readme = include_str!("../README.md");
+    for (document, example) in [
+        (readme, include_str!("../examples/buyer.rs")),
+        (readme, include_str!("../examples/csv_profile.rs").split("\nfn profile").next().unwrap()),
+        (include_str!("../../../docs/quickstart-buy.md"), include_str!("../examples/quickstart.rs")),
+    ] {
+        let (_, code) = example.split_once('\n').unwrap();
+        assert!(document.contains(&format!("```rust\n{}\n```\n", code.trim())), "{code}");
+    }
+}

@@ -7,6 +7,8 @@
     reason = "tests"
 )]
 
+mod standard_tools;
+
 use std::{
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
@@ -33,6 +35,7 @@ use serde_json::{Value, json};
 use solana_keypair::Keypair;
 use solana_pubkey::Pubkey;
 use solana_signer::Signer;
+use standard_tools::Tools;
 
 /// A network and its roles.
 struct World {
@@ -351,12 +354,30 @@ async fn without_a_gateway_the_creator_settles_and_anybody_refunds() {
     assert!(world.done(&settle)["transaction"].is_null(), "settled already");
     assert!(world.fails(&["refund", &id, "--yes"]).contains("is paid"));
 
+    // The same with tools that everybody has. They block, and have a runtime of their own.
+    let [seller, buyer] = ["seller.json", "buyer.json"].map(|file| {
+        let file = world.file(file);
+        world.done(&["wallet", "new", "--out", file.to_str().unwrap()]);
+        world.done(&["wallet", "fund", "--keypair", file.to_str().unwrap()]);
+        Keypair::new_from_array(crtx_sdk::key::from_file(file).unwrap().to_bytes())
+    });
+    let info = world.market.info.clone();
+    let with_tools = tokio::task::spawn_blocking(move || {
+        let tools = Tools::new(&info, seller, buyer);
+        tools.list();
+        let (settled, late) = (tools.open(1), tools.open(2));
+        tools.settle(settled);
+        (tools, late)
+    });
+    let (tools, late_of_tools) = with_tools.await.unwrap();
+
     let late = late.to_string();
     assert!(world.fails(&["refund", &late, "--yes", "--keypair", stranger]).contains("can be refunded in"));
     world.market.travel(Duration::from_secs(600)).await;
     assert_eq!(world.done(&["refund", &late, "--yes", "--keypair", stranger])["refunded_usdc"], 0.01);
     assert_eq!(world.market.usdc_of(&caller).await, caller_before + price);
     assert!(world.done(&["refund", &late, "--yes", "--keypair", stranger])["transaction"].is_null());
+    tokio::task::spawn_blocking(move || tools.refund(late_of_tools)).await.unwrap();
     // With the library, which asks no service for it.
     let wallet = crtx_sdk::key::from_file(world.key_of("wallet")).unwrap();
     let rpc_url = Some(world.market.info.rpc_url.clone());

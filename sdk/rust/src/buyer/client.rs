@@ -117,7 +117,7 @@ pub(super) struct Attempts {
     failures: u32,
     /// An attempt may have begun the call, and its answer is not known.
     uncertain: bool,
-    /// The wallet has paid it into escrow.
+    /// The price is in escrow, where the wallet put it.
     opened: bool,
     execution_id: Option<Uuid>,
 }
@@ -175,11 +175,6 @@ impl Attempts {
 
     pub fn named(&self, error: Error) -> Error {
         error.of_call(self.key.as_deref(), self.execution_id)
-    }
-
-    /// The wallet has paid.
-    pub fn open(&mut self, execution_id: Uuid) {
-        (self.uncertain, self.opened, self.execution_id) = (true, true, Some(execution_id));
     }
 }
 
@@ -374,8 +369,8 @@ impl Client {
     async fn post(&self, call: &Call<'_>, attempts: &mut Attempts) -> Result<(Head, Vec<u8>), Error> {
         let (mut path, mut idempotency_key) = (format!("/v1/agents/{}/execute", call.agent), Some(call.key.as_str()));
         if let Payer::Wallet(wallet) = &self.shared.payer {
-            let id = self.open(wallet, call, attempts).await.map_err(|error| attempts.named(error))?;
-            attempts.open(id);
+            let (id, is_open) = self.open(wallet, call, attempts).await.map_err(|error| attempts.named(error))?;
+            (attempts.opened, attempts.uncertain, attempts.execution_id) = (is_open, is_open, Some(id));
             (path, idempotency_key) = (format!("/v1/executions/{id}/dispatch"), None);
         }
         let request = Request { method: Method::POST, path: &path, body: Some(&call.body), idempotency_key };

@@ -131,8 +131,13 @@ impl Client {
         serde_json::from_slice(&reply.body).map_err(|_| failed("the answer is not one of the API".to_owned()))
     }
 
-    /// Pays a call into escrow, unless an earlier attempt did. Returns the execution.
-    pub(super) async fn open(&self, wallet: &Wallet, call: &Call<'_>, attempts: &Attempts) -> Result<Uuid, Error> {
+    /// Pays a call into escrow, unless an earlier attempt did. Returns the execution, and whether it is open.
+    pub(super) async fn open(
+        &self,
+        wallet: &Wallet,
+        call: &Call<'_>,
+        attempts: &Attempts,
+    ) -> Result<(Uuid, bool), Error> {
         let (node, program, caller) = (self.node(attempts).await?, self.options().program_id, wallet.address());
         let addresses = Addresses::new(program);
         let id = execution_id::from_idempotency_key(&caller, &call.key);
@@ -141,11 +146,11 @@ impl Client {
             if found.agent != call.agent || is_other {
                 return Err(invalid("the idempotency key belongs to another call"));
             }
-            return Ok(id);
+            return Ok((id, found.terms.is_some()));
         }
         // Its record may be closed: then it could be opened and paid once more.
         match self.execution(id, attempts.deadline).await {
-            Ok(_) => return Ok(id),
+            Ok(_) => return Ok((id, false)),
             Err(error) if error.code() == Some(ErrorCode::ExecutionNotFound) => {}
             Err(error) => return Err(error),
         }
@@ -168,7 +173,7 @@ impl Client {
         self.sign_and_send(node, wallet, open, attempts.deadline)
             .await
             .map_err(|error| error.of_call(None, Some(id)))?;
-        Ok(id)
+        Ok((id, true))
     }
 
     /// The service refuses parameters that do not match the agent's schema, and the money would wait for the deadline.

@@ -123,10 +123,16 @@ pub async fn a_buyer_and_a_seller_in_rust_pay_once_for_a_result_that_passes_ever
     let refund = client.verify(refunded.execution_id.unwrap()).await.unwrap();
     assert_eq!(refund.outcome, Some(MoneyOutcome::Refunded));
 
-    let mut example = std::process::Command::new(crtx_binary().with_file_name("rust-buyer"));
-    example.envs([("CRTX_URL", &market.info.base_url), ("CRTX_API_KEY", &market.info.api_key), ("AGENT", &agent)]);
-    let printed = example.output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&printed.stdout), "{\"words\":3,\"characters\":23}\n", "{printed:?}");
+    for (example, prints) in [
+        ("rust-buyer", "{\"words\":3,\"characters\":23}\n"),
+        // The one of the quickstart finds the demo agent.
+        ("rust-quickstart", " for 0.01 USDC\n"),
+    ] {
+        let mut example = std::process::Command::new(crtx_binary().with_file_name(example));
+        example.envs([("CRTX_URL", &market.info.base_url), ("CRTX_API_KEY", &market.info.api_key), ("AGENT", &agent)]);
+        let printed = example.output().unwrap();
+        assert!(String::from_utf8_lossy(&printed.stdout).ends_with(prints), "{printed:?}");
+    }
 }
 
 pub async fn a_wallet_without_a_key_pays_once_by_itself(market: &Market) {
@@ -205,11 +211,9 @@ const PROOF: [u8; 10] = [48, 0, 255, 255, 16, 0, 255, 255, 112, 0];
 /// Changes the transaction that settles, from the beginning of the proof on, and what it moved.
 fn in_settlement(at: usize, by: u8, of_transfer: Option<usize>) -> Tamper {
     Box::new(move |method, _, answer| {
-        let transaction = &mut answer["result"]["transaction"][0];
-        if method != "getTransaction" || !transaction.is_string() {
-            return;
-        }
-        let mut bytes = BASE64.decode(transaction.as_str().unwrap()).unwrap();
+        let transaction = answer.pointer("/result/transaction/0").and_then(Value::as_str);
+        let Some(transaction) = transaction.filter(|_| method == "getTransaction") else { return };
+        let mut bytes = BASE64.decode(transaction).unwrap();
         let Some(proof) = bytes.windows(10).position(|window| window == PROOF) else { return };
         if let Some(number) = of_transfer {
             let inner = answer["result"]["meta"]["innerInstructions"].as_array_mut().unwrap();
@@ -224,7 +228,7 @@ fn in_settlement(at: usize, by: u8, of_transfer: Option<usize>) -> Tamper {
             return;
         }
         flip(&mut bytes, proof - 2 + at, by);
-        *transaction = json!(BASE64.encode(bytes));
+        answer["result"]["transaction"][0] = json!(BASE64.encode(bytes));
     })
 }
 

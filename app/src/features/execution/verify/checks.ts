@@ -1,5 +1,5 @@
 // The checks of an execution. They are independent: no check uses the result of another. Sixteen for an execution with
-// a result, six for a refund; the same as those of `crtx verify` (cli/src/verify/checks.rs).
+// a result, six for a refund; the same as those of `crtx verify` (sdk/rust/src/verify/checks.rs).
 
 import {
     type Address,
