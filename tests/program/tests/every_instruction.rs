@@ -2,13 +2,15 @@
 //! right kind of each account of the program.
 #![expect(clippy::expect_used, reason = "a test: a panic is a failure")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use agent_marketplace::{instructions as ix, state::*};
-use anchor_lang::Discriminator;
+use anchor_lang::{Discriminator, prelude::Pubkey};
 use crtx_program_tests::*;
 use solana_instruction::error::InstructionError;
+use solana_transaction::Transaction;
 use solana_transaction_error::TransactionError;
+use spl_token_interface::instruction::{self as library, TokenInstruction};
 
 /// Anchor's numbers.
 const NOT_SIGNER: u32 = 3_010;
@@ -89,16 +91,21 @@ fn cases() -> (World, Vec<Case>) {
     (world, cases)
 }
 
-/// Sends a changed case with every signature that it still requires.
-#[track_caller]
-fn assert_refused(world: &mut World, case: &Case, changed: Instruction, number: u32, what: &str) {
+/// The keys that an instruction of a case requires.
+fn signers_of(world: &World, case: &Case, instruction: &Instruction) -> Vec<Keypair> {
     let everybody =
         [&world.upgrade_authority, &world.admin, &world.resolver, &world.gateway, &world.caller, &world.agent.creator];
     let mut keys: Vec<Keypair> = everybody.map(|actor| actor.keypair.insecure_clone()).into();
     keys.push(world.session.insecure_clone());
     keys.extend(case.instruction.accounts.iter().filter_map(|meta| world.key_of(&meta.pubkey)));
-    let wanted = |key: &Keypair| changed.accounts.iter().any(|meta| meta.is_signer && meta.pubkey == key.pubkey());
-    let signers: Vec<Keypair> = keys.into_iter().filter(wanted).collect();
+    keys.retain(|key| instruction.accounts.iter().any(|meta| meta.is_signer && meta.pubkey == key.pubkey()));
+    keys
+}
+
+/// Sends a changed case with every signature that it still requires.
+#[track_caller]
+fn assert_refused(world: &mut World, case: &Case, changed: Instruction, number: u32, what: &str) {
+    let signers = signers_of(world, case, &changed);
     let signers: Vec<&Keypair> = signers.iter().collect();
     let index = u8::try_from(case.before.len()).expect("few instructions");
     let mut all = case.before.clone();
@@ -120,6 +127,63 @@ fn for_every_account(mut check: impl FnMut(&mut World, &Case, usize, &str)) {
         seen.insert(name);
     }
     assert_eq!(seen.len(), idl::instructions().len(), "not every instruction of the IDL was tried");
+}
+
+/// The same call, made by the token program's own library.
+fn by_the_library(data: &[u8], accounts: &[Pubkey]) -> Instruction {
+    let account = |at: usize| accounts.get(at).expect("an account");
+    let built = match TokenInstruction::unpack(data).expect("an instruction of the token program") {
+        TokenInstruction::TransferChecked { amount, decimals } => library::transfer_checked(
+            &spl_token_interface::ID,
+            account(0),
+            account(1),
+            account(2),
+            account(3),
+            &[],
+            amount,
+            decimals,
+        ),
+        TokenInstruction::InitializeAccount3 { owner } => {
+            library::initialize_account3(&spl_token_interface::ID, account(0), account(1), &owner)
+        }
+        TokenInstruction::CloseAccount => {
+            library::close_account(&spl_token_interface::ID, account(0), account(1), account(2), &[])
+        }
+        other => panic!("the program does not call {other:?}"),
+    };
+    built.expect("an instruction")
+}
+
+#[test]
+fn each_call_of_the_token_program_is_byte_for_byte_that_of_its_library() {
+    let (world, cases) = cases();
+    let mut calls = BTreeMap::new();
+    for case in &cases {
+        let mut keys = signers_of(&world, case, &case.instruction);
+        keys.retain(|key| key.pubkey() != world.payer.key());
+        keys.insert(0, world.payer.keypair.insecure_clone());
+        let all = [case.before.as_slice(), std::slice::from_ref(&case.instruction)].concat();
+        let blockhash = world.svm.latest_blockhash();
+        let transaction =
+            Transaction::new_signed_with_payer(&all, Some(&world.payer.key()), &Vec::from_iter(&keys), blockhash);
+        let names = transaction.message.account_keys.clone();
+        // Those that need another world are covered by those like them.
+        let Ok(simulated) = world.svm.simulate_transaction(transaction) else { continue };
+        for called in simulated.meta.inner_instructions.iter().flatten().map(|inner| &inner.instruction) {
+            let name = |index: &u8| *names.get(usize::from(*index)).expect("an account");
+            if name(&called.program_id_index) != spl_token_interface::ID {
+                continue;
+            }
+            let accounts: Vec<Pubkey> = called.accounts.iter().map(name).collect();
+            let theirs = by_the_library(&called.data, &accounts);
+            assert_eq!(called.data, theirs.data);
+            assert_eq!(accounts, theirs.accounts.iter().map(|meta| meta.pubkey).collect::<Vec<_>>());
+            let kind = *called.data.first().expect("a kind");
+            calls.entry(kind).or_insert_with(BTreeSet::new).insert(idl::of(&case.instruction).name.clone());
+        }
+    }
+    let of = |kind: u8| calls.get(&kind).map_or(0, BTreeSet::len);
+    assert!(of(12) >= 8 && of(18) >= 1 && of(9) >= 1 && calls.len() == 3, "{calls:?}");
 }
 
 #[test]

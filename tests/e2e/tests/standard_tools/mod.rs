@@ -1,5 +1,6 @@
 //! The tools that everybody has, with nothing but the published IDL: `anchor-client` lists, opens, settles and refunds, and
 //! `anchor-lang` reads the accounts. Each instruction is, byte for byte, the one that this project builds.
+#![allow(unexpected_cfgs, reason = "the macro's code asks for settings of programs")]
 
 use std::sync::Arc;
 
@@ -32,6 +33,21 @@ use self::agent_marketplace::{
 };
 
 anchor_lang::declare_program!(agent_marketplace);
+
+/// The IDL says of accounts alone that their bytes are those in memory. These two are parts of accounts, and of arguments and
+/// events as well, which are borsh.
+mod parts {
+    #![allow(unsafe_code, reason = "plain numbers in the order of the IDL, without padding: the IDL names `repr(C)`")]
+
+    use super::types::{ClosedAgents, CollateralTier, MarketParameters};
+
+    unsafe impl bytemuck::Zeroable for ClosedAgents {}
+    unsafe impl bytemuck::Pod for ClosedAgents {}
+    unsafe impl bytemuck::Zeroable for CollateralTier {}
+    unsafe impl bytemuck::Pod for CollateralTier {}
+    unsafe impl bytemuck::Zeroable for MarketParameters {}
+    unsafe impl bytemuck::Pod for MarketParameters {}
+}
 
 const PRICE: u64 = 10_000;
 const INSTRUCTIONS_SYSVAR: Pubkey = Pubkey::from_str_const("Sysvar1nstructions1111111111111111111111111");
