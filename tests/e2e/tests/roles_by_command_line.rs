@@ -379,7 +379,7 @@ async fn without_a_gateway_the_creator_settles_and_anybody_refunds() {
     assert!(world.done(&["refund", &late, "--yes", "--keypair", stranger])["transaction"].is_null());
     tokio::task::spawn_blocking(move || tools.refund(late_of_tools)).await.unwrap();
     // With the library, which asks no service for it.
-    let wallet = crtx_sdk::key::from_file(world.key_of("wallet")).unwrap();
+    let wallet = SigningKey::from_keypair_bytes(&world.chain.wallet.to_bytes()).unwrap();
     let rpc_url = Some(world.market.info.rpc_url.clone());
     let options = crtx_sdk::ClientOptions { rpc_url, ..crtx_sdk::ClientOptions::default() };
     let client = crtx_sdk::Client::with_wallet("http://127.0.0.1:1", &wallet, options).unwrap();
