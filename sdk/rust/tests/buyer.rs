@@ -372,12 +372,14 @@ async fn reads_are_repeated_and_pages_of_events_follow_each_other() {
 
 #[tokio::test]
 async fn the_answer_of_another_execution_is_refused() {
-    let server = Server::start(&[], &[done()]).await;
-    let client = server.client(ClientOptions::default());
     let other = Uuid::from_u128(1);
+    let pending = answer(202, json!({"execution_id": other, "status": "pending"}));
+    let server = Server::start(&[pending], &[done()]).await;
+    let client = server.client(ClientOptions::default());
+    let started = client.start(AGENT, "t", &CallOptions::default()).await.unwrap();
     let errors = [
         client.get(other).await.unwrap_err(),
-        client.wait(other).await.unwrap_err(),
+        client.wait(&started).await.unwrap_err(),
         client.verify(other).await.unwrap_err(),
     ];
     for error in errors {

@@ -101,12 +101,18 @@ pub(super) struct Shared {
     node: OnceCell<ChainClient>,
 }
 
-/// One paid call.
-pub(super) struct Call<'a> {
+/// What a caller knows of its call without the service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Known {
     pub agent: Pubkey,
-    pub parameters: &'a Map<String, Value>,
     pub key: String,
     pub request_hash: [u8; 32],
+}
+
+/// One paid call.
+pub(super) struct Call<'a> {
+    pub known: Known,
+    pub parameters: &'a Map<String, Value>,
     body: Vec<u8>,
 }
 
@@ -150,7 +156,7 @@ impl<'a> Call<'a> {
         }
         let agent = agent_id.parse().map_err(|_| invalid(format!("`{agent_id}` is no agent's address")))?;
         let request_hash = request_hash::of(task, parameters).map_err(invalid)?;
-        Ok(Self { agent, parameters, key, request_hash, body })
+        Ok(Self { known: Known { agent, key, request_hash }, parameters, body })
     }
 }
 
@@ -244,7 +250,7 @@ impl Client {
     /// One paid call, until its result is there and verified.
     pub async fn execute(&self, agent_id: &str, task: &str, options: &CallOptions) -> Result<Purchase, Error> {
         let call = Call::new(agent_id, task, options, false)?;
-        let mut attempts = self.attempts(Some(&call), options.timeout);
+        let mut attempts = self.attempts(Some(&call.known), options.timeout);
         if self.options().verify {
             // A result that cannot be checked is not paid for.
             self.node(&attempts).await.map_err(|error| attempts.named(error))?;
@@ -253,22 +259,23 @@ impl Client {
         if head.status.is_under_way() {
             body = self.until_ended(head.execution_id, &mut attempts).await?;
         }
-        self.purchase(&body, Some(&call), &attempts).await
+        self.purchase(&body, Some(&call.known), &attempts).await
     }
 
     /// Begins a paid call, and returns when its escrow is confirmed.
     pub async fn start(&self, agent_id: &str, task: &str, options: &CallOptions) -> Result<StartedCall, Error> {
         let call = Call::new(agent_id, task, options, true)?;
-        let mut attempts = self.attempts(Some(&call), options.timeout);
+        let mut attempts = self.attempts(Some(&call.known), options.timeout);
         let (head, _) = self.post(&call, &mut attempts).await?;
-        Ok(StartedCall { execution_id: head.execution_id, idempotency_key: call.key })
+        let (execution_id, idempotency_key) = (head.execution_id, call.known.key.clone());
+        Ok(StartedCall { execution_id, idempotency_key, known: call.known })
     }
 
     /// The verified result of a call that was started.
-    pub async fn wait(&self, execution_id: Uuid) -> Result<Purchase, Error> {
-        let mut attempts = self.attempts(None, None);
-        let body = self.until_ended(execution_id, &mut attempts).await?;
-        self.purchase(&body, None, &attempts).await
+    pub async fn wait(&self, started: &StartedCall) -> Result<Purchase, Error> {
+        let mut attempts = self.attempts(Some(&started.known), None);
+        let body = self.until_ended(started.execution_id, &mut attempts).await?;
+        self.purchase(&body, Some(&started.known), &attempts).await
     }
 
     /// An execution as it is now. If it has a result, the result is verified.
@@ -319,7 +326,7 @@ impl Client {
         &self.shared.options
     }
 
-    pub(super) fn attempts(&self, call: Option<&Call<'_>>, timeout: Option<Duration>) -> Attempts {
+    pub(super) fn attempts(&self, call: Option<&Known>, timeout: Option<Duration>) -> Attempts {
         Attempts {
             deadline: later(timeout.unwrap_or(self.options().timeout)),
             key: call.map(|call| call.key.clone()),
@@ -367,7 +374,8 @@ impl Client {
 
     /// The answer to a call, whatever happens to single requests: each repeats the same call under the same key.
     async fn post(&self, call: &Call<'_>, attempts: &mut Attempts) -> Result<(Head, Vec<u8>), Error> {
-        let (mut path, mut idempotency_key) = (format!("/v1/agents/{}/execute", call.agent), Some(call.key.as_str()));
+        let (mut path, mut idempotency_key) =
+            (format!("/v1/agents/{}/execute", call.known.agent), Some(call.known.key.as_str()));
         if let Payer::Wallet(wallet) = &self.shared.payer {
             let (id, is_open) = self.open(wallet, call, attempts).await.map_err(|error| attempts.named(error))?;
             (attempts.opened, attempts.uncertain, attempts.execution_id) = (is_open, is_open, Some(id));
@@ -433,7 +441,6 @@ impl Client {
     /// The execution once it has ended. Fails if it was refunded.
     async fn until_ended(&self, id: Uuid, attempts: &mut Attempts) -> Result<Vec<u8>, Error> {
         attempts.execution_id = Some(id);
-        let is_call = attempts.key.is_some();
         let mut pause = self.options().first_pause.mul_f64(0.25);
         loop {
             let (details, body) = match self.execution(id, attempts.deadline).await {
@@ -441,7 +448,7 @@ impl Client {
                 Err(error) if error.failed_check().is_some() => return Err(attempts.named(error)),
                 // Of a paid call this says nothing.
                 Err(error) => {
-                    attempts.uncertain |= is_call || error.code() != Some(ErrorCode::ExecutionNotFound);
+                    attempts.uncertain = true;
                     return Err(attempts.last(error));
                 }
             };
@@ -484,7 +491,7 @@ impl Client {
     }
 
     /// The result of an answer, verified.
-    async fn purchase(&self, body: &[u8], call: Option<&Call<'_>>, attempts: &Attempts) -> Result<Purchase, Error> {
+    async fn purchase(&self, body: &[u8], call: Option<&Known>, attempts: &Attempts) -> Result<Purchase, Error> {
         let claims = Claims::parse(body).map_err(|_| attempts.last(malformed()))?;
         let steps = serde_json::from_slice::<Steps>(body).ok().and_then(|found| found.steps);
         let Some(bought) = bought(&claims, steps, call) else {
@@ -508,12 +515,7 @@ impl Client {
     }
 
     /// Makes all checks. A node that is behind has some time.
-    async fn check(
-        &self,
-        claims: &Claims,
-        call: Option<&Call<'_>>,
-        attempts: &Attempts,
-    ) -> Result<Verification, Problem> {
+    async fn check(&self, claims: &Claims, call: Option<&Known>, attempts: &Attempts) -> Result<Verification, Problem> {
         let deadline = attempts.deadline.max(later(CHECK_WITHIN));
         let until = later(self.options().node_patience).min(deadline);
         let node = self.node(attempts).await.map_err(|error| match *error.problem {
@@ -559,7 +561,7 @@ impl Client {
     }
 
     /// What the caller knows by itself: its key leads to this execution, and the opening is of this request and this payer.
-    fn compare(&self, evidence: &Evidence, call: &Call<'_>, checks: &mut Vec<Check>) {
+    fn compare(&self, evidence: &Evidence, call: &Known, checks: &mut Vec<Check>) {
         let payer = match &self.shared.payer {
             Payer::Key(key) => Some(Pubkey::new_from_array(key.session_public_key())),
             Payer::Wallet(wallet) => Some(wallet.address()),
@@ -593,7 +595,7 @@ fn is_behind(evidence: &Evidence) -> bool {
     evidence.failed_node.is_some() || !ended || evidence.opening.is_err() || evidence.ending.is_err()
 }
 
-fn bought(claims: &Claims, steps: Option<Vec<Value>>, call: Option<&Call<'_>>) -> Option<Purchase> {
+fn bought(claims: &Claims, steps: Option<Vec<Value>>, call: Option<&Known>) -> Option<Purchase> {
     Some(Purchase {
         execution_id: claims.execution_id,
         result: claims.result.clone()?,

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
+use super::client::Known;
 use crate::verify::{Check, MoneyOutcome};
 
 /// A call beyond agent and task. The default has no parameters, a new key, and the client's time-out.
@@ -45,6 +46,7 @@ pub struct Purchase {
 pub struct StartedCall {
     pub execution_id: Uuid,
     pub idempotency_key: String,
+    pub(super) known: Known,
 }
 
 /// The checks that an execution passed.

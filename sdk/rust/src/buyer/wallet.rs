@@ -140,10 +140,10 @@ impl Client {
     ) -> Result<(Uuid, bool), Error> {
         let (node, program, caller) = (self.node(attempts).await?, self.options().program_id, wallet.address());
         let addresses = Addresses::new(program);
-        let id = execution_id::from_idempotency_key(&caller, &call.key);
+        let id = execution_id::from_idempotency_key(&caller, &call.known.key);
         if let Some(found) = find::<Execution>(node, &program, &addresses.execution(&caller, id.as_bytes())).await? {
-            let is_other = found.terms.is_some_and(|terms| terms.request_hash != call.request_hash);
-            if found.agent != call.agent || is_other {
+            let is_other = found.terms.is_some_and(|terms| terms.request_hash != call.known.request_hash);
+            if found.agent != call.known.agent || is_other {
                 return Err(invalid("the idempotency key belongs to another call"));
             }
             return Ok((id, found.terms.is_some()));
@@ -157,13 +157,13 @@ impl Client {
         let no_account = |what: &str| invalid(format!("the chain has no {what}"));
         let config = find::<Config>(node, &program, &addresses.config()).await?;
         let config = config.ok_or_else(|| no_account("marketplace of this program"))?;
-        let listing = find::<AgentListed>(node, &program, &call.agent).await?;
+        let listing = find::<AgentListed>(node, &program, &call.known.agent).await?;
         let listing = listing.ok_or_else(|| no_account("agent at this address"))?;
         self.check_parameters(call).await?;
         let opening = Opening {
-            agent: call.agent,
+            agent: call.known.agent,
             execution_id: *id.as_bytes(),
-            request_hash: call.request_hash,
+            request_hash: call.known.request_hash,
             max_amount: listing.price,
             terms_hash: Some(listing.terms_hash(config.parameters.market_terms())),
             min_cover: listing.min_cover,
@@ -178,7 +178,7 @@ impl Client {
 
     /// The service refuses parameters that do not match the agent's schema, and the money would wait for the deadline.
     async fn check_parameters(&self, call: &Call<'_>) -> Result<(), Error> {
-        let AgentDetails { input_schema, .. } = self.agents().get(&call.agent.to_string()).await?;
+        let AgentDetails { input_schema, .. } = self.agents().get(&call.known.agent.to_string()).await?;
         let parameters = Value::Object(call.parameters.clone());
         let check = move || {
             let schema = Schema::compile(&input_schema).map_err(|error| error.to_string())?;

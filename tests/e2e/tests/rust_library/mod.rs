@@ -103,7 +103,7 @@ pub async fn a_buyer_and_a_seller_in_rust_pay_once_for_a_result_that_passes_ever
     assert_eq!(client.verify(bought.execution_id).await.unwrap().outcome, Some(MoneyOutcome::Paid));
 
     let started = client.start(&agent, "and so on", &CallOptions::default()).await.unwrap();
-    assert_eq!(client.wait(started.execution_id).await.unwrap().result, r#"{"words":3,"characters":9}"#);
+    assert_eq!(client.wait(&started).await.unwrap().result, r#"{"words":3,"characters":9}"#);
     let listed = client.list(&ExecutionFilter { limit: Some(1), ..ExecutionFilter::default() }).await.unwrap();
     assert_eq!(listed.executions[0].execution_id, started.execution_id);
     let events = client.events(0, &["execution.completed"]);
@@ -157,7 +157,7 @@ pub async fn a_wallet_without_a_key_pays_once_by_itself(market: &Market) {
     assert_eq!(market.usdc_of(&address).await, before - price, "nothing more was paid");
     assert!(client.refund(bought.execution_id).await.unwrap_err().to_string().contains("ended"));
     let started = client.start(&agent, "Three words more.", &CallOptions::default()).await.unwrap();
-    assert!(client.wait(started.execution_id).await.unwrap().result.contains("\"words\":3"));
+    assert!(client.wait(&started).await.unwrap().result.contains("\"words\":3"));
     assert_eq!(market.usdc_of(&address).await, before - 2 * price);
 }
 
