@@ -219,7 +219,7 @@ class Marketplace:
         environment = {**self.environment, "PYTHONPATH": paths}
         process = subprocess.Popen([sys.executable, "-m", *command, "--port", str(port)], cwd=folder, env=environment)
         self.sellers.append(process)
-        wait_for(lambda: _listens(port) or process.poll() is not None)
+        wait_for(lambda: listens(port) or process.poll() is not None)
         assert process.poll() is None, "the seller ended"
 
     def rpc(self, method: str, params: list[Any]) -> Any:
@@ -234,7 +234,7 @@ class Marketplace:
         return sum(int(one["account"]["data"]["parsed"]["info"]["tokenAmount"]["amount"]) for one in found)
 
 
-def _listens(port: int) -> bool:
+def listens(port: int) -> bool:
     try:
         socket.create_connection(("127.0.0.1", port), timeout=1).close()
     except OSError:
