@@ -80,10 +80,16 @@ test('an event makes what it is about be read again, once for events that come t
     send('id: 2\neve');
     send('nt: execution.completed\ndata: {}\n\n');
     expect(await readNow()).toEqual(['execution', 'executions', 'keys']);
+    // What a creator sees is read once more when the index has had time.
     happen('payout');
+    expect(await readNow()).toEqual(['executions', 'wallet']);
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(reads).toEqual({});
     expect(await readNow()).toEqual(['executions', 'wallet']);
     happen('dispute.opened');
     expect(await readNow()).toEqual(['disputes', 'execution', 'executions', 'wallet']);
+    await vi.advanceTimersByTimeAsync(3_000);
+    reads = {};
     happen('webhook.disabled');
     expect(await readNow()).toEqual(['webhooks']);
     happen('something.new');

@@ -30,7 +30,8 @@ export const ownListingsQuery = (wallet: string, rpcUrl: string | null) =>
         queryKey: ['own-listings', wallet, rpcUrl] as const,
         queryFn: () => reached(readOwnListings(createSolanaRpc(rpcUrl ?? ''), wallet as Address)),
         enabled: rpcUrl !== null,
-        refetchInterval: REFRESH_MS,
+        // No event tells the creator of a call that begins, fails or is refunded.
+        refetchInterval: () => unlessFollowed(REFRESH_MS),
     });
 
 /** One listing with what its creator's transactions depend on, by the chain. */
@@ -47,7 +48,7 @@ export const ownAgentQuery = (agentId: string, wallet: string, network: Schemas[
                 ),
             ),
         enabled: network !== undefined && network.rpc_url !== null,
-        refetchInterval: REFRESH_MS,
+        refetchInterval: () => unlessFollowed(REFRESH_MS),
     });
 
 export type Profile = {

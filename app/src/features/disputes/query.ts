@@ -3,6 +3,7 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query';
 
 import { ApiError, type Schemas, api, asWallet, body } from '../../shared/api/client';
+import { unlessFollowed } from '../../shared/wallet/events';
 import type { DisputesSearch } from './search';
 
 export type Dispute = Schemas['DisputeResponse'];
@@ -12,6 +13,7 @@ const PAGE = 20;
 const ASK_MS = 10_000;
 const MAX_ASKS = 12;
 const SELDOM_MS = 15_000;
+const COUNT_MS = 60_000;
 /** A longer list is read again when its reader asks for it. */
 const MOST_PAGES_READ_AGAIN = 3;
 
@@ -25,9 +27,9 @@ export const disputesQuery = (wallet: string, search: DisputesSearch) =>
         initialPageParam: null as string | null,
         getNextPageParam: (last) => last.next_cursor,
         placeholderData: keepPreviousData,
-        // Also where events tell: a resolver sees the disputes of others, and has no events of them.
+        // Caller and creator hear of their disputes. No event tells the resolver: its queue moves with this reading.
         refetchInterval: ({ state: { data } }) =>
-            data && data.pages.length > MOST_PAGES_READ_AGAIN ? false : SELDOM_MS,
+            data && data.pages.length > MOST_PAGES_READ_AGAIN ? false : unlessFollowed(SELDOM_MS),
     });
 
 /** The exact number of disputes. */
@@ -41,6 +43,8 @@ export const disputeCountQuery = (wallet: string, search: DisputesSearch) =>
             return total;
         },
         placeholderData: keepPreviousData,
+        // For the resolver, as above.
+        refetchInterval: COUNT_MS,
     });
 
 /** `null`: the service shows no such dispute to the wallet. */
@@ -48,9 +52,11 @@ export const disputeQuery = (id: string, wallet: string) =>
     queryOptions({
         queryKey: ['dispute', id, wallet] as const,
         queryFn: ({ signal }) => findDispute(id, wallet, signal),
-        // The index may not have a dispute yet that was raised a moment ago.
-        refetchInterval: ({ state: { data, dataUpdateCount } }) =>
-            data?.status === 'open' || (data === null && dataUpdateCount < MAX_ASKS) ? ASK_MS : false,
+        // The index may not have a dispute yet that was raised a moment ago. The resolver has no events of an open one.
+        refetchInterval: ({ state: { data, dataUpdateCount } }) => {
+            if (data?.status === 'open') return unlessFollowed(ASK_MS);
+            return data === null && dataUpdateCount < MAX_ASKS ? ASK_MS : false;
+        },
     });
 
 async function findDispute(id: string, wallet: string, signal?: AbortSignal): Promise<Dispute | null> {

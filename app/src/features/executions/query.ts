@@ -45,8 +45,9 @@ export const executionsQuery = (wallet: Address, search: ExecutionsSearch) =>
         refetchInterval: ({ state: { data } }) => {
             if (data === undefined || data.pages.length > MOST_PAGES_READ_AGAIN) return false;
             const every = data.pages.some(({ executions }) => executions.some(isUnderWay)) ? OFTEN_MS : SELDOM_MS;
-            // A creator gets events of payouts only.
-            return search.role === 'creator' ? every : unlessFollowed(every);
+            // A creator hears of payouts and disputes. No event tells it of a call that begins, fails or is refunded: such a
+            // call appears with the next reading.
+            return unlessFollowed(every);
         },
     });
 
@@ -57,5 +58,6 @@ export const refundableQuery = (wallet: Address) =>
         queryFn: async ({ signal }) =>
             (await body(api.GET('/v1/wallets/{wallet}', { ...asWallet(wallet), params: { path: { wallet } }, signal })))
                 .refundable ?? [],
-        refetchInterval: SELDOM_MS,
+        // No event tells of a deadline that passes.
+        refetchInterval: () => unlessFollowed(SELDOM_MS),
     });

@@ -7,6 +7,7 @@ import { type Schemas, api, asWallet, body } from '../../shared/api/client';
 export type Webhook = Schemas['Webhook'];
 export type Delivery = Schemas['Delivery'];
 
+/** No event tells of a delivery. */
 const OFTEN_MS = 5_000;
 const LOG_LINES = 20;
 

@@ -11,6 +11,11 @@ import { sessionQuery } from './useSession';
 const FOLLOWED_MS = 20_000;
 /** Events within this time are followed by one reading. */
 const GATHER_MS = 300;
+/**
+ * What a creator sees is read once more after this time: the service tells of a payout before the index has it, and keeps
+ * some answers for two seconds.
+ */
+const INDEXED_MS = 3_000;
 /** Before the stream is opened again: after its end, and after a refusal. */
 const AGAIN_MS = 1_000;
 const RETRY_MS = 30_000;
@@ -18,8 +23,8 @@ const RETRY_MS = 30_000;
 /** The queries that show what an event is about, by the beginning of its type. */
 const SHOWN_BY: Readonly<Record<string, readonly string[]>> = {
     execution: ['execution', 'executions', 'refundable', 'keys'],
-    payout: ['executions', 'wallet'],
-    dispute: ['dispute', 'disputes', 'dispute-case', 'execution', 'executions', 'wallet'],
+    payout: ['executions', 'own-agent', 'own-listings', 'wallet'],
+    dispute: ['dispute', 'disputes', 'dispute-case', 'execution', 'executions', 'own-agent', 'own-listings', 'wallet'],
     agent: ['agent', 'agents', 'own-agent', 'own-listings', 'wallet'],
     key: ['keys'],
     webhook: ['webhooks'],
@@ -43,23 +48,34 @@ async function read(stream: ReadableStream<Uint8Array>, tell: (type: string) => 
     }
 }
 
-/** Follows the events of a wallet while the page is shown: a browser has few connections for all of its tabs. */
-export function followEvents(queries: QueryClient, wallet: string): () => void {
-    let following: AbortController | null = null;
-    let gathering: ReturnType<typeof setTimeout> | undefined;
+/** Reads queries again by their names, once for all that are named within this time. */
+function gather(queries: QueryClient, ms: number): { read: (names: readonly string[]) => void; stop: () => void } {
+    let timer: ReturnType<typeof setTimeout> | undefined;
     const old = new Set<unknown>();
-    const readAgain = (names: readonly string[]): void => {
+    const read = (names: readonly string[]): void => {
         names.forEach((name) => old.add(name));
-        gathering ??= setTimeout(() => {
-            gathering = undefined;
+        timer ??= setTimeout(() => {
+            timer = undefined;
             const names = new Set(old);
             old.clear();
             void queries.invalidateQueries({ predicate: ({ queryKey }) => names.has(queryKey[0]) });
-        }, GATHER_MS);
+        }, ms);
+    };
+    return { read, stop: () => clearTimeout(timer) };
+}
+
+/** Follows the events of a wallet while the page is shown: a browser has few connections for all of its tabs. */
+export function followEvents(queries: QueryClient, wallet: string): () => void {
+    let following: AbortController | null = null;
+    const [soon, indexed] = [gather(queries, GATHER_MS), gather(queries, INDEXED_MS)];
+    const hear = (type: string): void => {
+        const names = SHOWN_BY[type.split('.')[0] ?? ''] ?? [];
+        soon.read(names);
+        if (names.includes('own-agent')) indexed.read(names);
     };
     const setOpen = (is: boolean): void => {
         // What happened in between is seen, and how often to ask is decided again.
-        if (is !== isOpen) readAgain(ALL);
+        if (is !== isOpen) soon.read(ALL);
         isOpen = is;
     };
     const follow = async (signal: AbortSignal): Promise<void> => {
@@ -71,7 +87,7 @@ export function followEvents(queries: QueryClient, wallet: string): () => void {
                 if (stream !== null) {
                     setOpen(true);
                     pause = AGAIN_MS;
-                    await read(stream, (type) => readAgain(SHOWN_BY[type.split('.')[0] ?? ''] ?? []));
+                    await read(stream, hear);
                 }
             } catch {
                 // Refused or broken off: the page asks meanwhile.
@@ -97,7 +113,8 @@ export function followEvents(queries: QueryClient, wallet: string): () => void {
     return () => {
         document.removeEventListener('visibilitychange', look);
         leave();
-        clearTimeout(gathering);
+        soon.stop();
+        indexed.stop();
     };
 }
 

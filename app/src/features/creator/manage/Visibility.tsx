@@ -9,6 +9,7 @@ import { plural } from '../../../shared/figures';
 import { UserText } from '../../../shared/text/UserText';
 import { Notice } from '../../../shared/ui/Notice';
 import { Time } from '../../../shared/ui/Time';
+import { unlessFollowed } from '../../../shared/wallet/events';
 import { listingQuery } from '../../agent';
 import { editPath } from '../paths';
 import { explanationOf, isAboutDocument } from '../reasons';
@@ -16,7 +17,7 @@ import { explanationOf, isAboutDocument } from '../reasons';
 const ASK_MS = 5_000;
 
 export function Visibility({ agentId }: { agentId: Address }) {
-    const { data: listing } = useQuery({ ...listingQuery(agentId), refetchInterval: ASK_MS });
+    const { data: listing } = useQuery({ ...listingQuery(agentId), refetchInterval: () => unlessFollowed(ASK_MS) });
     const reason = listing?.reason ?? null;
     const document = listing?.document ?? null;
     if (reason === null || reason.code === 'delisted') return null;

@@ -23,6 +23,7 @@ import {
     type ExecutionRecord,
     getExecutionRecordDecoder,
 } from '../../../generated/accounts/executionRecord';
+import { unlessFollowed } from '../../../shared/wallet/events';
 import type { Status } from '../search';
 
 /** Seconds that the creator has before a dispute can be upheld without an answer. */
@@ -49,7 +50,8 @@ export const caseQuery = (record: string | undefined, rpcUrl: string | null | un
         queryKey: ['dispute-case', record, rpcUrl ?? null] as const,
         queryFn: () => readCase(rpcUrl ?? '', record as Address),
         enabled: record !== undefined && typeof rpcUrl === 'string',
-        refetchInterval: ({ state: { data } }) => (data === undefined || isOpen(data) ? 15_000 : false),
+        // The time of the chain passes without events, and the resolver has none.
+        refetchInterval: ({ state: { data } }) => (data === undefined || isOpen(data) ? unlessFollowed(15_000) : false),
     });
 
 export async function readCase(rpcUrl: string, recordAddress: Address): Promise<Case> {
