@@ -1,6 +1,8 @@
 // How the dashboard is built and served while it is developed. `CRTX_URL` names the service that the development server
 // passes API requests on to; `crtx up` is at the default.
 
+import { readFileSync, readdirSync } from 'node:fs';
+
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vitest/config';
 
@@ -11,6 +13,18 @@ const service = process.env['CRTX_URL'] ?? 'http://127.0.0.1:8080';
 
 /** The service accepts changes from its own pages alone, so the page of the development server counts as one. */
 const proxied = { target: service, changeOrigin: true, headers: { origin: service } };
+
+/**
+ * Test files that have a page, or change what modules, globals or timers are, run each by itself. The others share what they
+ * import, which costs more time than their tests.
+ */
+const changesGlobals = /@vitest-environment|\bvi\./;
+const tests = ['tests', 'src'].flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+        .filter((file) => /\.test\.tsx?$/.test(file))
+        .map((file) => `${folder}/${file}`),
+);
+const byThemselves = tests.filter((file) => changesGlobals.test(readFileSync(file, 'utf8')));
 
 export default defineConfig({
     plugins: [react(), stamp(), previous()],
@@ -38,6 +52,10 @@ export default defineConfig({
     },
     test: {
         environment: 'node',
-        include: ['tests/**/*.test.{ts,tsx}', 'src/**/*.test.{ts,tsx}'],
+        pool: 'threads',
+        projects: [
+            { extends: true, test: { name: 'shared', isolate: false, include: tests, exclude: byThemselves } },
+            { extends: true, test: { name: 'own', include: byThemselves } },
+        ],
     },
 });
