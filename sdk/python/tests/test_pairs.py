@@ -1,6 +1,6 @@
 """Each library's buyer buys from each library's seller: the examples, as they are committed.
 
-The Rust ones are programs beside `crtx`, in `examples`; the TypeScript ones are compiled here against the built package.
+The Rust ones are programs beside `crtx`, which `tests/e2e` builds; the TypeScript ones are compiled here against the built package.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ task = "name,age\\nAda,36\\nAlan,41"
 
 
 def rust(name: str) -> str:
-    program = Path(binary()).absolute().parent / "examples" / name
-    assert program.is_file(), f"cargo build --workspace --examples makes {program}"
+    program = Path(binary()).absolute().parent / name
+    assert program.is_file(), f"cargo build --workspace --bins makes {program}"
     return str(program)
 
 
@@ -59,12 +59,12 @@ def test_each_buyer_buys_from_each_seller(market: Market, compiled: Path) -> Non
     sellers = {
         "python": [sys.executable, "-m", "uvicorn", "sell:app", "--log-level", "warning", "--port"],
         "typescript": ["node", str(compiled / "seller.js")],
-        "rust": [rust("csv_profile")],
+        "rust": [rust("rust-seller")],
     }
     buyers = {
         "python": [sys.executable, str(PACKAGE / "examples/buy.py")],
         "typescript": ["node", str(compiled / "buyer.js")],
-        "rust": [rust("buyer")],
+        "rust": [rust("rust-buyer")],
     }
     assert not listens(RUST_PORT), f"another program listens at port {RUST_PORT}"
 
