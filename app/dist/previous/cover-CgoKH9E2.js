@@ -1,1 +1,0 @@
-import{ft as e}from"./index-7ZiuZjei.js";var t=t=>t===0?`none`:e(t,`call`);export{t};

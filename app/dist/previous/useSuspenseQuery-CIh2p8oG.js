@@ -1,1 +1,0 @@
-import{Jn as e,Kn as t,qn as n}from"./index-7ZiuZjei.js";function r(r,i){return t({...r,enabled:!0,suspense:!0,throwOnError:n,placeholderData:void 0},e,i)}export{r as t};
