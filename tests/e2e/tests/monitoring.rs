@@ -18,8 +18,11 @@ use std::{
 };
 
 use agent_marketplace::instructions::OpenDisputeArgs;
-use crtx_e2e::{Up, chain::Chain, crtx_binary, free_port, market::Market, server::Server, shell_commands};
+use crtx_e2e::{
+    Up, chain::Chain, crtx_binary, free_port, market::Market, server::Server, session::Session, shell_commands,
+};
 use crtx_store::{PgPool, testing::tampering::tamper};
+use reqwest::Method;
 use serde_json::{Value, json};
 use solana_signer::Signer;
 use tempfile::TempDir;
@@ -133,7 +136,7 @@ fn replaced(text: &str, old: &str, new: &str) -> String {
 }
 
 impl Prometheus {
-    /// With times that a test can wait for. The conditions are as they are, but for the age of a dispute.
+    /// With times that a test can wait for. The conditions are as they are, but for the ages of a dispute and of an event.
     async fn start(folder: &Path, targets: &BTreeMap<&str, String>) -> Self {
         let rules: String = RULES
             .lines()
@@ -142,7 +145,9 @@ impl Prometheus {
                 None => format!("{line}\n"),
             })
             .collect();
-        fs::write(folder.join("alerts.yml"), replaced(&rules, "48 * 3600", "5")).unwrap();
+        let rules =
+            replaced(&replaced(&rules, "48 * 3600", "5"), "waiting_age_seconds) > 60", "waiting_age_seconds) > 5");
+        fs::write(folder.join("alerts.yml"), rules).unwrap();
         let documented = "targets: [\"127.0.0.1:9464\", \"127.0.0.1:9465\", \"127.0.0.1:9466\"]";
         let here = format!("targets: {:?}", targets.values().collect::<Vec<_>>());
         let config = replaced(SCRAPING, documented, &here);
@@ -272,13 +277,29 @@ async fn every_alert_fires_for_its_fault_and_the_commands_of_its_runbook_work() 
     tokio::time::sleep(Duration::from_secs(15)).await;
     assert_eq!(prometheus.firing().await, BTreeSet::new(), "nothing is wrong yet");
 
-    // An agent that fails, again and again.
+    // An agent that fails, again and again, and webhooks whose target is gone.
+    let session = Session::bearer(&market, &chain.wallet).await;
+    let gone = json!({"url": format!("http://127.0.0.1:{}/", free_port().unwrap())});
+    for _ in 0..10 {
+        let created = session.ask(&market, Method::POST, "/v1/webhooks", Some(&gone)).await;
+        assert_eq!(created.status, 201, "{created:?}");
+    }
     for _ in 0..20 {
         assert_eq!(market.behave("fail").await.error_code(), "execution_failed");
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
     prometheus.until("CrtxRefunds", true).await;
     follow("CrtxRefunds", "demo", &watched, &prometheus, &api).await;
+    prometheus.until("CrtxWebhooksFail", true).await;
+    follow("CrtxWebhooksFail", "demo", &watched, &prometheus, &api).await;
+
+    // A session holds the lock of the numbering; its runbook ends it.
+    let holder = crtx_store::testing::connect(&market.info.database_url, 1).await.unwrap();
+    tamper(&holder, "SELECT pg_advisory_lock(1668445313)").await;
+    market.paid().await;
+    prometheus.until("CrtxEventsLate", true).await;
+    follow("CrtxEventsLate", "demo", &watched, &prometheus, &api).await;
+    prometheus.until("CrtxEventsLate", false).await;
 
     // Somebody writes to the mirror.
     tamper(&pool, "UPDATE mirror_agents SET price = price + 1").await;
@@ -342,7 +363,7 @@ async fn every_alert_fires_for_its_fault_and_the_commands_of_its_runbook_work() 
     prometheus.until("CrtxDatabaseDown", false).await;
 
     let alerts: BTreeSet<_> = RULES.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")).collect();
-    assert_eq!(alerts.len(), 8, "each of them is above");
+    assert_eq!(alerts.len(), 10, "each of them is above");
     for server in watched.servers.into_values() {
         assert!(server.stop().await.unwrap().success());
     }
