@@ -20,8 +20,12 @@ pub fn run(faults: usize, events: Option<u64>, seed: Option<u64>) -> Result<()> 
     if let Some(events) = events {
         let kills = events.div_ceil(1_000).to_string();
         eprintln!("=== chaos: {events} events, {kills} kills, seed {seed}");
-        let arguments = ["run", "--events", &events.to_string(), "--kills", &kills, "--seed", &seed_text];
-        return workspace::run(Command::new(workspace::binary("crtx-event-chaos")).args(arguments));
+        let mut command = Command::new(workspace::binary("crtx-event-chaos"));
+        command
+            .args(["--events", &events.to_string(), "--kills", &kills, "--seed", &seed_text, "--folder"])
+            .arg(workspace::root().join("target/event-log"))
+            .env("CRTX_BIN", workspace::binary("crtx"));
+        return workspace::run(&mut command);
     }
     eprintln!("=== chaos: {faults} faults, seed {seed}");
     let mut command = Command::new(workspace::binary("crtx-chaos"));

@@ -2,15 +2,15 @@
 //! Tests kill, pause and stop it by its process id, and no other process.
 
 use std::{
-    net::SocketAddr,
-    path::PathBuf,
+    net::{Ipv4Addr, SocketAddr},
+    path::{Path, PathBuf},
     process::Stdio,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, bail};
-use crtx_e2e::{Info, Starting, Up};
+use crtx_e2e::{Info, Starting, Up, crtx_binary, free_port};
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
@@ -104,6 +104,26 @@ impl Process {
         });
         let supervisor = tokio::spawn(supervise(Arc::clone(&shared)));
         Self { shared, supervisor }
+    }
+
+    /// A `crtx-server` with these settings in its environment, and where it listens.
+    pub fn server(
+        name: &str,
+        roles: &'static str,
+        config: &Path,
+        logs: &Path,
+        set: Vec<(&'static str, String)>,
+    ) -> Result<(Self, String)> {
+        let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
+        let config = config.to_owned();
+        let recipe = move || {
+            let mut command = Command::new(crtx_binary().with_file_name("crtx-server"));
+            command.args(["--role", roles, "--listen", &listen.to_string(), "--config"]).arg(&config);
+            command.env_remove("DATABASE_URL").envs(set.clone());
+            command
+        };
+        let process = Self::start(name, Kind::Listens(listen), logs.join(format!("{name}.log")), Box::new(recipe));
+        Ok((process, format!("http://{listen}")))
     }
 
     pub fn name(&self) -> &str {

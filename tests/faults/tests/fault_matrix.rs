@@ -21,7 +21,7 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use axum::{Router, body::Bytes, http::HeaderMap};
 use crtx_content::{BucketSettings, ContentLocation, ContentStore, testing::S3Server};
-use crtx_e2e::{Info, Up, crtx_binary, free_port, market::Market, session::Session};
+use crtx_e2e::{Info, Up, crtx_binary, market::Market, session::Session};
 use crtx_faults::{
     callers::{self, send},
     cast::Cast,
@@ -32,10 +32,10 @@ use crtx_faults::{
     market::Listing,
     notes::{Attempt, Claim, Notebook},
     plan::Call,
-    process::{Kind, Process},
+    process::Process,
     receivers::Receivers,
     rpc_proxy::RpcProxy,
-    world::{GRACE, Marketplace, START_LIMIT, server_binary},
+    world::{GRACE, Marketplace, START_LIMIT},
 };
 use crtx_store::PgPool;
 use futures::future::{join_all, try_join_all};
@@ -143,25 +143,6 @@ fn configuration(info: &Info, bucket: &BucketSettings, folder: &Path) -> Result<
     Ok(path)
 }
 
-fn process(
-    name: &str,
-    roles: &'static str,
-    config: &Path,
-    logs: &Path,
-    set: Vec<(&'static str, String)>,
-) -> Result<(Process, String)> {
-    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
-    let config = config.to_owned();
-    let recipe = move || {
-        let mut command = Command::new(server_binary());
-        command.args(["--role", roles, "--listen", &listen.to_string(), "--config"]).arg(&config);
-        command.env_remove("DATABASE_URL").envs(set.clone());
-        command
-    };
-    let process = Process::start(name, Kind::Listens(listen), logs.join(format!("{name}.log")), Box::new(recipe));
-    Ok((process, format!("http://{listen}")))
-}
-
 impl Matrix {
     async fn start(folder: &Path, logs: &Path) -> Result<Self> {
         std::fs::create_dir_all(logs)?;
@@ -197,7 +178,7 @@ impl Matrix {
             ("postgres", "api,worker", of_database),
             ("content", "api,worker", of_content),
         ] {
-            let (process, base_url) = process(name, roles, &config, logs, set)?;
+            let (process, base_url) = Process::server(name, roles, &config, logs, set)?;
             processes.push(process);
             base_urls.push(base_url);
         }
