@@ -154,3 +154,32 @@ fn files_in(folder: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
     let read = |path: PathBuf| Ok((path.strip_prefix(folder)?.to_path_buf(), fs::read(&path)?));
     files_below(folder)?.into_iter().map(read).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The features of each library and of the version of it.
+    fn features(more: &[&str]) -> BTreeMap<String, BTreeSet<String>> {
+        let mut command = cargo();
+        command.args(BUILD).args(more).args(["--unit-graph", "-Zunstable-options"]);
+        // Cargo offers the graph to nightly compilers alone.
+        let graph = output(command.env("RUSTC_BOOTSTRAP", "1")).unwrap();
+        let graph: serde_json::Value = serde_json::from_str(&graph).unwrap();
+        let mut features: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for unit in graph["units"].as_array().unwrap().iter().filter(|unit| unit["mode"] == "build") {
+            let library = format!("{} {} {}", unit["pkg_id"], unit["target"]["kind"], unit["platform"]);
+            features.entry(library).or_default().insert(unit["features"].to_string());
+        }
+        features
+    }
+
+    /// A feature that only a dev-dependency turns on is compiled twice, with everything that needs its crate.
+    #[test]
+    fn a_build_with_tests_uses_the_libraries_of_one_without() {
+        let (without, with) = (features(&[]), features(&["--tests"]));
+        assert!(without.len() > 500, "{}", without.len());
+        let differ: Vec<_> = without.iter().filter(|(library, features)| with[*library] != **features).collect();
+        assert!(differ.is_empty(), "{differ:?}");
+    }
+}
