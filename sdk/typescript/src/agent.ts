@@ -115,7 +115,7 @@ const json = (status: number, body: object): Reply => ({ status, body: JSON.stri
 const messageOf = (error: unknown): string =>
     (error instanceof Error ? error.message : String(error)).toWellFormed().slice(0, MAX_ERROR_CHARS);
 
-function draftOf(schema: object): SchemaDraft {
+export function draftOf(schema: object): SchemaDraft {
     const uri = '$schema' in schema ? String(schema.$schema) : '';
     const drafts: readonly SchemaDraft[] = ['2019-09', '2020-12'];
     return (

@@ -42,8 +42,8 @@ export type Claims = {
 /** What the caller knows without the service. */
 export type Expected = {
     readonly agentId: string;
-    /** The key that has to have signed the opening. */
-    readonly sessionKey?: Bytes | undefined;
+    /** The public key that has to have signed the opening: of the API key, or of the wallet. */
+    readonly opener?: Bytes | undefined;
     /** The hash that the opening has to have. */
     readonly requestHash?: string | undefined;
     /** The key from which the execution id follows, with the wallet. */
@@ -217,12 +217,12 @@ const CHECKS: readonly (readonly [string, (evidence: Evidence) => Finding])[] = 
     ],
     [
         'request',
-        ({ opening: { by, signers }, expected: { sessionKey, requestHash } }) => {
+        ({ opening: { by, signers }, expected: { opener, requestHash } }) => {
             if (requestHash !== undefined) equal('the opened request', hashText(by.data.slice(24, 56)), requestHash);
-            if (sessionKey === undefined) return 'the opening is on chain';
-            const signer = base58(sessionKey);
-            if (!signers.includes(signer)) fail(`the opening is not signed by this API key (${signer})`);
-            return `this API key signed the opening (${signer})`;
+            if (opener === undefined) return 'the opening is on chain';
+            const signer = base58(opener);
+            if (!signers.includes(signer)) fail(`the opening is not signed by your key (${signer})`);
+            return `your key signed the opening (${signer})`;
         },
     ],
     [
@@ -501,7 +501,12 @@ function transactionOf({ transaction: { message }, meta }: RpcTransaction): Tran
     };
 }
 
-async function call<T>({ url, fetch }: Node, signal: AbortSignal, method: string, params: unknown[]): Promise<T> {
+export async function call<T>(
+    { url, fetch }: Pick<Node, 'url' | 'fetch'>,
+    signal: AbortSignal,
+    method: string,
+    params: unknown[],
+): Promise<T> {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
     const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body, signal };
     let text: string;

@@ -9,6 +9,7 @@ import {
     checkContent,
     checkExecution,
 } from './chain.js';
+import { addressBytes } from './bytes.js';
 import { sessionKeyOf } from './ed25519.js';
 import {
     ApiError,
@@ -17,10 +18,11 @@ import {
     NotVerifiableError,
     OutcomeUnknownError,
     VerificationError,
+    ofCall,
 } from './errors.js';
 import type { components, operations } from './generated/api.js';
-import { type Answer, type Fetch, Http, type Sent, isOver, sleep } from './http.js';
-import { checkIdempotencyKey, requestHash } from './wire.js';
+import { type Answer, type Authorize, type Fetch, Http, type Sent, isOver, sleep } from './http.js';
+import { checkIdempotencyKey, executionIdOf, requestHash } from './wire.js';
 
 type Schemas = components['schemas'];
 type Query<Name extends keyof operations> = NonNullable<operations[Name]['parameters']['query']>;
@@ -58,6 +60,32 @@ export type CallOptions = Limits & {
     readonly parameters?: Record<string, unknown>;
     /** 1 to 255 visible ASCII characters. Made for each call if it is not given; errors have it too. */
     readonly idempotencyKey?: string;
+    /** Only for a wallet: the `terms_hash` of the terms that you saw. Nothing is signed for other ones. */
+    readonly termsHash?: string;
+};
+
+/** A call before a wallet pays it. */
+export type Unpaid = {
+    readonly agentId: string;
+    readonly executionId: string;
+    readonly idempotencyKey: string;
+    readonly requestHash: string;
+    readonly parameters: Record<string, unknown>;
+    readonly termsHash: string | undefined;
+};
+
+/** What a wallet asks the service before it pays. */
+export type Service = {
+    readonly execution: (executionId: string, signal: AbortSignal) => Promise<unknown>;
+    readonly agent: (agentId: string, signal: AbortSignal) => Promise<Agent>;
+};
+
+/** A wallet that pays by itself; `withWallet` makes one. */
+export type Payer = {
+    readonly address: string;
+    readonly authorize: Authorize;
+    /** Puts the price of a call into escrow, unless that was done before. Resolves with whether it is there. */
+    readonly open: (call: Unpaid, service: Service, signal: AbortSignal) => Promise<boolean>;
 };
 
 /** A result that was checked. */
@@ -73,6 +101,8 @@ export type Execution = Schemas['ExecutionResponse'] & { readonly checks: readon
 export type Agent = Schemas['AgentResponse'];
 export type Event = Schemas['Event'];
 
+type Asked = { readonly agentId: string; readonly idempotencyKey: string; readonly requestHash: string };
+
 /** Asking again does not help: the record has the error (0), or the service does not show it to this key. */
 const REFUSED = new Set([0, 400, 401, 403, 404]);
 const READ_TIMEOUT_MS = 60_000;
@@ -81,7 +111,7 @@ const [FIRST_POLL_MS, LAST_POLL_MS] = [100, 2_000];
 const LOCAL_HOSTS = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /** A variable of the environment, where there is one. */
-const variable = (name: string): string | undefined => {
+export const variable = (name: string): string | undefined => {
     const { process } = globalThis as { process?: { env?: Record<string, string | undefined> } };
     return process?.env?.[name];
 };
@@ -91,24 +121,31 @@ export class Client {
     readonly #options: ClientOptions;
     readonly #fetch: Fetch;
     readonly #apiKey: string | undefined;
+    readonly #payer: Payer | undefined;
     #rpcUrl: Promise<string> | undefined;
 
     /**
      * `baseUrl` and `apiKey` are those of the variables `CRTX_URL` and `CRTX_API_KEY`, and `rpcUrl` that of `CRTX_RPC_URL`, if
      * they are not given. Lists of agents need no key.
      */
-    constructor(baseUrl = variable('CRTX_URL'), apiKey = variable('CRTX_API_KEY'), options: ClientOptions = {}) {
+    constructor(
+        baseUrl = variable('CRTX_URL'),
+        apiKey = variable('CRTX_API_KEY'),
+        options: ClientOptions = {},
+        payer?: Payer,
+    ) {
         if (baseUrl === undefined) throw new TypeError('no address of the service: give it, or set CRTX_URL');
         const { protocol, hostname } = new URL(baseUrl);
         if (protocol !== 'https:' && !LOCAL_HOSTS.has(hostname) && options.allowHttp !== true) {
-            throw new TypeError('the API key would be sent over plain http; use https, or set `allowHttp`');
+            throw new TypeError('the key would be sent over plain http; use https, or set `allowHttp`');
         }
         this.#options = { rpcUrl: variable('CRTX_RPC_URL'), ...options };
-        this.#apiKey = apiKey;
+        [this.#apiKey, this.#payer] = payer === undefined ? [apiKey, undefined] : [undefined, payer];
+        const key = this.#apiKey;
         this.#fetch = options.fetch ?? ((url, init) => fetch(url, init));
         this.#http = new Http({
             baseUrl,
-            apiKey,
+            authorize: payer?.authorize ?? (key === undefined ? undefined : async () => key),
             fetch: this.#fetch,
             retries: options.retries ?? 2,
             attemptTimeoutMs: options.attemptTimeoutMs ?? 120_000,
@@ -132,7 +169,7 @@ export class Client {
         const signal = this.#limit(options);
         // Where nothing can be checked, nothing is paid.
         if (this.#checksChain) await this.#node(signal, idempotencyKey);
-        const { body } = await this.#post(agentId, { task, parameters }, idempotencyKey, signal);
+        const { body } = await this.#post(expected, { task, parameters }, options, signal);
         const answer = body as Schemas['ExecuteAnswer'] | Schemas['StatusAnswer'];
         const call = { idempotencyKey, executionId: answer.execution_id };
         const result = 'result' in answer ? answer : await this.#end(call, signal);
@@ -158,9 +195,9 @@ export class Client {
     async start(agentId: string, task: string, options: CallOptions = {}): Promise<Started> {
         const idempotencyKey = options.idempotencyKey ?? crypto.randomUUID();
         const parameters = options.parameters ?? {};
-        await this.#expected(agentId, task, parameters, idempotencyKey);
+        const expected = await this.#expected(agentId, task, parameters, idempotencyKey);
         const asked = { task, parameters, async: true };
-        const { body } = await this.#post(agentId, asked, idempotencyKey, this.#limit(options));
+        const { body } = await this.#post(expected, asked, options, this.#limit(options));
         return { ...(body as Schemas['StatusAnswer']), idempotency_key: idempotencyKey };
     }
 
@@ -229,16 +266,42 @@ export class Client {
         task: string,
         parameters: Record<string, unknown>,
         idempotencyKey: string,
-    ): Promise<Expected> {
+    ): Promise<Expected & Asked> {
         checkIdempotencyKey(idempotencyKey);
         const hash = await requestHash(task, parameters);
         const sessionKey = this.#apiKey === undefined ? undefined : await sessionKeyOf(this.#apiKey);
-        return { agentId, sessionKey, requestHash: hash, idempotencyKey };
+        const opener = this.#payer === undefined ? sessionKey : addressBytes(this.#payer.address);
+        return { agentId, opener, requestHash: hash, idempotencyKey };
     }
 
-    async #post(agentId: string, body: object, idempotencyKey: string, signal: AbortSignal): Promise<Answer> {
-        const path = `/v1/agents/${encodeURIComponent(agentId)}/execute`;
-        return this.#http.send({ method: 'POST', path, body: JSON.stringify(body), idempotencyKey, signal });
+    async #post(
+        asked: Asked,
+        body: { readonly task: string; readonly parameters: Record<string, unknown>; readonly async?: boolean },
+        { termsHash }: CallOptions,
+        signal: AbortSignal,
+    ): Promise<Answer> {
+        const { agentId, idempotencyKey } = asked;
+        const sent = { method: 'POST', body: JSON.stringify(body), idempotencyKey, signal } as const;
+        const payer = this.#payer;
+        if (payer === undefined) {
+            if (termsHash !== undefined) throw new TypeError('only a wallet signs for terms: `termsHash` needs one');
+            return this.#http.send({ ...sent, path: `/v1/agents/${encodeURIComponent(agentId)}/execute` });
+        }
+        const executionId = await executionIdOf(payer.address, idempotencyKey);
+        const service: Service = {
+            execution: async (id, signal) => this.#execution(id, signal),
+            agent: async (id, signal) => this.agents.get(id, { signal }),
+        };
+        const unpaid = { ...asked, executionId, termsHash, parameters: body.parameters };
+        const isOpen = await payer.open(unpaid, service, signal).catch((error: unknown) => {
+            throw ofCall(error, { idempotencyKey, executionId });
+        });
+        const opened = { executionId, isOpen };
+        const answer = await this.#http.send({ ...sent, path: `/v1/executions/${executionId}/dispatch`, opened });
+        const { execution_id: named } = answer.body as Schemas['StatusAnswer'];
+        const detail = `the answer names the execution ${named}`;
+        if (named !== executionId) throw new VerificationError('identity', detail, [], { idempotencyKey, executionId });
+        return answer;
     }
 
     async #read<T>(path: string, query: NonNullable<Sent['query']>, limits: Limits): Promise<T> {

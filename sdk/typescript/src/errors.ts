@@ -7,7 +7,7 @@ import type { components } from './generated/api.js';
 /** The stable codes of the API. */
 export type ErrorCode = components['schemas']['ErrorCode'];
 
-type Call = { readonly idempotencyKey?: string | undefined; readonly executionId?: string | undefined };
+export type Call = { readonly idempotencyKey?: string | undefined; readonly executionId?: string | undefined };
 
 /** Every error of this library. */
 export class CrtxError extends Error {
@@ -22,6 +22,15 @@ export class CrtxError extends Error {
         [this.idempotencyKey, this.executionId] = [idempotencyKey, executionId];
     }
 }
+
+/** Names the call in an error of a part that does not know it. */
+export const ofCall = (error: unknown, { idempotencyKey, executionId }: Call): unknown =>
+    error instanceof CrtxError
+        ? Object.assign(error, {
+              idempotencyKey: error.idempotencyKey ?? idempotencyKey,
+              executionId: error.executionId ?? executionId,
+          })
+        : error;
 
 /** The service answered with an error. Without an execution id nothing was charged. */
 export class ApiError extends CrtxError {
@@ -44,6 +53,11 @@ export class ApiError extends CrtxError {
 /** There was no answer, and nothing was charged. */
 export class ConnectionError extends CrtxError {
     override readonly name = 'ConnectionError';
+}
+
+/** The chain refused a transaction of the wallet, and nothing was charged. */
+export class ChainRefusedError extends CrtxError {
+    override readonly name = 'ChainRefusedError';
 }
 
 /** Nobody knows yet whether the call was paid: go on with the same key. It is neither failed nor refunded. */

@@ -1,14 +1,17 @@
 // Requests that are sent again where that is safe. A request with an idempotency key is a paid call: it keeps its key, and
 // ends as unknown where an attempt may have reached the service and no answer says what became of it.
 
-import { ApiError, ConnectionError, CrtxError, type ErrorCode, OutcomeUnknownError } from './errors.js';
+import { ApiError, ConnectionError, CrtxError, type ErrorCode, OutcomeUnknownError, ofCall } from './errors.js';
 import { parseAnswer } from './money.js';
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
+/** Gives the token of a request. `refused`: the one that the service did not take. */
+export type Authorize = (refused: string | undefined, signal: AbortSignal) => Promise<string>;
+
 export type HttpOptions = {
     readonly baseUrl: string;
-    readonly apiKey?: string | undefined;
+    readonly authorize?: Authorize | undefined;
     readonly fetch: Fetch;
     readonly retries: number;
     readonly attemptTimeoutMs: number;
@@ -22,6 +25,8 @@ export type Sent = {
     readonly body?: string;
     /** Makes the request a paid call. */
     readonly idempotencyKey?: string;
+    /** The execution that a wallet opened for this call. `isOpen`: its price is in escrow. */
+    readonly opened?: { readonly executionId: string; readonly isOpen: boolean };
     /** Ends the request, by time-out or by the caller. */
     readonly signal: AbortSignal;
 };
@@ -52,19 +57,20 @@ export class Http {
     constructor(readonly options: HttpOptions) {}
 
     async send(request: Sent): Promise<Answer> {
-        const { idempotencyKey, signal } = request;
-        let mayHaveBegun = false;
-        let executionId: string | undefined;
-        const end = ({ error, inProgress }: Attempt): CrtxError => {
+        const { idempotencyKey, opened, signal } = request;
+        let mayHaveBegun = opened !== undefined;
+        let executionId = opened?.executionId;
+        const end = ({ error, inProgress }: Attempt): unknown => {
+            // The key belongs to another call, so no attempt of this one was taken.
             const isOther = error instanceof ApiError && error.code === 'conflict' && inProgress !== true;
-            const isEnd = isOther || (error instanceof ApiError && ENDED.has(error.code));
+            const isEnd = (isOther && opened?.isOpen !== true) || (error instanceof ApiError && ENDED.has(error.code));
             const isUnknown = mayHaveBegun || error.executionId !== undefined;
-            if (idempotencyKey === undefined || isEnd || !isUnknown) return error;
             const call = { idempotencyKey, executionId };
+            if (idempotencyKey === undefined || isEnd || !isUnknown) return ofCall(error, call);
             return new OutcomeUnknownError('it is not known yet what became of the call', call, error);
         };
         for (let failures = 0; ;) {
-            const attempt = await this.#attempt(request);
+            const attempt = await this.#authorized(request);
             if ('body' in attempt) return attempt;
             mayHaveBegun ||= attempt.mayHaveBegun;
             executionId = attempt.error.executionId ?? executionId;
@@ -76,7 +82,27 @@ export class Http {
         }
     }
 
-    async #attempt(request: Sent): Promise<Answer | Attempt> {
+    /** Sends with the token that there is, and once more with a new one if the service does not take it. */
+    async #authorized(request: Sent): Promise<Answer | Attempt> {
+        const { idempotencyKey, signal } = request;
+        const { authorize } = this.options;
+        try {
+            const token = await authorize?.(undefined, signal);
+            const attempt = await this.#attempt(request, token);
+            const isRefused = 'error' in attempt && attempt.error instanceof ApiError && attempt.error.status === 401;
+            if (!isRefused || authorize === undefined) return attempt;
+            const newer = await authorize(token, signal);
+            return newer === token ? attempt : await this.#attempt(request, newer);
+        } catch (error) {
+            const isTransient = error instanceof ApiError && TRANSIENT.has(error.status);
+            const retry = error instanceof ConnectionError || isTransient;
+            const message = `the wallet cannot sign in: ${error instanceof Error ? error.message : 'the signer fails'}`;
+            const Kind = retry ? ConnectionError : CrtxError;
+            return { error: new Kind(message, { idempotencyKey }, error), retry, mayHaveBegun: false };
+        }
+    }
+
+    async #attempt(request: Sent, token: string | undefined): Promise<Answer | Attempt> {
         const { idempotencyKey, signal } = request;
         if (isOver(signal)) return { ...stopped(signal, idempotencyKey), mayHaveBegun: false };
         const limit = new AbortController();
@@ -86,7 +112,7 @@ export class Http {
         try {
             const response = await this.options.fetch(this.#url(request), {
                 method: request.method,
-                headers: this.#headers(request),
+                headers: headersOf(request, token),
                 body: request.body ?? null,
                 redirect: 'manual',
                 signal: AbortSignal.any([signal, limit.signal]),
@@ -113,15 +139,16 @@ export class Http {
         }
         return url.href;
     }
+}
 
-    #headers({ body, idempotencyKey }: Sent): Record<string, string> {
-        return {
-            accept: 'application/json',
-            ...(this.options.apiKey === undefined ? {} : { authorization: `Bearer ${this.options.apiKey}` }),
-            ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-            ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
-        };
-    }
+function headersOf({ body, idempotencyKey, opened }: Sent, token: string | undefined): Record<string, string> {
+    const isKeyed = idempotencyKey !== undefined && opened === undefined;
+    return {
+        accept: 'application/json',
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(isKeyed ? { 'idempotency-key': idempotencyKey } : {}),
+    };
 }
 
 function stopped(signal: AbortSignal, idempotencyKey: string | undefined): Attempt {

@@ -16,6 +16,7 @@ export {
 export { type KeyPair, type Signer, sessionKeyOf, signerOf, verifyStrictly } from './ed25519.js';
 export {
     ApiError,
+    ChainRefusedError,
     ConnectionError,
     CrtxError,
     type ErrorCode,
