@@ -1,18 +1,31 @@
 // Seller and buyer on a real marketplace: `crtx up`.
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
+
+import { type KeyPairSigner, createKeyPairSignerFromBytes } from '@solana/kit';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 
 import { base58, fromBase58 } from '../src/bytes.js';
-import { ApiError, Client, VerificationError, cidOf, executionIdOf, resultHash, sessionKeyOf } from '../src/index.js';
+import {
+    ApiError,
+    Client,
+    VerificationError,
+    cidOf,
+    executionIdOf,
+    resultHash,
+    sessionKeyOf,
+    signerOf,
+} from '../src/index.js';
+import { withWallet } from '../src/wallet.js';
 import { crtx, usdcOf } from './support/commandLine.js';
 import { root } from './support/network.js';
 import { FAULTS, randomOf, startProxy } from './support/faultyProxy.js';
+import { PRICE, StandardTools } from './support/standardTools.js';
 
 const network = inject('network');
 const { base_url, api_key, wallet, rpc_url } = network;
@@ -124,6 +137,14 @@ describe('the package, installed in an empty folder', () => {
         })),
     );
 
+    let buyer = '';
+
+    beforeAll(async () => {
+        buyer = (await newWallet('reader')).keypair;
+        // The optional peer, which a wallet needs.
+        symlinkSync(path.join(sdk, 'node_modules/@solana'), path.join(folder, 'node_modules/@solana'));
+    });
+
     test('the documents have code', () => expect(blocks.length).toBeGreaterThanOrEqual(5));
 
     test.each(blocks)('$name runs as it stands', async ({ code }) => {
@@ -132,7 +153,8 @@ describe('the package, installed in an empty folder', () => {
         const port = String(await freePort());
         writeFileSync(path.join(folder, file), code.replace('8090', port));
         cpSync(path.join(folder, 'listing/result-key.json'), path.join(folder, 'result-key.json'));
-        const env = { ...process.env, CRTX_URL: base_url, CRTX_API_KEY: api_key, AGENT: agent };
+        cpSync(buyer, path.join(folder, 'wallet.json'));
+        const env = { ...process.env, CRTX_URL: base_url, CRTX_API_KEY: api_key, CRTX_RPC_URL: rpc_url, AGENT: agent };
         if (isSeller) {
             children.push(spawn('node', [file], { cwd: folder, env, stdio: 'inherit' }));
             await listens(Number(port));
@@ -475,6 +497,76 @@ test(
     },
     Math.max(300_000, Number(process.env.CRTX_FAULT_CALLS ?? 0) * 2_000),
 );
+
+test('a wallet without an API key pays once by itself, and each result is checked', async () => {
+    const { signer } = await newWallet('buyer');
+    const agent = agentOf('text-stats');
+    const buyer = withWallet(base_url, signer, { rpcUrl: rpc_url });
+    const before = await usdcOf(network, signer.address);
+    const idempotencyKey = 'order-7';
+    const { terms_hash: termsHash } = await buyer.agents.get(agent);
+    const bought = await buyer.execute(agent, 'One two.', { idempotencyKey, termsHash });
+    expect(bought.execution_id).toBe(await executionIdOf(signer.address, idempotencyKey));
+    expect(bought.checks.map(({ name }) => name)).toEqual(CHECK_NAMES);
+    expect(bought.checks.find(({ name }) => name === 'request')?.detail).toContain(signer.address);
+    const again = withWallet(base_url, signer, { rpcUrl: rpc_url });
+    expect(await again.execute(agent, 'One two.', { idempotencyKey })).toEqual(bought);
+    await expect(again.execute(agent, 'Another task.', { idempotencyKey })).rejects.toMatchObject({ code: 'conflict' });
+    const wrong = again.execute(agent, 'One.', { parameters: { top_words: 'many' } });
+    await expect(wrong).rejects.toThrow('input_schema');
+    await expect(again.execute(agent, 'One.', { termsHash: bought.result_hash })).rejects.toThrow('terms');
+    await expect(buyer.refund(bought.execution_id)).rejects.toThrow('ended already');
+    expect(await usdcOf(network, signer.address)).toBe(before - 10_000n);
+    const { execution_id } = await buyer.start(agent, 'Three words more.');
+    expect((await buyer.wait(execution_id)).result).toContain('"words":3');
+    expect(await usdcOf(network, signer.address)).toBe(before - 20_000n);
+    const report = await crtx(network, ['verify', execution_id], path.join(network.folder, 'buyer.json'));
+    expect(report).toMatchObject({ verified: true, outcome: 'paid' });
+});
+
+// The last one, because it sets the chain's clock ahead.
+test('the standard tools list, open, settle and refund, and read every account', async () => {
+    const [creator, caller] = [(await newWallet('kit-creator')).signer, (await newWallet('kit-caller')).signer];
+    const { keypair } = await newWallet('kit-result-key');
+    const tools = new StandardTools(rpc_url, creator, caller, await signerOf(readFileSync(keypair, 'utf8')));
+    expect(await tools.config()).toMatchObject({ usdcMint: network.usdc_mint, openingsPaused: 0 });
+    const { address: resultKey } = tools.resultKey;
+    const listed = await tools.list();
+    expect(listed).toMatchObject({ creator: creator.address, resultKey, price: PRICE, binding: 1, openExecutions: 0 });
+    const before = await usdcOf(network, caller.address);
+    const [settled, late, later] = [await tools.open(1), await tools.open(2), await tools.open(3)];
+    expect(await tools.record(settled)).toMatchObject({ caller: caller.address, amount: PRICE, status: 1 });
+    const hash = await resultHash('a result');
+    await tools.settle(settled, hash);
+    expect(await tools.record(settled)).toMatchObject({ status: 2, tokensUsed: 8, executionTimeMs: 7 });
+    expect(await usdcOf(network, caller.address)).toBe(before - 3n * PRICE);
+
+    const wallet = withWallet('http://127.0.0.1:1', caller, { rpcUrl: rpc_url });
+    const id = '03030303-0303-0303-0303-030303030303';
+    await expect(wallet.refund(id)).rejects.toThrow('can be settled until');
+    const absoluteTimestamp = Date.now() + 600_000;
+    const body = JSON.stringify({
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'surfnet_timeTravel',
+        params: [{ absoluteTimestamp }],
+    });
+    await fetch(rpc_url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+    await tools.refund(late);
+    expect(await tools.record(late)).toMatchObject({ status: 4, amount: PRICE });
+    await wallet.refund(id);
+    expect(await tools.record(later)).toMatchObject({ status: 4, amount: PRICE });
+    expect(await usdcOf(network, caller.address)).toBe(before - PRICE);
+});
+
+/** A new wallet with SOL and USDC. */
+async function newWallet(name: string): Promise<{ keypair: string; signer: KeyPairSigner }> {
+    const keypair = path.join(network.folder, `${name}.json`);
+    await crtx(network, ['wallet', 'new', '--out', keypair]);
+    await crtx(network, ['wallet', 'fund'], keypair);
+    const bytes = Uint8Array.from(JSON.parse(readFileSync(keypair, 'utf8')) as number[]);
+    return { keypair, signer: await createKeyPairSignerFromBytes(bytes) };
+}
 
 /** The manifest of the example: `crtx agent init` writes one for another function. */
 function manifestOf(template: string, endpoint: string): string {
