@@ -500,7 +500,8 @@ async function isKnown(service: Service, executionId: string, signal: AbortSigna
 
 /** The service refuses parameters that do not match the agent's schema, and the money would wait for the deadline. */
 function checkParameters(parameters: Record<string, unknown>, schema: object): void {
-    const { valid, errors } = new Validator(schema, draftOf(schema)).validate(parameters);
+    const sent: unknown = JSON.parse(JSON.stringify(parameters));
+    const { valid, errors } = new Validator(schema, draftOf(schema)).validate(sent);
     if (valid) return;
     const why = errors.at(-1)?.error ?? '';
     throw new CrtxError(`the parameters do not match the agent's input_schema: ${why}; nothing was signed`);
