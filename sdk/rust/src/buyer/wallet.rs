@@ -141,7 +141,8 @@ impl Client {
         let (node, program, caller) = (self.node(attempts).await?, self.options().program_id, wallet.address());
         let addresses = Addresses::new(program);
         let id = execution_id::from_idempotency_key(&caller, &call.known.key);
-        if let Some(found) = find::<Execution>(node, &program, &addresses.execution(&caller, id.as_bytes())).await? {
+        let record = addresses.execution(&caller, id.as_bytes());
+        if let Some(found) = find::<Execution>(node, &program, &record).await? {
             let is_other = found.terms.is_some_and(|terms| terms.request_hash != call.known.request_hash);
             if found.agent != call.known.agent || is_other {
                 return Err(invalid("the idempotency key belongs to another call"));
@@ -170,10 +171,18 @@ impl Client {
         };
         let instructions = Instructions::new(addresses, config.usdc_mint);
         let open = instructions.open_execution(&caller, &caller, &opening);
-        self.sign_and_send(node, wallet, open, attempts.deadline)
-            .await
-            .map_err(|error| error.of_call(None, Some(id)))?;
-        Ok((id, true))
+        let Err(error) = self.sign_and_send(node, wallet, open, attempts.deadline).await else { return Ok((id, true)) };
+        // Another process with the same key may have opened it meanwhile, and then the chain refuses this one.
+        match find::<Execution>(node, &program, &record).await {
+            Ok(Some(found)) if found.terms.is_some_and(|terms| terms.request_hash == call.known.request_hash) => {
+                Ok((id, true))
+            }
+            Ok(None) => Err(error.of_call(None, Some(id))),
+            Ok(Some(_)) | Err(_) => {
+                let unknown = Problem::OutcomeUnknown(format!("it may be open already: {error}"));
+                Err(Error::from(unknown).of_call(None, Some(id)))
+            }
+        }
     }
 
     /// The service refuses parameters that do not match the agent's schema, and the money would wait for the deadline.
