@@ -23,7 +23,7 @@ use tokio::{sync::Mutex, time::Instant};
 use uuid::Uuid;
 
 use super::{
-    client::{Attempts, Call, Client, Payer},
+    client::{Attempts, Call, Client, Known, Payer},
     error::{Error, ErrorCode, Problem, invalid},
     http::{Broken, Reply, Request},
     sign_in::check_sign_in,
@@ -73,6 +73,21 @@ async fn find<T: Layout>(node: &ChainClient, program: &Pubkey, address: &Pubkey)
         return Err(invalid(format!("{address} is not an account of the marketplace")));
     }
     T::decode(&account.data).map(Some).map_err(invalid)
+}
+
+/// Whether the call is open, if the chain has a record of it. An error if the record is of another call.
+async fn find_call(
+    node: &ChainClient,
+    program: &Pubkey,
+    record: &Pubkey,
+    known: &Known,
+) -> Result<Option<bool>, Error> {
+    let Some(found) = find::<Execution>(node, program, record).await? else { return Ok(None) };
+    let is_other = found.terms.is_some_and(|terms| terms.request_hash != known.request_hash);
+    if found.agent != known.agent || is_other {
+        return Err(invalid("the idempotency key belongs to another call"));
+    }
+    Ok(Some(found.terms.is_some()))
 }
 
 impl Client {
@@ -142,12 +157,8 @@ impl Client {
         let addresses = Addresses::new(program);
         let id = execution_id::from_idempotency_key(&caller, &call.known.key);
         let record = addresses.execution(&caller, id.as_bytes());
-        if let Some(found) = find::<Execution>(node, &program, &record).await? {
-            let is_other = found.terms.is_some_and(|terms| terms.request_hash != call.known.request_hash);
-            if found.agent != call.known.agent || is_other {
-                return Err(invalid("the idempotency key belongs to another call"));
-            }
-            return Ok((id, found.terms.is_some()));
+        if let Some(is_open) = find_call(node, &program, &record, &call.known).await? {
+            return Ok((id, is_open));
         }
         // Its record may be closed: then it could be opened and paid once more.
         match self.execution(id, attempts.deadline).await {
@@ -173,12 +184,10 @@ impl Client {
         let open = instructions.open_execution(&caller, &caller, &opening);
         let Err(error) = self.sign_and_send(node, wallet, open, attempts.deadline).await else { return Ok((id, true)) };
         // Another process with the same key may have opened it meanwhile, and then the chain refuses this one.
-        match find::<Execution>(node, &program, &record).await {
-            Ok(Some(found)) if found.terms.is_some_and(|terms| terms.request_hash == call.known.request_hash) => {
-                Ok((id, true))
-            }
+        match find_call(node, &program, &record, &call.known).await {
+            Ok(Some(is_open)) => Ok((id, is_open)),
             Ok(None) => Err(error.of_call(None, Some(id))),
-            Ok(Some(_)) | Err(_) => {
+            Err(_) => {
                 let unknown = Problem::OutcomeUnknown(format!("it may be open already: {error}"));
                 Err(Error::from(unknown).of_call(None, Some(id)))
             }
