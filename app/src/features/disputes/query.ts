@@ -27,7 +27,6 @@ export const disputesQuery = (wallet: string, search: DisputesSearch) =>
         initialPageParam: null as string | null,
         getNextPageParam: (last) => last.next_cursor,
         placeholderData: keepPreviousData,
-        // Caller and creator hear of their disputes. No event tells the resolver: its queue moves with this reading.
         refetchInterval: ({ state: { data } }) =>
             data && data.pages.length > MOST_PAGES_READ_AGAIN ? false : unlessFollowed(SELDOM_MS),
     });
@@ -43,7 +42,6 @@ export const disputeCountQuery = (wallet: string, search: DisputesSearch) =>
             return total;
         },
         placeholderData: keepPreviousData,
-        // For the resolver, as above.
         refetchInterval: COUNT_MS,
     });
 
@@ -52,7 +50,7 @@ export const disputeQuery = (id: string, wallet: string) =>
     queryOptions({
         queryKey: ['dispute', id, wallet] as const,
         queryFn: ({ signal }) => findDispute(id, wallet, signal),
-        // The index may not have a dispute yet that was raised a moment ago. The resolver has no events of an open one.
+        // The index may not have a dispute yet that was raised a moment ago.
         refetchInterval: ({ state: { data, dataUpdateCount } }) => {
             if (data?.status === 'open') return unlessFollowed(ASK_MS);
             return data === null && dataUpdateCount < MAX_ASKS ? ASK_MS : false;

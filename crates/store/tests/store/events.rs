@@ -19,8 +19,8 @@ use crtx_store::{
     testing::{
         TestDatabase,
         fixtures::{
-            GatewayRow, NOON, addresses, completed, configuration, dispute, grant, listing, put, record, refunded,
-            show, wallet,
+            GatewayRow, NOON, addresses, completed, config, configuration, dispute, grant, listing, put, record,
+            refunded, show, wallet,
         },
     },
 };
@@ -30,6 +30,7 @@ use uuid::Uuid;
 
 const CALLER: u8 = 1;
 const CREATOR: u8 = 30;
+const RESOLVER: u8 = 60;
 
 /// A database whose mirror has had its first snapshot: from then on changes are events.
 async fn database() -> TestDatabase {
@@ -228,9 +229,10 @@ async fn a_fork_that_takes_a_change_back_is_a_correction() {
 }
 
 #[tokio::test]
-async fn both_parties_hear_of_a_dispute_from_its_beginning_to_its_end() {
+async fn both_parties_and_the_resolver_hear_of_a_dispute_from_its_beginning_to_its_end() {
     let database = database().await;
     let pool = database.pool();
+    put(pool, &addresses().config(), 9, &config(wallet(RESOLVER))).await;
     let agent = show(pool, listing(wallet(CREATOR), 0), "named", &["data"]).await;
     let id = Uuid::from_u128(1);
     let address = addresses().execution(&wallet(CALLER), id.as_bytes());
@@ -248,8 +250,8 @@ async fn both_parties_hear_of_a_dispute_from_its_beginning_to_its_end() {
         let events = log(pool, of).await;
         events.into_iter().filter(|event| event.event_type.starts_with("dispute.")).collect::<Vec<_>>()
     };
-    for party in [CALLER, CREATOR] {
-        let events = of(party).await;
+    for wallet in [CALLER, CREATOR, RESOLVER] {
+        let events = of(wallet).await;
         assert_eq!(types(&events), ["dispute.opened", "dispute.answered", "dispute.resolved"]);
         assert_eq!(events[2].execution_id, Some(id));
         let data = &events[2].data;
