@@ -22,10 +22,10 @@ use crate::{
 };
 
 /// Describes the committed ELF; `cargo xtask build-program` writes it.
-static BUILD: &str = include_str!("../../../programs/agent-marketplace/artifacts/agent_marketplace.json");
+static BUILD: &str = include_str!("agent_marketplace.json");
 
 /// The committed ELF, which works only at the address that it was built for.
-pub static COMMITTED_ELF: &[u8] = include_bytes!("../../../programs/agent-marketplace/artifacts/agent_marketplace.so");
+pub static COMMITTED_ELF: &[u8] = include_bytes!("agent_marketplace.so");
 
 /// The loader's tags of its accounts, little-endian.
 const PROGRAM_TAG: [u8; 4] = [2, 0, 0, 0];
