@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use crate::{
-    hash_mistakes, quote,
+    failure, hash_mistakes, quote,
     report::{Check, CheckName},
     schemas::OutputSchema,
     send::{NoAnswer, Received, Request},
@@ -32,6 +32,8 @@ pub struct Judged {
     pub result: Option<String>,
     /// What the agent said, if it answered `failed`.
     pub failed: Option<String>,
+    /// The checks of this answer `failed`.
+    pub failure: Option<[Check; 2]>,
     /// The HTTP status of a whole answer.
     pub http_status: Option<u16>,
     pub answer_ms: Option<u64>,
@@ -235,6 +237,7 @@ impl Judge<'_> {
                 let fix = "Let the agent complete the example, or test with an example that it completes.";
                 self.stop(NAME, format!("failed, with the error {error}"), fix);
                 self.judged.failed = Some(error);
+                self.judged.failure = Some(failure::of_fields(self.subject, self.request, fields));
             }
             _ => self.stop(NAME, shown(fields.status), "Answer with `\"status\": \"completed\"` or `\"failed\"`."),
         }
@@ -487,7 +490,7 @@ fn hash_form_fix(text: &str) -> &'static str {
     }
 }
 
-fn signature_form_fix(text: &str) -> &'static str {
+pub fn signature_form_fix(text: &str) -> &'static str {
     let encoded = text.strip_prefix("ed25519:").unwrap_or(text);
     if text.is_empty() {
         return "Add the signature to the answer.";

@@ -1,31 +1,78 @@
-//! The check of the answer to a task that the agent cannot do.
+//! The checks of an answer `failed`, as the agent gives it to a task that it cannot do.
 
-use crtx_protocol::creator_answer::Fields;
+use crtx_protocol::{
+    creator_answer::Fields,
+    result_hash::{parse_signature, verify_failure_signature},
+};
+use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use crate::{
-    answer::{shown, text},
+    answer::{needs, shown, signature_form_fix, text},
     quote,
     report::{Check, CheckName},
     send::{NoAnswer, Received, Request},
+    subject::Subject,
 };
 
 const NAME: CheckName = CheckName::FailureForm;
+const SIGNATURE: CheckName = CheckName::FailureSignature;
 
-pub fn judge(request: &Request, outcome: &Result<Received, NoAnswer>) -> Check {
+/// Checks the answer to a task that has to fail: its form, and its signature.
+pub fn judge(subject: &Subject, request: &Request, outcome: &Result<Received, NoAnswer>) -> [Check; 2] {
     let received = match outcome {
         Ok(received) => received,
-        Err(NoAnswer::NoTime) => return Check::skipped(NAME, "the test had no more time to wait for an answer"),
-        Err(_) => return failed("no whole answer", "Answer `failed` before the time-out instead of no answer."),
+        Err(NoAnswer::NoTime) => return skipped("the test had no more time to wait for an answer"),
+        Err(_) => {
+            return no_form(failed("no whole answer", "Answer `failed` before the time-out instead of no answer."));
+        }
     };
     if let Some(encoding) = &received.encoding {
-        return failed(&format!("content-encoding: {encoding}"), "Send the answer without compression.");
+        return no_form(failed(&format!("content-encoding: {encoding}"), "Send the answer without compression."));
     }
     match Fields::read(&received.body) {
-        Ok(fields) => members(request, &fields),
-        Err(problem) => failed(
+        Ok(fields) => of_fields(subject, request, &fields),
+        Err(problem) => no_form(failed(
             &format!("HTTP {}, {problem}: {}", received.status, quote::bytes(&received.body)),
             "Answer a task that cannot be done with the JSON object of a failure, with any HTTP status.",
+        )),
+    }
+}
+
+/// The same for an answer that was read.
+pub fn of_fields(subject: &Subject, request: &Request, fields: &Fields<'_>) -> [Check; 2] {
+    let form = members(request, fields);
+    if form.has_failed() {
+        return no_form(form);
+    }
+    [form, signature(subject, request, fields.failure_signature)]
+}
+
+/// There is no failure to check.
+pub fn skipped(reason: &str) -> [Check; 2] {
+    [NAME, SIGNATURE].map(|name| Check::skipped(name, reason))
+}
+
+fn no_form(form: Check) -> [Check; 2] {
+    [form, Check::skipped(SIGNATURE, needs(NAME))]
+}
+
+/// A failure without a signature breaks no rule. It counts in no rate.
+fn signature(subject: &Subject, request: &Request, raw: Option<&RawValue>) -> Check {
+    let Some(raw) = raw else {
+        return Check::skipped(SIGNATURE, "the failure has no `failure_signature`, so it is shown as unproved");
+    };
+    let written = text(Some(raw)).unwrap_or_default();
+    let Ok(signature) = parse_signature(&written) else {
+        return Check::failed(SIGNATURE, shown(Some(raw)), signature_form_fix(&written));
+    };
+    match verify_failure_signature(&subject.result_key.to_bytes(), &request.opening, &signature) {
+        Ok(()) => Check::passed(SIGNATURE, format!("for the record {}", request.record())),
+        Err(_) => Check::failed(
+            SIGNATURE,
+            "a signature over another message or by another key",
+            "Sign `crtx-failure-v1:`, the 32 bytes that `execution_record` is the base58 form of, `:`, and the 8 bytes \
+             of `opened_at_unix_s`, lowest first: 57 bytes. Or leave `failure_signature` out.",
         ),
     }
 }

@@ -87,6 +87,11 @@ pub enum CheckName {
         message = "`failed` with the `execution_id`, a text in `error`, and null in `result`, `result_hash` and `signature`"
     )]
     FailureForm,
+    #[strum(
+        message = "`failure_signature`, if present, is over `crtx-failure-v1:`, the 32 bytes of `execution_record`, `:`, \
+                   and the 8 bytes of `opened_at_unix_s`"
+    )]
+    FailureSignature,
     #[strum(message = "four requests at once get four good answers, each to its own request")]
     ParallelCalls,
 }

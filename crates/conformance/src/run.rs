@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicU32, Ordering},
     },
     time::Instant,
@@ -97,6 +97,8 @@ struct Test {
     sender: Sender,
     reading: Offload,
     requests: AtomicU32,
+    /// The checks of the first answer `failed` to a task that need not fail.
+    failure: OnceLock<[Check; 2]>,
     checks: Vec<Check>,
 }
 
@@ -113,7 +115,8 @@ impl Test {
         let schemas = move || (schemas::check_input(&read), OutputSchema::compile(&read.output_schema));
         let (input, output) = reading.run(schemas).await?;
         let output = Arc::new(output);
-        let mut test = Self { subject, output, sender, reading, requests: AtomicU32::new(0), checks: Vec::new() };
+        let (requests, failure, checks) = (AtomicU32::new(0), OnceLock::new(), Vec::new());
+        let mut test = Self { subject, output, sender, reading, requests, failure, checks };
         test.note(input, progress);
         Ok(test)
     }
@@ -128,7 +131,11 @@ impl Test {
         let outcome = self.sender.send(&request).await;
         let subject = Arc::clone(&self.subject);
         let judge = move || answer::judge(&subject, output.as_deref(), &request, outcome);
-        Ok(self.reading.run(judge).await?)
+        let judged: Judged = self.reading.run(judge).await?;
+        if let Some(failure) = judged.failure.clone() {
+            self.failure.get_or_init(|| failure);
+        }
+        Ok(judged)
     }
 
     async fn ask_for(&self, example: Example) -> Result<Judged, CannotTest> {
@@ -145,7 +152,7 @@ impl Test {
         let example = &request.example;
         let ignored: Vec<CheckName> =
             first.checks.iter().filter(|check| check.has_failed()).map(|check| check.name).collect();
-        let mut changeable = false;
+        let (mut changeable, mut signed) = (false, None);
         for name in later() {
             if self.sender.was_late() {
                 // The service keeps a place for each test that runs.
@@ -172,7 +179,14 @@ impl Test {
                     probes::unknown_fields(&self.ask(more, None).await?, &ignored)
                 }
                 CheckName::RepeatedId => probes::repeated(first, &self.ask(request.clone(), None).await?, &ignored),
-                CheckName::FailureForm => self.failure().await?,
+                CheckName::FailureForm => {
+                    let [form, signature] = self.failure().await?;
+                    signed = Some(signature);
+                    form
+                }
+                CheckName::FailureSignature => {
+                    signed.take().unwrap_or_else(|| Check::skipped(name, needs(CheckName::FailureForm)))
+                }
                 _ => {
                     let examples = parallel::examples(example, changeable);
                     let answers = try_join_all(examples.into_iter().map(|example| self.ask_for(example))).await?;
@@ -184,15 +198,17 @@ impl Test {
         Ok(())
     }
 
-    async fn failure(&self) -> Result<Check, CannotTest> {
+    /// Of the task that is named for it. Without one, of what the agent refused by itself, such as a blank task.
+    async fn failure(&self) -> Result<[Check; 2], CannotTest> {
         let Some(failing) = self.subject.failing.clone() else {
-            let reason = "no task is named that the agent must answer with `failed`";
-            return Ok(Check::skipped(CheckName::FailureForm, reason));
+            let seen = self.failure.get().cloned();
+            return Ok(seen.unwrap_or_else(|| failure::skipped(FAILURE_UNSEEN)));
         };
         self.requests.fetch_add(1, Ordering::Relaxed);
         let request = Request::of(failing);
         let outcome = self.sender.send(&request).await;
-        Ok(self.reading.run(move || failure::judge(&request, &outcome)).await?)
+        let subject = Arc::clone(&self.subject);
+        Ok(self.reading.run(move || failure::judge(&subject, &request, &outcome)).await?)
     }
 
     fn report(mut self, started: Instant, first: &Judged) -> Report {
@@ -207,6 +223,8 @@ impl Test {
     }
 }
 
+const FAILURE_UNSEEN: &str =
+    "no task is named that the agent must answer with `failed`, and it answered no other one so";
 const UNICODE_UNSEEN: &str =
     "hash and signature are right, but the result of a task with characters outside of ASCII has none";
 const CRLF_UNSEEN: &str = "hash and signature are right, but the result of a task with CR LF line ends has none";

@@ -7,7 +7,10 @@ use std::collections::BTreeSet;
 
 use crtx_conformance::{Check, CheckName, Example, Progress, Report, Subject, limits, run};
 use crtx_http::outbound::{Outbound, OutboundPolicy};
-use crtx_protocol::result_hash::{ResultHash, format_signature};
+use crtx_protocol::{
+    call_text::OpeningId,
+    result_hash::{ResultHash, format_signature, sign_failure},
+};
 use ed25519_dalek::{Signer, SigningKey};
 use serde_json::{Map, json};
 use solana_pubkey::Pubkey;
@@ -220,7 +223,9 @@ fn signature_cases() -> Vec<Case> {
 }
 
 fn later_cases() -> Vec<Case> {
-    use CheckName::{Crlf, EmptyResult, FailureForm, ParallelCalls, RepeatedId, Unicode, UnknownFields};
+    use CheckName::{
+        Crlf, EmptyResult, FailureForm, FailureSignature, ParallelCalls, RepeatedId, Unicode, UnknownFields,
+    };
     vec![
         replies(Unicode, "outside of ASCII", |call, reply| {
             let ascii: String = call.result().chars().filter(char::is_ascii).collect();
@@ -277,6 +282,18 @@ fn later_cases() -> Vec<Case> {
             if call.task() == "impossible" {
                 reply.status = 500;
                 raw(reply, "<html>");
+            }
+        }),
+        replies(FailureSignature, "57 bytes", |call, reply| {
+            if call.task() == "impossible" {
+                let other = OpeningId { opened_at_unix_s: call.second() + 1, ..call.opening() };
+                reply.json["failure_signature"] = json!(format_signature(&sign_failure(&key(), &other)));
+            }
+        }),
+        replies(FailureSignature, "Put `ed25519:` in front", |call, reply| {
+            if call.task() == "impossible" {
+                let text = reply.json["failure_signature"].as_str().unwrap_or_default().replace("ed25519:", "");
+                reply.json["failure_signature"] = json!(text);
             }
         }),
         replies(ParallelCalls, "HTTP 429", |call, reply| {
@@ -369,9 +386,39 @@ async fn a_listing_that_is_not_bound_does_not_look_at_the_call_signature() {
     subject.failing = None;
     let report = test(&subject).await;
     assert!(report.passed, "{report:#?}");
-    for name in [CheckName::CallSignatureForm, CheckName::CallSignature, CheckName::FailureForm] {
+    for name in
+        [CheckName::CallSignatureForm, CheckName::CallSignature, CheckName::FailureForm, CheckName::FailureSignature]
+    {
         assert_eq!(report.check(name).expect("there").passed, None, "{name}");
     }
+}
+
+#[tokio::test]
+async fn without_a_failing_task_a_failure_of_the_agents_own_is_judged() {
+    let mut subject = creator(|call, reply| {
+        if call.task().trim().is_empty() {
+            reply.json = call.failed("a blank task");
+            reply.json["failure_signature"] = reply.json["failure_signature"].as_str().map(|it| &it[..40]).into();
+        }
+    })
+    .await;
+    subject.failing = None;
+    let report = test(&subject).await;
+    assert_complete(&report);
+    assert_eq!(failed(&report), [CheckName::FailureSignature], "{report:#?}");
+    assert_eq!(report.check(CheckName::FailureForm).expect("there").received.as_deref(), Some("failed: a blank task"));
+}
+
+#[tokio::test]
+async fn a_failure_without_a_signature_breaks_no_rule() {
+    let subject = creator(|_, reply| {
+        reply.json.as_object_mut().expect("an object").remove("failure_signature");
+    })
+    .await;
+    let report = test(&subject).await;
+    assert!(report.passed, "{report:#?}");
+    let check = report.check(CheckName::FailureSignature).expect("there");
+    assert!(check.skipped.as_ref().expect("skipped").contains("unproved"));
 }
 
 #[tokio::test]

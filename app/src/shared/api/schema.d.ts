@@ -1055,7 +1055,7 @@ export interface components {
          * @description What is checked, in the order of the report. A name never changes its meaning.
          * @enum {string}
          */
-        CheckName: "input_schema" | "reachable" | "tls" | "within_timeout" | "whole_answer" | "content_encoding" | "http_status" | "content_type" | "json_shape" | "execution_id" | "status" | "result_is_string" | "result_size" | "result_hash_form" | "result_hash" | "signature_form" | "result_key" | "signature" | "call_signature_form" | "call_signature" | "tokens_used" | "steps" | "output_schema" | "unicode" | "crlf" | "empty_result" | "unknown_fields" | "repeated_id" | "failure_form" | "parallel_calls";
+        CheckName: "input_schema" | "reachable" | "tls" | "within_timeout" | "whole_answer" | "content_encoding" | "http_status" | "content_type" | "json_shape" | "execution_id" | "status" | "result_is_string" | "result_size" | "result_hash_form" | "result_hash" | "signature_form" | "result_key" | "signature" | "call_signature_form" | "call_signature" | "tokens_used" | "steps" | "output_schema" | "unicode" | "crlf" | "empty_result" | "unknown_fields" | "repeated_id" | "failure_form" | "failure_signature" | "parallel_calls";
         ChoreStatus: {
             /** Format: int64 */
             actions: number;

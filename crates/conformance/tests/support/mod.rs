@@ -18,7 +18,7 @@ use crtx_conformance::{Example, Report, Subject, run};
 use crtx_http::outbound::{Outbound, OutboundPolicy};
 use crtx_protocol::{
     call_text::OpeningId,
-    result_hash::{CallProof, ResultHash, format_signature},
+    result_hash::{CallProof, ResultHash, format_signature, sign_failure},
 };
 use ed25519_dalek::SigningKey;
 use serde_json::{Map, Value, json};
@@ -60,7 +60,7 @@ impl Call {
         self.body["opened_at_unix_s"].as_i64().expect("a second")
     }
 
-    fn opening(&self) -> OpeningId {
+    pub fn opening(&self) -> OpeningId {
         let record: Option<Pubkey> = self.body["execution_record"].as_str().and_then(|text| text.parse().ok());
         OpeningId { record: record.expect("an address").to_bytes(), opened_at_unix_s: self.second() }
     }
@@ -88,7 +88,7 @@ impl Call {
     pub fn failed(&self, error: &str) -> Value {
         json!({
             "execution_id": self.body["execution_id"], "status": "failed", "result": null, "result_hash": null,
-            "signature": null, "error": error,
+            "signature": null, "error": error, "failure_signature": format_signature(&sign_failure(&key(), &self.opening())),
         })
     }
 

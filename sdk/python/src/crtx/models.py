@@ -173,6 +173,7 @@ class CheckName(Enum):
     unknown_fields = 'unknown_fields'
     repeated_id = 'repeated_id'
     failure_form = 'failure_form'
+    failure_signature = 'failure_signature'
     parallel_calls = 'parallel_calls'
 
 

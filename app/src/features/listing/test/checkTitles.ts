@@ -34,6 +34,7 @@ export const TITLES: { readonly [name in CheckName]: string } = {
     unknown_fields: 'Members that the agent does not know are ignored',
     repeated_id: 'A repeated call gets the same result',
     failure_form: 'A failure has the right form',
+    failure_signature: 'A failure is signed correctly',
     parallel_calls: 'Four calls at once get their own answers',
 };
 
