@@ -2,6 +2,7 @@
 
 mod change;
 mod init;
+mod junit;
 mod lock;
 mod manifest;
 mod publish;
@@ -39,6 +40,9 @@ pub enum AgentCommand {
         /// The agent's folder or its agent.toml
         #[arg(value_name = "PATH", default_value = ".")]
         path: PathBuf,
+        /// Write the report there as well, as JUnit XML for a CI system
+        #[arg(long, value_name = "FILE")]
+        junit: Option<PathBuf>,
         #[command(flatten)]
         output: OutputArgs,
     },
@@ -98,7 +102,7 @@ pub enum AgentCommand {
 pub async fn run(command: AgentCommand, settings: &Settings) -> anyhow::Result<()> {
     match command {
         AgentCommand::Init { folder, output } => init::run(&folder, output, &settings.folder),
-        AgentCommand::Test { path, output } => test::run(&path, output, settings).await,
+        AgentCommand::Test { path, junit, output } => test::run(&path, junit.as_deref(), output, settings).await,
         AgentCommand::Publish(arguments) => publish::run(&arguments, settings).await,
         AgentCommand::Serve(arguments) => serve::run(*arguments, settings).await,
         AgentCommand::List { creator, read } => shown::list(creator, &read, settings).await,

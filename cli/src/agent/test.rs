@@ -1,6 +1,6 @@
 //! `crtx agent test`: asks the creator's service as the marketplace does, without any transaction.
 
-use std::{path::Path, time::Duration};
+use std::{fs, path::Path, time::Duration};
 
 use anyhow::{Context, ensure};
 use crtx_conformance::{Check, CheckName, Example, Progress, Report, Subject};
@@ -9,7 +9,7 @@ use serde_json::Value;
 use solana_pubkey::Pubkey;
 use url::Url;
 
-use super::manifest::Manifest;
+use super::{junit, manifest::Manifest};
 use crate::{
     arguments::OutputArgs,
     output::{self, AlreadySaid, printable},
@@ -20,10 +20,14 @@ use crate::{
 const ASK_LIMIT: Duration = Duration::from_secs(3);
 const MAX_KEY_ANSWER_BYTES: usize = 64 * 1024;
 
-/// Prints the report. Status 1 if a check failed.
-pub async fn run(path: &Path, output: OutputArgs, settings: &Settings) -> anyhow::Result<()> {
+/// Prints the report, and writes it to the file. Status 1 if a check failed.
+pub async fn run(path: &Path, junit: Option<&Path>, output: OutputArgs, settings: &Settings) -> anyhow::Result<()> {
     let manifest = Manifest::read(path)?;
     let report = report(&manifest, settings.network).await?;
+    if let Some(file) = junit {
+        fs::write(file, junit::of(&report, &manifest.metadata.name))
+            .with_context(|| format!("cannot write {}", file.display()))?;
+    }
     if output.json {
         output::json(&report)?;
     } else {

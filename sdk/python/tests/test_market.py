@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import subprocess
 import sys
 from decimal import Decimal
+from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
+import yaml
 from conftest import Market
 from crtx import AsyncClient, Client, ExecutionFailed, InsufficientBalance, Unauthorized, wire
 from support import PACKAGE, binary
@@ -120,3 +124,22 @@ def test_every_seller_example_passes_the_conformance_test_from_pytest(
     done = subprocess.run(pytest_command, cwd=home, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "passed" in done.stdout and "failed" not in done.stdout.splitlines()[-1]
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="the service of the example needs Node.js")
+def test_the_workflow_for_sellers_tests_an_agent_and_keeps_a_report_that_ci_systems_read(market: Market) -> None:
+    workflow = yaml.safe_load((PACKAGE.parent / "agent-test.yml").read_text())
+    steps = {step["name"]: step for step in workflow["jobs"]["agent"]["steps"] if "name" in step}
+    home = market.up.agent("workflow")
+    (home / "result-key.json").unlink()
+    environment = {**market.up.environment, "PATH": f"{Path(binary()).parent}:{os.environ['PATH']}"}
+    # GitHub runs a step so. What it started ends with it.
+    script = "trap 'kill $(jobs -p)' EXIT\n" + steps["Test the agent"]["run"]
+    command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
+    done = subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    [suite] = ElementTree.parse(home / steps["Keep the report"]["with"]["path"]).getroot()
+    checks = {case.attrib["name"]: [child.tag for child in case] for case in suite}
+    assert (suite.attrib["name"], int(suite.attrib["tests"]), suite.attrib["failures"]) == ("workflow", len(checks), "0")
+    assert checks["tls"] == ["skipped"]
+    assert checks["result_hash"] == checks["failure_signature"] == []
