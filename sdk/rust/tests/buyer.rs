@@ -122,7 +122,7 @@ impl Server {
 
     async fn buy_with(&self, options: ClientOptions, key: Option<&str>) -> Result<Purchase, Error> {
         let parameters = json!({"a": 1.5}).as_object().unwrap().clone();
-        let call = CallOptions { parameters, idempotency_key: key.map(str::to_owned), timeout: None };
+        let call = CallOptions { parameters, idempotency_key: key.map(str::to_owned), ..CallOptions::default() };
         self.client(options).execute(AGENT, "secret task", &call).await
     }
 
@@ -341,6 +341,8 @@ async fn what_would_be_changed_on_its_way_is_refused_before_it_is_sent() {
     for key in ["", "a b", "é", &"x".repeat(256)] {
         calls.push((AGENT, CallOptions { idempotency_key: Some(key.to_owned()), ..CallOptions::default() }));
     }
+    // Only a wallet signs an opening.
+    calls.push((AGENT, CallOptions { max_price: Some(UsdcBase(1)), ..CallOptions::default() }));
     for (agent, call) in calls {
         let error = client.execute(agent, "t", &call).await.unwrap_err();
         assert!(matches!(*error.problem, Problem::Invalid(_)), "{error:?}");

@@ -27,7 +27,7 @@ use super::{
     wallet::Wallet,
 };
 use crate::{
-    SigningKey,
+    SigningKey, UsdcBase,
     verify::{self, Check, Claims, ContentCopy, Evidence, MoneyOutcome},
 };
 
@@ -113,6 +113,7 @@ pub(super) struct Known {
 pub(super) struct Call<'a> {
     pub known: Known,
     pub parameters: &'a Map<String, Value>,
+    pub max_price: Option<UsdcBase>,
     body: Vec<u8>,
 }
 
@@ -146,8 +147,11 @@ struct NamedNode {
 }
 
 impl<'a> Call<'a> {
-    fn new(agent_id: &str, task: &str, options: &'a CallOptions, is_async: bool) -> Result<Self, Error> {
-        let parameters = &options.parameters;
+    fn new(payer: &Payer, agent_id: &str, task: &str, options: &'a CallOptions, is_async: bool) -> Result<Self, Error> {
+        let CallOptions { parameters, max_price, .. } = options;
+        if max_price.is_some() && !matches!(payer, Payer::Wallet(_)) {
+            return Err(invalid("only a wallet agrees to a price: `max_price` needs one"));
+        }
         let body = json!({"task": task, "parameters": parameters, "async": is_async}).to_string().into_bytes();
         strict_json::check_numbers(&body).map_err(invalid)?;
         let key = options.idempotency_key.clone().unwrap_or_else(|| Uuid::new_v4().to_string());
@@ -156,7 +160,7 @@ impl<'a> Call<'a> {
         }
         let agent = agent_id.parse().map_err(|_| invalid(format!("`{agent_id}` is no agent's address")))?;
         let request_hash = request_hash::of(task, parameters).map_err(invalid)?;
-        Ok(Self { known: Known { agent, key, request_hash }, parameters, body })
+        Ok(Self { known: Known { agent, key, request_hash }, parameters, max_price: *max_price, body })
     }
 }
 
@@ -249,7 +253,7 @@ impl Client {
 
     /// One paid call, until its result is there and verified.
     pub async fn execute(&self, agent_id: &str, task: &str, options: &CallOptions) -> Result<Purchase, Error> {
-        let call = Call::new(agent_id, task, options, false)?;
+        let call = Call::new(&self.shared.payer, agent_id, task, options, false)?;
         let mut attempts = self.attempts(Some(&call.known), options.timeout);
         if self.options().verify {
             // A result that cannot be checked is not paid for.
@@ -264,7 +268,7 @@ impl Client {
 
     /// Begins a paid call, and returns when its escrow is confirmed.
     pub async fn start(&self, agent_id: &str, task: &str, options: &CallOptions) -> Result<StartedCall, Error> {
-        let call = Call::new(agent_id, task, options, true)?;
+        let call = Call::new(&self.shared.payer, agent_id, task, options, true)?;
         let mut attempts = self.attempts(Some(&call.known), options.timeout);
         let (head, _) = self.post(&call, &mut attempts).await?;
         let (execution_id, idempotency_key) = (head.execution_id, call.known.key.clone());

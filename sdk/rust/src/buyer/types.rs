@@ -18,6 +18,8 @@ pub struct CallOptions {
     pub parameters: Map<String, Value>,
     /// 1 to 255 visible ASCII characters. A caller that may crash chooses it and keeps it.
     pub idempotency_key: Option<String>,
+    /// Only for a wallet: nothing is signed if the agent's price is higher.
+    pub max_price: Option<UsdcBase>,
     /// For the whole call, with its retries and checks.
     pub timeout: Option<Duration>,
 }

@@ -29,7 +29,7 @@ use super::{
     sign_in::check_sign_in,
     types::AgentDetails,
 };
-use crate::deep_stack::on_a_deep_stack;
+use crate::{UsdcBase, deep_stack::on_a_deep_stack};
 
 /// Their nodes prove by these hashes which network they belong to. Any other one is somebody's own.
 const MAINNET: &str = "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d";
@@ -171,6 +171,12 @@ impl Client {
         let config = config.ok_or_else(|| no_account("marketplace of this program"))?;
         let listing = find::<AgentListed>(node, &program, &call.known.agent).await?;
         let listing = listing.ok_or_else(|| no_account("agent at this address"))?;
+        if let Some(max) = call.max_price.filter(|max| listing.price > max.0) {
+            let price = UsdcBase(listing.price);
+            return Err(invalid(format!(
+                "the agent's price is {price} USDC, above `max_price` of {max}; nothing was signed"
+            )));
+        }
         self.check_parameters(call).await?;
         let opening = Opening {
             agent: call.known.agent,

@@ -154,9 +154,12 @@ pub async fn a_wallet_without_a_key_pays_once_by_itself(market: &Market) {
     let wrong = CallOptions { parameters, ..CallOptions::default() };
     let refused = client.execute(&agent, "One.", &wrong).await.unwrap_err();
     assert!(matches!(*refused.problem, Problem::Invalid(_)) && refused.to_string().contains("schema"), "{refused}");
+    let at_most = |units| CallOptions { max_price: Some(UsdcBase(units)), ..CallOptions::default() };
+    let dear = client.execute(&agent, "Two.", &at_most(price - 1)).await.unwrap_err();
+    assert!(matches!(*dear.problem, Problem::Invalid(_)) && dear.to_string().contains("`max_price`"), "{dear}");
     assert_eq!(market.usdc_of(&address).await, before - price, "nothing more was paid");
     assert!(client.refund(bought.execution_id).await.unwrap_err().to_string().contains("ended"));
-    let started = client.start(&agent, "Three words more.", &CallOptions::default()).await.unwrap();
+    let started = client.start(&agent, "Three words more.", &at_most(price)).await.unwrap();
     assert!(client.wait(&started).await.unwrap().result.contains("\"words\":3"));
     assert_eq!(market.usdc_of(&address).await, before - 2 * price);
 }
