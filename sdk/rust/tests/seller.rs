@@ -17,8 +17,10 @@ use std::{
 
 use async_trait::async_trait;
 use axum::{
+    Router,
     body::{Body, to_bytes},
     http::Request,
+    routing::get,
 };
 use crtx_conformance::{Example, Subject};
 use crtx_http::outbound::{Outbound, OutboundPolicy};
@@ -107,12 +109,23 @@ fn seller(runs: &Arc<AtomicUsize>, options: SellerOptions) -> Seller {
     Seller::with_options(options, key(), work).expect("a seller")
 }
 
+fn application(agent: Seller) -> Router {
+    Router::new().route("/", get(async || "a shop")).route_service("/execute", agent)
+}
+
+#[test]
+fn the_documents_show_how_an_application_has_an_agent() {
+    let (_, rest) = include_str!("../README.md").split_once("fn application").unwrap();
+    let code = rest.split_once("```").unwrap().0;
+    assert!(include_str!("seller.rs").contains(&format!("fn application{code}")), "{code}");
+}
+
 #[tokio::test]
-async fn it_passes_the_test_of_an_endpoint() {
+async fn it_passes_the_test_of_an_endpoint_as_a_route_of_an_application() {
     let seller = seller(&Arc::default(), SellerOptions::default());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = format!("http://{}/execute", listener.local_addr().unwrap());
-    tokio::spawn(async move { axum::serve(listener, axum::Router::new().route_service("/execute", seller)).await });
+    tokio::spawn(async move { axum::serve(listener, application(seller)).await });
     let example = |task: &str| Example { task: task.to_owned(), parameters: Map::new() };
     let subject = Subject {
         endpoint,
