@@ -34,6 +34,8 @@ pub enum Name {
     Ingest,
     /// Event streams of one process: the memory of a thousand that wait, and how long events take to a hundred.
     Events,
+    /// What the Rust library and `crtx agent serve` add to a request of a seller's service.
+    Seller,
     /// Chromium on the local network: how long until the first list is seen, with an empty cache.
     Dashboard,
 }
@@ -55,6 +57,7 @@ impl Name {
             Self::Packing => &["programs/agent-marketplace/artifacts", "crates/chain", "crates/protocol"],
             Self::Reads => &["crates", "indexer", "server", "migrations"],
             Self::Ingest => &["crates", "indexer", "migrations"],
+            Self::Seller => &["crates", "sdk/rust/src", "cli/src"],
             Self::Dashboard => &["app/src", "crates", "indexer", "server", "migrations"],
         }
     }
@@ -84,6 +87,10 @@ impl Name {
             Self::Ingest => "The indexer (release build) over a scripted node and a durable PostgreSQL",
             Self::Events => {
                 "Event streams of one process (release build): 1 000 that wait, and 100 that get 100 events/s each"
+            }
+            Self::Seller => {
+                "What a seller's side adds (release build) to a request with a result of 10 kB, next to axum alone: the \
+                 Rust library, and `crtx agent serve` in front of that service"
             }
             Self::Dashboard => {
                 "The dashboard (release build): from the navigation until the first list is painted, 30 visits with an \
@@ -225,6 +232,7 @@ fn command(name: Name) -> Result<Command> {
         Name::Network => "bench-network",
         Name::Reads => "bench-reads",
         Name::Ingest => "bench-ingest",
+        Name::Seller => "bench-seller",
         Name::Dashboard => {
             workspace::build_release_binaries()?;
             return browser::first_list(&workspace::release_binary("crtx"));
