@@ -62,6 +62,8 @@ export type CallOptions = Limits & {
     readonly idempotencyKey?: string;
     /** Only for a wallet: the `terms_hash` of the terms that you saw. Nothing is signed for other ones. */
     readonly termsHash?: string;
+    /** Only for a wallet: base units of USDC. Nothing is signed if the agent's price is higher. */
+    readonly maxPrice?: bigint;
 };
 
 /** A call before a wallet pays it. */
@@ -72,6 +74,7 @@ export type Unpaid = {
     readonly requestHash: string;
     readonly parameters: Record<string, unknown>;
     readonly termsHash: string | undefined;
+    readonly maxPrice: bigint | undefined;
 };
 
 /** What a wallet asks the service before it pays. */
@@ -277,14 +280,15 @@ export class Client {
     async #post(
         asked: Asked,
         body: { readonly task: string; readonly parameters: Record<string, unknown>; readonly async?: boolean },
-        { termsHash }: CallOptions,
+        { termsHash, maxPrice }: CallOptions,
         signal: AbortSignal,
     ): Promise<Answer> {
         const { agentId, idempotencyKey } = asked;
         const sent = { method: 'POST', body: JSON.stringify(body), idempotencyKey, signal } as const;
         const payer = this.#payer;
         if (payer === undefined) {
-            if (termsHash !== undefined) throw new TypeError('only a wallet signs for terms: `termsHash` needs one');
+            if (termsHash !== undefined || maxPrice !== undefined)
+                throw new TypeError('only a wallet agrees to terms and price: `termsHash` and `maxPrice` need one');
             return this.#http.send({ ...sent, path: `/v1/agents/${encodeURIComponent(agentId)}/execute` });
         }
         const executionId = await executionIdOf(payer.address, idempotencyKey);
@@ -292,7 +296,7 @@ export class Client {
             execution: async (id, signal) => this.#execution(id, signal),
             agent: async (id, signal) => this.agents.get(id, { signal }),
         };
-        const unpaid = { ...asked, executionId, termsHash, parameters: body.parameters };
+        const unpaid = { ...asked, executionId, termsHash, maxPrice, parameters: body.parameters };
         const isOpen = await payer.open(unpaid, service, signal).catch((error: unknown) => {
             throw ofCall(error, { idempotencyKey, executionId });
         });

@@ -3,6 +3,7 @@
 
 import type { Check } from './chain.js';
 import type { components } from './generated/api.js';
+import { usdcText } from './money.js';
 
 /** The stable codes of the API. */
 export type ErrorCode = components['schemas']['ErrorCode'];
@@ -58,6 +59,21 @@ export class ConnectionError extends CrtxError {
 /** The chain refused a transaction of the wallet, and nothing was charged. */
 export class ChainRefusedError extends CrtxError {
     override readonly name = 'ChainRefusedError';
+}
+
+/** The agent costs more than the caller allows. Nothing was signed. */
+export class PriceTooHighError extends CrtxError {
+    override readonly name = 'PriceTooHighError';
+
+    constructor(
+        /** Base units of USDC, as `maxPrice`. */
+        readonly price: bigint,
+        readonly maxPrice: bigint,
+        call: Call = {},
+    ) {
+        const [costs, limit] = [price, maxPrice].map(usdcText);
+        super(`the agent costs ${costs} USDC, above \`maxPrice\` of ${limit}; nothing was signed`, call);
+    }
 }
 
 /** Nobody knows yet whether the call was paid: go on with the same key. It is neither failed nor refunded. */

@@ -22,6 +22,7 @@ export {
     type ErrorCode,
     NotVerifiableError,
     OutcomeUnknownError,
+    PriceTooHighError,
     VerificationError,
 } from './errors.js';
 export type { components, operations, paths } from './generated/api.js';

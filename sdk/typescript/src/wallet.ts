@@ -27,7 +27,14 @@ import { type Bytes, addressBytes, fromBase58, fromBase64, same, utf8, uuidBytes
 import { NodeError, PROGRAM_ID, call as callNode } from './chain.js';
 import { Client, type ClientOptions, type Limits, type Payer, type Service, type Unpaid, variable } from './client.js';
 import { verifyStrictly } from './ed25519.js';
-import { ApiError, ChainRefusedError, ConnectionError, CrtxError, OutcomeUnknownError } from './errors.js';
+import {
+    ApiError,
+    ChainRefusedError,
+    ConnectionError,
+    CrtxError,
+    OutcomeUnknownError,
+    PriceTooHighError,
+} from './errors.js';
 import {
     AGENT_LISTED_DISCRIMINATOR,
     CONFIG_DISCRIMINATOR,
@@ -90,6 +97,8 @@ const UNIX_TIME_AT = 32;
 /** Of an execution that no grant paid. */
 const NO_GRANT = '11111111111111111111111111111111';
 const REQUEST_TIMEOUT_MS = 10_000;
+/** What the check of parameters may take. */
+const CHECK_MS = 1_000;
 const RESEND_MS = 2_000;
 const [FIRST_POLL_MS, LAST_POLL_MS] = [100, 1_000];
 
@@ -259,6 +268,8 @@ class Wallet implements Payer {
         const { value } = await unpaid(this.#accounts([configAddress, agent], signal));
         const config = this.#decode(value[0], CONFIG_DISCRIMINATOR, getConfigDecoder(), 'marketplace');
         const listing = this.#decode(value[1], AGENT_LISTED_DISCRIMINATOR, getAgentListedDecoder(), 'agent');
+        const { maxPrice } = call;
+        if (maxPrice !== undefined && listing.price > maxPrice) throw new PriceTooHighError(listing.price, maxPrice);
         const resultKey = addressBytes(listing.resultKey);
         const metadataHash = new Uint8Array(listing.metadataHash);
         const terms = await termsHash({ ...config.parameters, ...listing, resultKey, metadataHash });
@@ -501,10 +512,26 @@ async function isKnown(service: Service, executionId: string, signal: AbortSigna
 /** The service refuses parameters that do not match the agent's schema, and the money would wait for the deadline. */
 function checkParameters(parameters: Record<string, unknown>, schema: object): void {
     const sent: unknown = JSON.parse(JSON.stringify(parameters));
-    const { valid, errors } = new Validator(schema, draftOf(schema)).validate(sent);
-    if (valid) return;
-    const why = errors.at(-1)?.error ?? '';
+    let why: string | undefined;
+    try {
+        why = limited(() => new Validator(schema, draftOf(schema)).validate(sent).errors.at(-1)?.error);
+    } catch (error) {
+        const cannot = "the parameters cannot be checked against the agent's input_schema; nothing was signed";
+        throw new CrtxError(cannot, {}, error);
+    }
+    if (why === undefined) return;
     throw new CrtxError(`the parameters do not match the agent's input_schema: ${why}; nothing was signed`);
+}
+
+/**
+ * Runs what a stranger wrote: regular expressions and references of a schema can take years. Node.js ends it in time;
+ * where nothing can end it, it does not run, and `undefined` is the answer.
+ */
+function limited<T>(run: () => T): T | undefined {
+    type Modules = { getBuiltinModule?: (name: 'node:vm') => typeof import('node:vm') | undefined };
+    const { process } = globalThis as { process?: Modules };
+    const vm = process?.getBuiltinModule?.('node:vm');
+    return vm?.runInNewContext('run()', { run }, { timeout: CHECK_MS }) as T | undefined;
 }
 
 /**

@@ -2,14 +2,16 @@
 // for other terms.
 
 import { generateKeyPairSigner } from '@solana/kit';
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 
 import {
     ApiError,
     ChainRefusedError,
     ConnectionError,
+    Client,
     CrtxError,
     OutcomeUnknownError,
+    PriceTooHighError,
     executionIdOf,
     requestHash,
 } from '../src/index.js';
@@ -22,6 +24,7 @@ const signer = await generateKeyPairSigner();
 const idempotencyKey = 'order-7';
 const id = await executionIdOf(signer.address, idempotencyKey);
 let market: Market;
+const API_KEY = 'crtx_test_FQYve7fby21hhdNDyGBEFG6F2RQ7ZCREY5189uxKBoqk';
 
 beforeEach(async () => {
     market = await Market.make();
@@ -34,6 +37,14 @@ const failure = async (call: Promise<unknown>): Promise<any> =>
         (error: unknown) => error,
     );
 const methodOf = ({ body }: RequestInit): string => (typeof body === 'string' ? JSON.parse(body).method : '');
+/** Schemas of which each refers twice to the next one: 2^count evaluations. */
+const doubling = (count: number): object =>
+    Object.fromEntries(
+        Array.from({ length: count + 1 }, (_, at) => [
+            at,
+            at === count ? {} : { allOf: Array(2).fill({ $ref: `#/$defs/${at + 1}` }) },
+        ]),
+    );
 /** What a call may need that ends as unknown. */
 const SHORT = { timeoutMs: 400 };
 
@@ -190,6 +201,21 @@ test('other terms than those that were shown are not signed', async () => {
     expect(market.openings[0]).toMatchObject({ amount: 90_000n });
 });
 
+test('a price above the highest one is not signed', async () => {
+    const buyer = market.client(signer);
+    const error = await failure(buy(buyer, { maxPrice: 49_999n }));
+    expect(error).toBeInstanceOf(PriceTooHighError);
+    expect(error).toMatchObject({ price: 50_000n, maxPrice: 49_999n, idempotencyKey, executionId: id });
+    expect(error.message).toContain('the agent costs 0.05 USDC, above `maxPrice` of 0.049999');
+    expect([market.openings.length, buyer.signatures.length]).toEqual([0, 0]);
+    await buy(buyer, { maxPrice: 50_000n });
+    market.list(90_000n);
+    expect((await buy(buyer, { maxPrice: 50_000n })).result, 'it is paid already').toBe('a result');
+    expect(market.openings).toMatchObject([{ amount: 50_000n }]);
+    const client = new Client(SERVICE, API_KEY, { rpcUrl: NODE, fetch: market.fetch });
+    expect((await failure(client.execute(AGENT, 'a task', { maxPrice: 50_000n }))).message).toContain('only a wallet');
+});
+
 test('terms that change after the signature are refused by the chain, and nothing is paid', async () => {
     const fetch = async (url: string, init: RequestInit): Promise<Response> => {
         if (methodOf(init) === 'sendTransaction') market.list(90_000n);
@@ -213,6 +239,29 @@ test('parameters that the agent refuses are not paid', async () => {
     expect(buyer.signatures).toEqual([]);
     await buy(buyer, { parameters: { language: 'en' } });
     expect(market.openings).toHaveLength(1);
+});
+
+test.each<[string, object, Record<string, unknown>]>([
+    ['a regular expression', { properties: { text: { pattern: '^(a+)+$' } } }, { text: `${'a'.repeat(60)}!` }],
+    ['references that double', { $ref: '#/$defs/0', $defs: doubling(40) }, {}],
+    ['a reference to itself', { $ref: '#' }, {}],
+])(
+    'a schema whose check does not end is not waited for, and nothing is paid: %s',
+    async (_name, schema, parameters) => {
+        market.schema = schema;
+        const buyer = market.client(signer);
+        const began = performance.now();
+        expect((await failure(buy(buyer, { parameters }))).message).toContain('cannot be checked');
+        expect(performance.now() - began).toBeLessThan(10_000);
+        expect(buyer.signatures).toEqual([]);
+    },
+);
+
+test('where a check cannot be ended, parameters are not checked', async () => {
+    market.schema = { $ref: '#' };
+    const modules = vi.spyOn(process, 'getBuiltinModule').mockReturnValue(undefined);
+    expect((await buy(market.client(signer))).result).toBe('a result');
+    modules.mockRestore();
 });
 
 test('a transaction that fails on chain costs nothing, and the next call may pay', async () => {
@@ -298,7 +347,7 @@ test('the price comes back after the deadline, and not before', async () => {
 test('a wallet has a node of its own, and does not use the API key of the environment', async () => {
     expect(() => withWallet(SERVICE, signer)).toThrow('rpcUrl');
     expect(() => withWallet('http://crtx.example', signer, { rpcUrl: NODE })).toThrow('plain http');
-    process.env.CRTX_API_KEY = 'crtx_test_FQYve7fby21hhdNDyGBEFG6F2RQ7ZCREY5189uxKBoqk';
+    process.env.CRTX_API_KEY = API_KEY;
     expect((await buy(market.client(signer))).result).toBe('a result');
     delete process.env.CRTX_API_KEY;
 });
