@@ -1,8 +1,8 @@
-"""Sells `html_to_text` next to other routes: uvicorn --app-dir examples sell_fastapi:app --port 4021"""
+"""Sells `code_format` next to other routes: uvicorn --app-dir examples sell_fastapi:app --port 4021"""
 
 from crtx.fastapi import sell
 from fastapi import FastAPI
-from html_to_text import html_to_text
+from code_format import code_format
 
 app = FastAPI()
-sell(app, "/execute", html_to_text, key="result-key.json")
+sell(app, "/execute", code_format, key="result-key.json")

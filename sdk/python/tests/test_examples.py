@@ -8,6 +8,7 @@ import tokenize
 from pathlib import Path
 
 import pytest
+from code_format import Layout, code_format
 from crtx import Refused
 from csv_profile import Options, csv_profile
 from html_to_text import html_to_text
@@ -53,3 +54,24 @@ def test_a_table_becomes_its_profile() -> None:
     }
     with pytest.raises(Refused):
         csv_profile("only a head", Options())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("if a:\n    b()\n", []),
+        ("a = 1 \n\tb = 2\r\n", [(1, "white space at the end"), (2, "carriage return"), (2, "wrong indent")]),
+        ("a = 12345\nb", [(1, "longer than 8 characters"), (2, "no line break at the end")]),
+        ("a\n\n", [(2, "empty line at the end")]),
+        ("", []),
+    ],
+)
+def test_a_source_text_breaks_rules_of_its_layout(text: str, expected: list[tuple[int, str]]) -> None:
+    result = json.loads(code_format(text, Layout(line_length=8)))
+    assert [(found["line"], found["rule"]) for found in result["findings"]] == expected
+    assert result["total"] == len(expected)
+
+
+def test_findings_are_bounded() -> None:
+    result = json.loads(code_format(" x\n" * 1_200, Layout(indent="tabs")))
+    assert (len(result["findings"]), result["total"]) == (1_000, 1_200)

@@ -110,13 +110,13 @@ def test_every_seller_example_passes_the_conformance_test_from_pytest(
     home = market.up.agent(example)
     manifest = home / "agent.toml"
     text = manifest.read_text()
-    flask = example == "sell_flask"
-    test = 'task = "name,age\\nAda,36\\nAlan,41\\n"' if flask else 'task = "<p>One two three.</p>"'
-    failing = '\n[test.failing]\ntask = "no table"\n' if flask else ""
-    schema = '[input_schema]\ntype = "object"\n[output_schema]\n' + (
-        'type = "object"\n' if flask else 'type = "string"\n'
-    )
-    text = text[: text.index("[input_schema]")] + schema + f"\n[test]\n{test}\n{failing}"
+    kind, test = {
+        "sell": ("string", 'task = "<p>One two three.</p>"'),
+        "sell_fastapi": ("object", 'task = "a = 1\\n"'),
+        "sell_flask": ("object", 'task = "name,age\\nAda,36\\nAlan,41\\n"\n[test.failing]\ntask = "no table"'),
+    }[example]
+    schema = f'[input_schema]\ntype = "object"\n[output_schema]\ntype = "{kind}"\n'
+    text = text[: text.index("[input_schema]")] + schema + f"\n[test]\n{test}\n"
     manifest.write_text(text.replace("/execute", path))
     market.up.serve(home, command)
     environment = {**market.up.environment, "CRTX_BIN": binary(), "PYTHONPATH": str(PACKAGE / "src")}

@@ -8,6 +8,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 
 import { profileCsv, rowsOf } from '../examples/csv-profile.js';
+import { imageFacts } from '../examples/image-facts.js';
 import { addressBytes } from '../src/bytes.js';
 import {
     type AgentOptions,
@@ -352,5 +353,46 @@ describe('the profile of a CSV text', () => {
 
     test.each(['a,b\n1', 'a"b', '"a'])('refuses what is no table (%j)', (csv) => {
         expect(() => profileCsv(csv)).toThrow(/row/);
+    });
+});
+
+// Pictures that Pillow wrote.
+describe('the facts of a picture', () => {
+    const progressive =
+        '/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAKBueIx4ZKCMgoy0qqC+8P//8Nzc8P//////////////////////////////////' +
+        '////////////////////////wgALCAACASwBAREA/8QAFQABAQAAAAAAAAAAAAAAAAAAAAL/2gAIAQEAAAABgAAAAAB//8QA' +
+        'FBABAAAAAAAAAAAAAAAAAAAAUP/aAAgBAQABBQIb/8QAFBABAAAAAAAAAAAAAAAAAAAAUP/aAAgBAQAGPwIb/8QAFBABAAAA' +
+        'AAAAAAAAAAAAAAAAUP/aAAgBAQABPyEb/9oACAEBAAAAEAAAAAAD/8QAFBABAAAAAAAAAAAAAAAAAAAAUP/aAAgBAQABPxAb' +
+        '/9k=';
+
+    test.each([
+        [
+            'iVBORw0KGgoAAAANSUhEUgAAAAMAAAACCAYAAACddGYaAAAAE0lEQVR4nGNkZGJmYYACJgYkAAABNAAOEeL7owAAAABJRU5ErkJggg==',
+            'png 3x2 8 rgb alpha',
+        ],
+        [
+            'iVBORw0KGgoAAAANSUhEUgAAAAUAAAAEEAAAAAAzyHbfAAAADElEQVR4nGNgIB4AAAAsAAFVg0aWAAAAAElFTkSuQmCC',
+            'png 5x4 16 grey',
+        ],
+        [
+            'iVBORw0KGgoAAAANSUhEUgAAAAcAAAACAQMAAACuUVQjAAAAA1BMVEUJCQkAtQW4AAAADElEQVR4nGNgYGAAAAAEAAH2FzhVAAAAAElFTkSuQmCC',
+            'png 7x2 1 palette',
+        ],
+        ['R0lGODdhBwACAIEAAAkJCQAAAAAAAAAAACwAAAAABwACAAAICAABCBxIkGBAADs=', 'gif 7x2 2 palette'],
+        [progressive, 'jpeg 300x2 8 grey'],
+    ])('%s is %s', (picture, expected) => {
+        const { format, width, height, bits, colour, alpha } = imageFacts(picture);
+        expect(`${format} ${width}x${height} ${bits} ${colour}${alpha ? ' alpha' : ''}`).toBe(expected);
+    });
+
+    test.each([
+        ['no base64', '!'],
+        ['nothing', ''],
+        ['another format', btoa('RIFF'.repeat(20))],
+        ['half a picture', progressive.slice(0, 120)],
+        ['a picture without pixels', btoa(`GIF89a${'\0'.repeat(30)}`)],
+        ['segments without an end', btoa(`\xff\xd8${'\xff'.repeat(50_000)}`)],
+    ])('refuses %s', (_name, text) => {
+        expect(() => imageFacts(text)).toThrow();
     });
 });

@@ -31,6 +31,8 @@ const network = inject('network');
 const { base_url, api_key, wallet, rpc_url } = network;
 const sdk = path.resolve(import.meta.dirname, '..');
 const run = promisify(execFile);
+/** A picture of one pixel. */
+const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==';
 const agentOf = (name: string): string => network.agents.find((agent) => agent.name === name)?.agent_id ?? '';
 const client = (options = {}): Client => new Client(base_url, api_key, options);
 
@@ -38,7 +40,7 @@ describe('the package, installed in an empty folder', () => {
     const folder = mkdtempSync(path.join(network.folder, 'consumer-'));
     const children: ChildProcess[] = [];
     const keypair = path.join(folder, 'creator.json');
-    let [agent, endpoint] = ['', ''];
+    let [agent, listing, endpoint] = ['', '', ''];
 
     const start = async (file: string, env: NodeJS.ProcessEnv): Promise<void> => {
         const port = await freePort();
@@ -84,7 +86,7 @@ describe('the package, installed in an empty folder', () => {
             'out',
         ];
         const types = ['--types', 'node', '--typeRoots', path.join(sdk, 'node_modules/@types')];
-        const sources = ['buyer', 'seller'].map((name) => `src/${name}.ts`);
+        const sources = ['buyer', 'seller', 'image-seller'].map((name) => `src/${name}.ts`);
         await run(path.join(sdk, 'node_modules/.bin/tsc'), [...options, ...types, ...sources], { cwd: folder });
     }, 120_000);
 
@@ -106,21 +108,24 @@ describe('the package, installed in an empty folder', () => {
         ).toEqual([]);
     });
 
-    test('sells: the conformance test passes, and the agent is listed', async () => {
-        await crtx(network, ['wallet', 'new', '--out', keypair]);
-        await crtx(network, ['wallet', 'fund'], keypair);
-        const listing = path.join(folder, 'listing');
+    test.each([
+        ['image-seller', PNG, 'a,b'],
+        ['seller', 'a,b\\n1,2', 'a,b\\n1'],
+    ])('sells: %s passes the conformance test', async (name, task, failing) => {
+        listing = path.join(folder, `listing-${name}`);
         await crtx(network, ['agent', 'init', listing]);
-        await start('out/seller.js', { RESULT_KEY: readFileSync(path.join(listing, 'result-key.json'), 'utf8') });
+        await start(`out/${name}.js`, { RESULT_KEY: readFileSync(path.join(listing, 'result-key.json'), 'utf8') });
         const manifest = path.join(listing, 'agent.toml');
-        writeFileSync(manifest, manifestOf(readFileSync(manifest, 'utf8'), endpoint));
+        writeFileSync(manifest, manifestOf(readFileSync(manifest, 'utf8'), endpoint, task, failing));
         const report = await crtx(network, ['agent', 'test', listing]);
         expect(report.checks.filter((check: any) => check.status === 'failed')).toEqual([]);
         expect(report.passed).toBe(true);
-        agent = (await crtx(network, ['agent', 'publish', listing, '--yes'], keypair)).agent_id;
     });
 
     test('buys: the example prints a result that the command line verifies', async () => {
+        await crtx(network, ['wallet', 'new', '--out', keypair]);
+        await crtx(network, ['wallet', 'fund'], keypair);
+        agent = (await crtx(network, ['agent', 'publish', listing, '--yes'], keypair)).agent_id;
         const env = { ...process.env, CRTX_URL: base_url, CRTX_API_KEY: api_key, AGENT: agent };
         const { stdout } = await run('node', ['out/buyer.js'], { cwd: folder, env });
         expect(stdout).toContain('{"rows":2,"columns":[{"name":"name","kind":"text","empty":0,"distinct":2},');
@@ -569,7 +574,7 @@ async function newWallet(name: string): Promise<{ keypair: string; signer: KeyPa
 }
 
 /** The manifest of the example: `crtx agent init` writes one for another function. */
-function manifestOf(template: string, endpoint: string): string {
+function manifestOf(template: string, endpoint: string, task: string, failing: string): string {
     const [head = ''] = template.split('# JSON Schema of the `parameters`');
     return `${head.replace(/^endpoint = .*$/m, `endpoint = "${endpoint}"`).replace(/^price_usdc = .*$/m, 'price_usdc = "0.05"')}
 [input_schema]
@@ -579,10 +584,10 @@ type = "object"
 type = "object"
 
 [test]
-task = "a,b\\n1,2"
+task = "${task}"
 
 [test.failing]
-task = "a,b\\n1"
+task = "${failing}"
 
 [test.failing.parameters]
 `;

@@ -43,6 +43,7 @@ test("the program's client is the one of its interface", async () => {
 
 test.each([
     ['seller', 8],
+    ['image-seller', 8],
     ['buyer', 5],
 ])('the %s of the examples has at most %i lines', (name, most) => {
     const lines = read(`examples/${name}.ts`)
