@@ -1,4 +1,4 @@
-"""Buyers behind a bad network, on a real marketplace: no call is charged twice, and no result is lost.
+"""Buyers behind a bad network whose processes are killed, on a real marketplace: no call is charged twice, and no result is lost.
 
 `CRTX_FAULT_CALLS=10000` makes more calls, and `CRTX_FAULT_SEED` others.
 """
@@ -10,21 +10,23 @@ import hashlib
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from conftest import Market
-from crtx import AsyncClient, Client, OutcomeUnknown, Result
+from crtx import AsyncClient, Client, Result
 from support import CUT, PACKAGE, Answer, Request, error, forward, serving
 
 CALLS = int(os.environ.get("CRTX_FAULT_CALLS", "40"))
 SEED = int(os.environ.get("CRTX_FAULT_SEED", "1"))
 AT_ONCE = 8
+#: So often a buyer's process is killed.
+KILLS = max(2, CALLS // 100)
 
 
 class BadNetwork:
@@ -67,34 +69,37 @@ class BadNetwork:
 FAULTS = ("cut before", "cut during", "cut after", "202", "409", "429", "503", "502 of a proxy", "slow")
 
 
-def insist(client: Client, agent_id: str, task: str) -> Result:
-    """One call by a caller that repeats an unknown outcome with the key of the error, as often as it takes."""
-    key: str | None = None
-    while True:
-        try:
-            return client.execute(agent_id, task, idempotency_key=key)
-        except OutcomeUnknown as unknown:
-            assert key in (None, unknown.idempotency_key)
-            key = unknown.idempotency_key
-        except Exception as refused:
-            # Nothing was charged: it is the same call, so it keeps its key.
-            key = getattr(refused, "idempotency_key", None)
-            assert type(refused).__name__ in ("RateLimited", "ServiceUnavailable", "ConnectionFailed"), repr(refused)
-
-
-@pytest.mark.usefixtures("no_pauses")
-def test_random_faults_charge_nothing_twice_and_lose_no_result(market: Market) -> None:
+def test_random_faults_and_kills_charge_nothing_twice_and_lose_no_result(market: Market) -> None:
     before, ran = market.up.usdc_of(market.buyer), len(market.runs())
-    tasks = [f"<p>call {SEED}-{number}-{time.time_ns()}</p>" for number in range(CALLS)]
-    network = BadNetwork(market.url, SEED)
-    with serving(network) as proxy, Client(proxy.url, market.api_key, rpc_url=market.up.info["rpc_url"]) as client:
-        with ThreadPoolExecutor(AT_ONCE) as threads:
-            results = list(threads.map(lambda task: insist(client, market.agent_id, task), tasks))
-    assert [f"<p>{result.result}</p>" for result in results] == tasks, "each caller has the result of its own task"
-    assert len({result.execution_id for result in results}) == CALLS
+    # Keys of their own in each run; the task is told from the key.
+    tasks = {f"{SEED}-{number}-{time.time_ns()}": f"<p>call {SEED}-{number}</p>" for number in range(CALLS)}
+    network, choose, kills = BadNetwork(market.url, SEED), random.Random(SEED), 0
+    results: dict[str, dict[str, str]] = {}
+    command = [sys.executable, str(PACKAGE / "tests" / "random_buyer.py")]
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE / "src"), "CRTX_API_KEY": market.api_key}
+    with serving(network) as proxy:
+        command += [proxy.url, market.up.info["rpc_url"], market.agent_id, str(AT_ONCE)]
+        while len(results) < CALLS:
+            child = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            assert child.stdin and child.stdout
+            json.dump([call for call in tasks.items() if call[0] not in results], child.stdin)
+            child.stdin.close()
+            last = choose.randint(1, 2 * CALLS // KILLS) if kills < KILLS else CALLS
+            for got, line in enumerate(child.stdout, 1):
+                result = json.loads(line)
+                assert "error" not in result, result
+                results[result.pop("key")] = result
+                if got == last and len(results) < CALLS:
+                    # The calls that are under way have no result yet; the next process has their keys.
+                    child.kill()
+                    kills += 1
+                    print(f"{len(results)} of {CALLS} calls, {kills} kills", file=sys.stderr)
+            assert child.wait() in (0, -signal.SIGKILL)
+    assert {key: f"<p>{result['result']}</p>" for key, result in results.items()} == tasks, "each has its own result"
+    own = {result["execution_id"] for result in results.values()}
+    assert len(own) == CALLS and kills > 0
     assert market.up.usdc_of(market.buyer) == before - CALLS * market.price, "charged once for each, on chain"
     with Client(market.url, market.api_key) as client:
-        own = {str(result.execution_id) for result in results}
         found: list[str] = []
         cursor: str | None = None
         while len(found) < CALLS:
@@ -106,7 +111,8 @@ def test_random_faults_charge_nothing_twice_and_lose_no_result(market: Market) -
     assert set(runs.values()) == {1} and len(runs) == CALLS, "the seller worked once on each"
     if CALLS >= 40:
         assert set(network.done) == {"none", *FAULTS}, "every fault happened"
-    print(f"{CALLS} calls, {sum(network.done.values())} requests: {dict(network.done)}", file=sys.stderr)
+    requests = sum(network.done.values())
+    print(f"{CALLS} calls, {kills} kills, {requests} requests: {dict(network.done)}", file=sys.stderr)
 
 
 BUYER = """
