@@ -1,12 +1,12 @@
 // Copies the program's client, which `app/scripts/generate-client.mjs` makes from the IDL, with the names of files that
-// Node.js needs in its imports: `node scripts/generate-program.mjs [FOLDER]`.
+// Node.js needs in its imports. A part of `npm run build`, so the repository has the client once.
 
 import { cpSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const source = fileURLToPath(new URL('../../../app/src/generated', import.meta.url));
-const folder = process.argv[2] ?? fileURLToPath(new URL('../src/generated/program', import.meta.url));
+const folder = fileURLToPath(new URL('../src/generated/program', import.meta.url));
 
 rmSync(folder, { recursive: true, force: true });
 cpSync(source, folder, { recursive: true });
