@@ -492,6 +492,7 @@ test(
                 if (got >= most && results.size < calls) child.kill('SIGKILL');
             }
             kills += child.killed ? 1 : 0;
+            if (calls > 40) console.info(`${results.size} of ${calls} calls, ${kills} kills`);
         }
         proxy.close();
         for (const key of keys) expect(JSON.parse(results.get(key) ?? '{}')).toHaveProperty('words');
