@@ -119,12 +119,11 @@ const FAULTS_ON_A_VALIDATOR: &str = "50";
 /// The suites in the order in which they run; those of one line at the same time. A suite that mostly waits leaves the
 /// machine to another one, and so does one that uses a single core. `denial` measures what an attack takes from others, so
 /// it has the machine for itself.
-const TOGETHER: [&[Suite]; 9] = [
+const TOGETHER: [&[Suite]; 8] = [
     &[Suite::Unit],
-    &[Suite::Program, Suite::Api, Suite::Sdk],
+    &[Suite::Program, Suite::Api, Suite::Sdk, Suite::Generated],
     &[Suite::E2e, Suite::Faults],
     &[Suite::Denial],
-    &[Suite::Web, Suite::Generated],
     &[Suite::Browser],
     &[Suite::RealNetwork],
     &[Suite::Machines],
@@ -147,11 +146,19 @@ pub fn run(wanted: &[Suite]) -> Result<()> {
     let wanted = if wanted.is_empty() { &usual } else { wanted };
     let without = [Suite::Web, Suite::Sdk, Suite::Browser, Suite::Generated, Suite::Release];
     let rust = wanted.iter().any(|suite| !without.contains(suite));
-    let binaries = if rust { test_binaries()? } else { Vec::new() };
-    if !rust && wanted.iter().any(|suite| matches!(suite, Suite::Browser | Suite::Sdk)) {
-        workspace::build_binaries()?;
-    }
-    let mut tallies: BTreeMap<Suite, Tally> = BTreeMap::new();
+    let build = || -> Result<Vec<TestBinary>> {
+        if !rust && wanted.iter().any(|suite| matches!(suite, Suite::Browser | Suite::Sdk)) {
+            workspace::build_binaries()?;
+        }
+        if rust { test_binaries() } else { Ok(Vec::new()) }
+    };
+    // `web` needs nothing that is built, and the last crates of a build are compiled one after the other.
+    let beside_the_build: Vec<_> = wanted.iter().copied().filter(|suite| *suite == Suite::Web).collect();
+    let (mut tallies, binaries) = thread::scope(|scope| {
+        let web = scope.spawn(|| run_together(&beside_the_build, &[]));
+        let binaries = build()?;
+        anyhow::Ok((web.join().map_err(|_| anyhow!("a thread panicked"))??, binaries))
+    })?;
     for together in TOGETHER {
         let together: Vec<_> = together.iter().copied().filter(|suite| wanted.contains(suite)).collect();
         tallies.extend(run_together(&together, &binaries)?);
