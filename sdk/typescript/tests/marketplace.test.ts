@@ -157,7 +157,7 @@ describe('the package, installed in an empty folder', () => {
         const isSeller = code.includes('serve(');
         const port = String(await freePort());
         writeFileSync(path.join(folder, file), code.replace('8090', port));
-        cpSync(path.join(folder, 'listing/result-key.json'), path.join(folder, 'result-key.json'));
+        cpSync(path.join(listing, 'result-key.json'), path.join(folder, 'result-key.json'));
         cpSync(buyer, path.join(folder, 'wallet.json'));
         const env = { ...process.env, CRTX_URL: base_url, CRTX_API_KEY: api_key, CRTX_RPC_URL: rpc_url, AGENT: agent };
         if (isSeller) {
