@@ -76,7 +76,7 @@ test('an agent is listed step by step with a key of this browser, and answers pa
     await page.getByLabel('Its parameters as JSON').fill('{"max_words": 1}');
     await page.getByRole('button', { name: 'Test the endpoint' }).click();
     await page.getByText('Your service passes the test').waitFor();
-    expect(await page.getByRole('list', { name: 'Checks' }).getByRole('heading').count()).toBe(30);
+    expect(await page.getByRole('list', { name: 'Checks' }).getByRole('heading').count()).toBe(31);
     await next.click();
 
     await page.getByText('What it costs').waitFor();
