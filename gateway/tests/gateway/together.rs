@@ -4,7 +4,10 @@
 use std::time::{Duration, Instant};
 
 use crate::support::{HOLDING, Market, PRICE, count_instructions};
-use agent_marketplace::instruction::{CompleteExecution, FailExecution, OpenExecutionWithGrant};
+use agent_marketplace::{
+    instruction::{CompleteExecution, FailExecution, OpenExecutionWithGrant},
+    state::AgentListed,
+};
 use anchor_lang::Discriminator;
 use crtx_chain::{FetchedAccount, VERSION_1_FEATURE, testing::OnSend};
 use crtx_gateway::Limits;
@@ -16,7 +19,11 @@ use uuid::Uuid;
 
 /// A window in which all results of a test come, also on a busy machine.
 async fn start() -> Market {
-    Market::start_with(Limits { gather_window: Duration::from_millis(1_500), ..Market::limits() }).await
+    let market = Market::start_with(Limits { gather_window: Duration::from_millis(1_500), ..Market::limits() }).await;
+    // The creator answers the first call, which is opened alone, when it has the last one.
+    let listing = market.listing();
+    market.set_listing(AgentListed { timeout_seconds: 60, revision: listing.revision + 1, ..listing });
+    market
 }
 
 /// The network takes transactions of version 1.
@@ -53,14 +60,14 @@ fn settling(market: &Market) -> Vec<(TransactionVersion, usize, usize)> {
     described.filter(|(_, _, settlements)| *settlements > 0).collect()
 }
 
-/// Opens so many calls, whose results come `delay_ms` after the openings.
-async fn open(market: &Market, count: usize, delay_ms: u64) -> Vec<Uuid> {
-    open_that(market, "ok", count, delay_ms).await
+/// Opens so many calls. Their results come together, when all are open.
+async fn open(market: &Market, count: usize) -> Vec<Uuid> {
+    open_that(market, "ok", count).await
 }
 
 /// The same with a behaviour of the creator's service.
-async fn open_that(market: &Market, behaviour: &str, count: usize, delay_ms: u64) -> Vec<Uuid> {
-    let parameters = json!({"behaviour": behaviour, "delay_ms": delay_ms});
+async fn open_that(market: &Market, behaviour: &str, count: usize) -> Vec<Uuid> {
+    let parameters = json!({"behaviour": behaviour, "after_calls": market.creator_calls() + count});
     let body = json!({"task": "it", "async": true, "parameters": parameters});
     let keys: Vec<String> = (0..count).map(|number| format!("call-{number}")).collect();
     let calls = keys.iter().map(|key| market.execute_once(key, &body));
@@ -126,7 +133,7 @@ async fn calls_that_come_together_are_opened_in_one_transaction_and_settled_in_o
     let market = start().await;
     with_version_1(&market);
     market.bind();
-    let ids = open(&market, 8, 300).await;
+    let ids = open(&market, 8).await;
     until_settled(&market, &ids).await;
     let settling = settling(&market);
     let [(version, bytes, settlements)] = &settling[..] else { panic!("{settling:?}") };
@@ -150,7 +157,7 @@ async fn openings_that_a_simulation_refuses_together_go_alone() {
     let market = start().await;
     with_version_1(&market);
     market.node.script().refuses_simulation = Box::new(|bytes| openings_in(bytes) > 1);
-    let ids = open(&market, 5, 300).await;
+    let ids = open(&market, 5).await;
     until_settled(&market, &ids).await;
     assert!(sent(&market).iter().all(|bytes| openings_in(bytes) <= 1));
 }
@@ -176,7 +183,7 @@ async fn openings_that_fail_on_chain_together_cost_nothing_and_can_be_tried_agai
 #[tokio::test(flavor = "multi_thread")]
 async fn without_transactions_of_version_1_fewer_settlements_share_one() {
     let market = start().await;
-    let ids = open(&market, 8, 300).await;
+    let ids = open(&market, 8).await;
     until_settled(&market, &ids).await;
     let sent = settling(&market);
     assert!(
@@ -190,7 +197,7 @@ async fn without_transactions_of_version_1_fewer_settlements_share_one() {
 async fn more_results_than_fit_take_several_transactions() {
     let market = start().await;
     with_version_1(&market);
-    let ids = open(&market, 20, 300).await;
+    let ids = open(&market, 20).await;
     until_settled(&market, &ids).await;
     let counts = settlements(&market);
     assert!(counts.len() >= 2 && counts[counts.len() - 1] >= 9, "{counts:?}");
@@ -201,7 +208,7 @@ async fn more_results_than_fit_take_several_transactions() {
 async fn settlements_that_a_simulation_refuses_are_sent_alone_and_the_agent_is_settled_alone_from_then_on() {
     let market = start().await;
     with_version_1(&market);
-    let ids = open(&market, 4, 300).await;
+    let ids = open(&market, 4).await;
     market.node.script().simulation = Some(json!({"InstructionError": [3, {"Custom": 6_001}]}));
     until_settled(&market, &ids).await;
     assert_eq!(settlements(&market), [1; 4]);
@@ -220,7 +227,7 @@ async fn a_transaction_of_several_settlements_that_fails_on_chain_is_repeated_on
     let market = start().await;
     with_version_1(&market);
     market.node.script().refuses = Box::new(|bytes, _| settlements_in(bytes) > 1);
-    let ids = open(&market, 5, 300).await;
+    let ids = open(&market, 5).await;
     until_settled(&market, &ids).await;
     // On a busy machine a result can come after the window of the others.
     let counts = settlements(&market);
@@ -232,7 +239,7 @@ async fn a_transaction_of_several_settlements_that_fails_on_chain_is_repeated_on
 async fn a_shared_settlement_that_got_lost_is_found_sent_and_followed_by_another_worker() {
     let market = start().await;
     with_version_1(&market);
-    let ids = open(&market, 5, 300).await;
+    let ids = open(&market, 5).await;
     market.node.script().on_send = OnSend::Drop;
     until_sent_together(&market, 5).await;
     // All of them are left with an unknown outcome.
@@ -249,7 +256,7 @@ async fn a_shared_settlement_that_got_lost_is_found_sent_and_followed_by_another
 async fn a_shared_settlement_that_expired_is_signed_again_for_each_call() {
     let market = start().await;
     with_version_1(&market);
-    let ids = open(&market, 4, 300).await;
+    let ids = open(&market, 4).await;
     market.node.script().on_send = OnSend::Drop;
     until_sent_together(&market, 4).await;
     market.node.script().finalized_height = 1_000;
@@ -270,7 +277,7 @@ async fn calls_that_fail_together_are_refunded_in_one_transaction() {
     for behaviour in ["fail", "fail unsigned"] {
         let market = start().await;
         with_version_1(&market);
-        let ids = open_that(&market, behaviour, 8, 300).await;
+        let ids = open_that(&market, behaviour, 8).await;
         until_refunded(&market, &ids).await;
         assert_eq!(refunds(&market), [8], "{behaviour}");
     }
@@ -288,7 +295,7 @@ async fn a_failure_that_is_the_only_one_waits_for_nobody() {
 async fn refunds_that_a_simulation_refuses_go_alone_and_so_do_those_of_the_same_wallet_from_then_on() {
     let market = start().await;
     with_version_1(&market);
-    let ids = open_that(&market, "fail", 4, 300).await;
+    let ids = open_that(&market, "fail", 4).await;
     market.node.script().simulation = Some(json!({"InstructionError": [3, {"Custom": 6_001}]}));
     until_refunded(&market, &ids).await;
     assert_eq!(refunds(&market), [1; 4]);
@@ -307,7 +314,7 @@ async fn a_transaction_of_several_refunds_that_fails_on_chain_is_repeated_one_by
     with_version_1(&market);
     let worker = market.work();
     market.node.script().refuses = Box::new(|bytes, _| refunds_in(bytes) > 1);
-    let ids = open_that(&market, "fail", 5, 300).await;
+    let ids = open_that(&market, "fail", 5).await;
     until_refunded(&market, &ids).await;
     worker.stop().await;
     let counts = refunds(&market);
@@ -319,7 +326,7 @@ async fn a_transaction_of_several_refunds_that_fails_on_chain_is_repeated_one_by
 async fn a_shared_refund_that_got_lost_is_found_sent_and_followed_by_another_worker() {
     let market = start().await;
     with_version_1(&market);
-    let ids = open_that(&market, "fail", 5, 300).await;
+    let ids = open_that(&market, "fail", 5).await;
     market.node.script().on_send = OnSend::Drop;
     let started = Instant::now();
     while refunds(&market) != [5] {

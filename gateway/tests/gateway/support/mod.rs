@@ -190,7 +190,8 @@ impl Market {
             "name": "scripted", "tagline": "t", "description": "d", "tags": ["data"], "endpoint": endpoint,
             "input_schema": {
                 "type": "object",
-                "properties": {"behaviour": {"type": "string"}, "delay_ms": {"type": "integer"}},
+                "properties": {"behaviour": {"type": "string"}, "delay_ms": {"type": "integer"},
+                    "after_calls": {"type": "integer"}},
             },
             "output_schema": {"type": "string"},
         });
@@ -518,6 +519,10 @@ async fn creator(State((calls, first)): State<CreatorState>, Json(request): Json
     let stalls = parameters["behaviour"] == "slow once" && first.swap(false, Ordering::SeqCst);
     calls.fetch_add(1, Ordering::SeqCst);
     tokio::time::sleep(Duration::from_millis(parameters["delay_ms"].as_u64().unwrap_or(0))).await;
+    let after_calls = parameters["after_calls"].as_u64().unwrap_or(0);
+    while u64::try_from(calls.load(Ordering::SeqCst)).expect("a count") < after_calls {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
     let result = format!("did {}", request["task"].as_str().expect("a task"));
     let hash = ResultHash::of(result.as_bytes());
     let record: Pubkey = request["execution_record"].as_str().expect("a record").parse().expect("an address");
