@@ -111,14 +111,23 @@ impl World {
 
     /// Waits until `/v1/status` names a problem of the treasury, or none; its words.
     async fn treasurys_problem(&self, is_there: bool) -> String {
+        self.until("/v1/status", |status| {
+            let problem = of(&status.body["problems"], "code", "treasury");
+            let message = || problem.map(|problem| problem["message"].as_str().unwrap().to_owned()).unwrap_or_default();
+            (problem.is_some() == is_there).then(message)
+        })
+        .await
+    }
+
+    /// Asks for `path` until the answer is as wanted: each process looks by itself, every few seconds.
+    async fn until<T>(&self, path: &str, wanted: impl Fn(&Answer) -> Option<T>) -> T {
         let started = Instant::now();
         loop {
-            let status = self.market.get("/v1/status").await.body;
-            let problem = of(&status["problems"], "code", "treasury");
-            if problem.is_some() == is_there {
-                return problem.map(|problem| problem["message"].as_str().unwrap().to_owned()).unwrap_or_default();
+            let answer = self.market.get(path).await;
+            if let Some(found) = wanted(&answer) {
+                return found;
             }
-            assert!(started.elapsed() < Duration::from_secs(40), "{status}");
+            assert!(started.elapsed() < Duration::from_secs(40), "{answer:?}");
             tokio::time::sleep(Duration::from_millis(500)).await;
         }
     }
@@ -159,17 +168,12 @@ async fn fees_go_to_another_account_of_the_treasury_while_the_associated_one_is_
     assert_eq!(world.token(&other).await.unwrap().amount, 2 * world.fee());
     let words = world.treasurys_problem(true).await;
     assert!(words.contains(&usual.to_string()) && words.contains(&other.to_string()), "{words}");
-    // It looks by itself, every few seconds.
-    let started = Instant::now();
-    loop {
-        let ready = world.market.get("/readyz").await;
-        let check = of(&ready.body["checks"], "name", "treasury").expect("a check");
-        if (ready.status.as_u16(), &check["problem"]) == (200, &json!(words)) {
-            break;
-        }
-        assert!(started.elapsed() < Duration::from_secs(40), "{ready:?}");
-        tokio::time::sleep(Duration::from_millis(500)).await;
-    }
+    world
+        .until("/readyz", |ready| {
+            let check = of(&ready.body["checks"], "name", "treasury").expect("a check");
+            ((ready.status.as_u16(), &check["problem"]) == (200, &json!(words))).then_some(())
+        })
+        .await;
     world.set(&usual, &world.treasury(), false).await;
     world.treasurys_problem(false).await;
     world.up.stop().await.unwrap();
