@@ -116,7 +116,7 @@ const WITH_A_CLOCK_TO_SET: [&str; 6] = [
 ];
 const FAULTS_ON_A_VALIDATOR: &str = "50";
 
-/// The suites in the order in which they run; those of one line at the same time. A suite that mostly waits leaves the
+/// The suites in the order in which they run after the build; those of one line at the same time. A suite that mostly waits leaves the
 /// machine to another one, and so does one that uses a single core. `denial` measures what an attack takes from others, so
 /// it has the machine for itself.
 const TOGETHER: [&[Suite]; 8] = [

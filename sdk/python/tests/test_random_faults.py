@@ -71,7 +71,7 @@ FAULTS = ("cut before", "cut during", "cut after", "202", "409", "429", "503", "
 
 def test_random_faults_and_kills_charge_nothing_twice_and_lose_no_result(market: Market) -> None:
     before, ran = market.up.usdc_of(market.buyer), len(market.runs())
-    # Keys of their own in each run; the task is told from the key.
+    # The time makes the keys of each run new.
     tasks = {f"{SEED}-{number}-{time.time_ns()}": f"<p>call {SEED}-{number}</p>" for number in range(CALLS)}
     network, choose, kills = BadNetwork(market.url, SEED), random.Random(SEED), 0
     results: dict[str, dict[str, str]] = {}

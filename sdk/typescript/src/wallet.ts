@@ -355,7 +355,7 @@ class Wallet implements Payer {
             (lasting) => appendTransactionMessageInstruction(instruction, lasting),
         );
         const prepared = compileTransaction(message);
-        // Without a signature, because whoever has the signed bytes can send them.
+        // The node simulates it before the wallet signs it: whoever has the signed bytes can send them.
         const wire = getBase64EncodedWireTransaction(prepared);
         const refused = await this.#simulate(wire, isDone, call, signal);
         if (refused !== undefined) return refused;
