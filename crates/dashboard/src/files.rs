@@ -26,6 +26,7 @@ impl File {
             Some("json") => "application/json",
             Some("woff2") => "font/woff2",
             Some("png") => "image/png",
+            Some("txt") => "text/plain; charset=utf-8",
             _ => "application/octet-stream",
         }
     }

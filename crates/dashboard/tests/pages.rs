@@ -51,11 +51,15 @@ async fn ask(method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
     Answer { status: parts.status, headers: parts.headers, body }
 }
 
-/// The script that the page loads.
-async fn script() -> String {
+/// What the page loads with this attribute: `src` for its script, `href` for its font, which comes first.
+async fn loaded(attribute: &str) -> String {
     let page = String::from_utf8(ask("GET", "/", &[]).await.body.to_vec()).expect("text");
-    let start = page.find("/assets/").expect("a script");
-    page[start..].split('"').next().expect("its path").to_owned()
+    let path = page.split(&format!("{attribute}=\"/assets/")).nth(1).expect("an asset");
+    format!("/assets/{}", path.split('"').next().expect("its name"))
+}
+
+async fn script() -> String {
+    loaded("src").await
 }
 
 #[tokio::test]
@@ -127,6 +131,16 @@ async fn the_page_may_not_be_framed_or_run_anything_inline() {
     let page = String::from_utf8(ask("GET", "/", &[]).await.body.to_vec()).expect("text");
     assert!(!page.contains("<style") && !page.contains("style=") && !page.contains("onload="), "{page}");
     assert!(page.split("<script").skip(1).all(|script| script.contains("src=\"/")), "{page}");
+}
+
+#[tokio::test]
+async fn the_font_comes_from_the_service_with_its_licence() {
+    let font = ask("GET", &loaded("href").await, &[]).await;
+    assert_eq!(font.header("content-type"), "font/woff2");
+    assert!(font.body.starts_with(b"wOF2") && font.body.len() <= 60 * 1024, "{}", font.body.len());
+    let licence = ask("GET", "/inter-license.txt", &[]).await;
+    assert_eq!(licence.header("content-type"), "text/plain; charset=utf-8");
+    assert!(String::from_utf8_lossy(&licence.body).contains("SIL Open Font License"));
 }
 
 #[tokio::test]

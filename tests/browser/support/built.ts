@@ -14,6 +14,8 @@ const TYPES: Record<string, string> = {
     '.css': 'text/css; charset=utf-8',
     '.svg': 'image/svg+xml',
     '.json': 'application/json',
+    '.txt': 'text/plain; charset=utf-8',
+    '.woff2': 'font/woff2',
 };
 
 export async function serveBuilt(context: BrowserContext, baseUrl: string, folder: string): Promise<void> {
