@@ -1,17 +1,14 @@
 // @vitest-environment happy-dom
-// Totals by day: the geometry of the bars, and what the section shows of an answer.
+// Totals by day: what the section shows of an answer.
 
 import { cleanup, render, screen, within } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
-import { array, assert, bigInt, property } from 'fast-check';
 import { afterEach, beforeAll, expect, test, vi } from 'vitest';
 
-import { barsOf, endsOf, roundUp } from '../../src/features/network/totals/bars';
 import { Days } from '../../src/features/network/totals/TotalsSection';
+import { dayOf, dayText } from '../../src/shared/time/days';
 
-const NOW = new Date('2026-11-23T12:00:00Z');
-const SIZE = { width: 300, height: 180 };
-const dayBefore = (days: number): string => new Date(NOW.getTime() - days * 86_400_000).toISOString().slice(0, 10);
+const dayBefore = (days: number): string => dayText(dayOf(new Date()) - days);
 
 beforeAll(() => {
     vi.stubGlobal(
@@ -23,56 +20,6 @@ beforeAll(() => {
     );
 });
 afterEach(cleanup);
-
-test('bars stay within the plot, one for each day with a value', () => {
-    assert(
-        property(array(bigInt(0n, 2n ** 64n), { maxLength: 30 }), (values) => {
-            const days = values.map((value, index) => ({ day: dayBefore(index), value }));
-            const { bars, lines } = barsOf(days, 30, NOW, SIZE);
-            expect(bars.length).toBe(values.filter((value) => value > 0n).length);
-            for (const { x, y, width, height } of bars) {
-                expect(Math.min(x, y, width, height)).toBeGreaterThanOrEqual(0);
-                expect(x + width).toBeLessThanOrEqual(SIZE.width);
-                expect(y + height).toBeLessThanOrEqual(SIZE.height);
-            }
-            expect(lines.every(({ y }) => y > 0 && y < SIZE.height)).toBe(true);
-        }),
-    );
-});
-
-test('today is at the right end, and days outside of the window are left out', () => {
-    const { bars } = barsOf(
-        [
-            { day: dayBefore(30), value: 1n },
-            { day: dayBefore(29), value: 1n },
-            { day: dayBefore(0), value: 1n },
-        ],
-        30,
-        NOW,
-        SIZE,
-    );
-    expect(bars.map(({ day }) => day)).toEqual([dayBefore(29), dayBefore(0)]);
-    expect(bars[0]?.x).toBeLessThan(10);
-    expect(bars[1]?.x).toBeGreaterThan(290);
-    expect(endsOf(30, NOW)).toEqual(['2026-10-25', '2026-11-23']);
-});
-
-test('a higher value has a higher bar', () => {
-    const { bars } = barsOf(
-        [
-            { day: dayBefore(1), value: 10n },
-            { day: dayBefore(0), value: 20n },
-        ],
-        30,
-        NOW,
-        SIZE,
-    );
-    expect(bars[1]?.height).toBeCloseTo(2 * (bars[0]?.height ?? 0));
-});
-
-test('the scale ends at a round value', () => {
-    expect([1n, 3n, 7n, 10n, 11n, 199n, 2_000_001n].map(roundUp)).toEqual([1n, 5n, 10n, 10n, 20n, 200n, 5_000_000n]);
-});
 
 const day = (name: string, completed: number, volume: bigint, fees: bigint) => ({
     day: name,
@@ -88,7 +35,7 @@ test('sums are exact to the base unit, and each day is in the table', async () =
         <Days
             history={{
                 window_days: 30,
-                days: [day('2026-11-20', 2, 20_000n, 200n), day('2026-11-22', 3, 9_007_199_254_740_993n, 1n)],
+                days: [day(dayBefore(3), 2, 20_000n, 200n), day(dayBefore(1), 3, 9_007_199_254_740_993n, 1n)],
             }}
         />,
     );
@@ -97,15 +44,15 @@ test('sums are exact to the base unit, and each day is in the table', async () =
     await userEvent.click(screen.getByText('As a table'));
     const rows = within(screen.getByRole('table', { name: 'Totals of each day' })).getAllByRole('row');
     expect(rows.map((row) => row.textContent)).toHaveLength(3);
-    expect(rows[1]?.textContent).toContain('2026-11-22');
+    expect(rows[1]?.textContent).toContain(dayBefore(1));
 });
 
 test('another measure is chosen by its name', async () => {
-    render(
-        <Days history={{ window_days: 30, days: [day(new Date().toISOString().slice(0, 10), 2, 20_000n, 200n)] }} />,
-    );
-    await userEvent.selectOptions(screen.getByLabelText('Shown for each day'), 'Fees');
-    expect(screen.getAllByText('0.0002 USDC').some((found) => found.tagName === 'text')).toBe(true);
+    render(<Days history={{ window_days: 30, days: [day(dayBefore(0), 2, 20_000n, 200n)] }} />);
+    const keys = await screen.findByRole('slider');
+    expect(keys.getAttribute('aria-valuetext')).toMatch(/: Completed: 2, Failed: 1$/);
+    await userEvent.selectOptions(screen.getByLabelText('Show'), 'Fees');
+    expect(screen.getByRole('slider').getAttribute('aria-valuetext')).toMatch(/: Fees: 0.0002 USDC$/);
 });
 
 test('a market without executions says so', () => {

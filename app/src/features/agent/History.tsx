@@ -10,6 +10,7 @@ import { Failure } from '../../shared/ui/Failure';
 import { Skeleton } from '../../shared/ui/Skeleton';
 import { Time } from '../../shared/ui/Time';
 import styles from './Agent.module.css';
+import { historyWords as words } from './historyWords';
 import { type AgentHistory, historyQuery } from './query';
 import { TimesPlot } from './TimesPlot';
 
@@ -19,15 +20,15 @@ export function History({ agentId }: { agentId: string }) {
     return (
         <>
             <section aria-labelledby="times" className="stack">
-                <h2 id="times">Execution times, last {data?.window_days ?? 30} days</h2>
+                <h2 id="times">{words.days(data?.window_days ?? 30)}</h2>
                 {data === undefined ? (
-                    <Skeleton height="14rem" />
+                    <Skeleton height="24rem" />
                 ) : (
                     <TimesPlot days={data.days} windowDays={data.window_days} />
                 )}
             </section>
             <section aria-labelledby="recent" className="stack">
-                <h2 id="recent">Newest executions</h2>
+                <h2 id="recent">{words.newest}</h2>
                 {data === undefined ? <Skeleton height="10rem" /> : <Recent executions={data.recent_executions} />}
             </section>
         </>
@@ -46,33 +47,23 @@ const KINDS: Record<Execution['status'], NonNullable<BadgeProps['kind']>> = {
     expired: 'plain',
 };
 
-/** Why the caller was refunded. */
-const REASONS: Readonly<Record<string, string>> = {
-    creator_failed: 'the creator reported a failure',
-    timeout: 'no answer in time',
-    invalid_response: 'the answer broke the rules',
-    expired: 'nobody settled it in time',
-    interrupted: 'the service was interrupted',
-};
-
 const Reason = ({ code }: { code: string | null }) => {
-    const text = REASONS[code ?? ''];
+    const text = words.reasons[code ?? ''];
     return text === undefined ? null : <span className="small muted"> {text}</span>;
 };
 
 export function Recent({ executions }: { executions: readonly Execution[] }) {
-    if (executions.length === 0)
-        return <p className="muted">None yet. The first one appears here a moment after it is opened.</p>;
+    if (executions.length === 0) return <p className="muted">{words.none}</p>;
     return (
-        <div className={styles.scroll} role="region" aria-label="Table of the newest executions" tabIndex={0}>
+        <div className={styles.scroll} role="region" aria-label={words.newestTable} tabIndex={0}>
             <table className={styles.table}>
                 <thead>
                     <tr>
-                        <th scope="col">State</th>
-                        <th scope="col">Opened</th>
-                        <th scope="col">Time</th>
-                        <th scope="col">Cost</th>
-                        <th scope="col">Record</th>
+                        <th scope="col">{words.state}</th>
+                        <th scope="col">{words.opened}</th>
+                        <th scope="col">{words.took}</th>
+                        <th scope="col">{words.cost}</th>
+                        <th scope="col">{words.record}</th>
                     </tr>
                 </thead>
                 <tbody>
@@ -92,7 +83,7 @@ export function Recent({ executions }: { executions: readonly Execution[] }) {
                             <td>
                                 <Address
                                     value={execution.record}
-                                    what="record address"
+                                    what={words.address}
                                     href={execution.on_chain_record}
                                 />
                             </td>

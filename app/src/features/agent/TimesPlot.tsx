@@ -1,76 +1,56 @@
-// A small plot of the median and the 95th percentile of each day. The same figures are in a table below it.
+// How long executions of an agent take, day by day, and how they ended.
 
-import { formatMs, plural } from '../../shared/figures';
-import { useWidth } from '../../shared/plot/useWidth';
-import styles from './TimesPlot.module.css';
+import { formatCount, formatMs } from '../../shared/figures';
+import { Plot } from '../../shared/plot/Plot';
+import type { Measure } from '../../shared/plot/measure';
+import type { Column } from '../../shared/ui/Table';
+import { historyWords as words } from './historyWords';
 import type { AgentHistory } from './query';
-import { type Point, plotOf } from './plot';
 
 type Day = AgentHistory['days'][number];
 
-export type TimesPlotProps = { days: readonly Day[]; windowDays: number };
-
-const HEIGHT = 180;
-
-export function TimesPlot({ days, windowDays }: TimesPlotProps) {
-    const { ref, width } = useWidth();
-    const measured = days.filter((day) => day.p50_execution_time_ms !== null);
-    if (measured.length === 0) return <p className="muted">No execution was completed in these days.</p>;
-    const plot = plotOf(measured, windowDays, new Date(), { width, height: HEIGHT });
-    return (
-        <figure className={styles.figure}>
-            <div ref={ref} className={styles.plot}>
-                <svg width={width} height={HEIGHT} viewBox={`0 0 ${width} ${HEIGHT}`} aria-hidden="true">
-                    {plot.lines.map(({ y, ms }) => (
-                        <g key={ms}>
-                            <line x1="0" x2={width} y1={y} y2={y} className={styles.line} />
-                            <text x="0" y={y - 4} className={styles.label}>
-                                {formatMs(ms)}
-                            </text>
-                        </g>
-                    ))}
-                    <Series points={plot.p95} className={styles.p95 ?? ''} />
-                    <Series points={plot.p50} className={styles.p50 ?? ''} />
-                </svg>
-            </div>
-            <figcaption className={styles.legend}>
-                <span className={styles.keyP50}>Median of each day</span>
-                <span className={styles.keyP95}>95th percentile</span>
-            </figcaption>
-            <details>
-                <summary>As a table</summary>
-                <table className={styles.table}>
-                    <thead>
-                        <tr>
-                            <th scope="col">Day (UTC)</th>
-                            <th scope="col">Median</th>
-                            <th scope="col">95th percentile</th>
-                            <th scope="col">Ended</th>
-                        </tr>
-                    </thead>
-                    <tbody>
-                        {days.map((day) => (
-                            <tr key={day.day}>
-                                <th scope="row">{day.day}</th>
-                                <td>{timeOf(day.p50_execution_time_ms)}</td>
-                                <td>{timeOf(day.p95_execution_time_ms)}</td>
-                                <td>{`${plural(day.completed_executions, 'completed', 'completed')}, ${day.failed_executions} failed`}</td>
-                            </tr>
-                        ))}
-                    </tbody>
-                </table>
-            </details>
-        </figure>
-    );
-}
-
+const bigintOf = (ms: number | null): bigint | null => (ms === null ? null : BigInt(Math.round(ms)));
 const timeOf = (ms: number | null): string => (ms === null ? '–' : formatMs(ms));
 
-const Series = ({ points, className }: { points: readonly Point[]; className: string }) => (
-    <g className={className}>
-        <polyline points={points.map(({ x, y }) => `${x},${y}`).join(' ')} />
-        {points.map(({ x, y }) => (
-            <circle key={x} cx={x} cy={y} r="3.5" />
-        ))}
-    </g>
-);
+const COLUMNS: readonly Column<Day>[] = [
+    { name: words.median, cell: (day) => timeOf(day.p50_execution_time_ms), isNumber: true },
+    { name: words.p95, cell: (day) => timeOf(day.p95_execution_time_ms), isNumber: true },
+    { name: words.completed, cell: (day) => formatCount(day.completed_executions), isNumber: true },
+    { name: words.failed, cell: (day) => formatCount(day.failed_executions), isNumber: true },
+];
+
+const MEASURES: readonly [Measure<Day>, Measure<Day>] = [
+    {
+        name: words.time,
+        kind: 'lines',
+        series: [
+            { name: words.median, tone: 'accent', of: (day) => bigintOf(day.p50_execution_time_ms) },
+            { name: words.p95, tone: 'muted', of: (day) => bigintOf(day.p95_execution_time_ms) },
+        ],
+        format: (value) => formatMs(Number(value)),
+    },
+    {
+        name: words.executions,
+        kind: 'bars',
+        series: [
+            { name: words.completed, tone: 'accent', of: (day) => BigInt(day.completed_executions) },
+            { name: words.failed, tone: 'bad', of: (day) => BigInt(day.failed_executions) },
+        ],
+        format: (value) => formatCount(Number(value)),
+    },
+];
+
+export function TimesPlot({ days, windowDays }: { days: readonly Day[]; windowDays: number }) {
+    if (days.length === 0) return <p className="muted">{words.noneInDays}</p>;
+    return (
+        <Plot
+            title={words.plot}
+            days={days}
+            knownDays={windowDays}
+            measures={MEASURES}
+            nothing={words.nothing}
+            columns={COLUMNS}
+            tableCaption={words.table}
+        />
+    );
+}

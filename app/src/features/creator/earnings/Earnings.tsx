@@ -4,7 +4,6 @@ import { useQuery } from '@tanstack/react-query';
 
 import { ApiError } from '../../../shared/api/client';
 import { saveFile } from '../../../shared/csv';
-import { plural } from '../../../shared/figures';
 import { formatUsdc } from '../../../shared/money';
 import { Button } from '../../../shared/ui/Button';
 import { Failure } from '../../../shared/ui/Failure';
@@ -12,18 +11,19 @@ import { Figure, Figures } from '../../../shared/ui/Figures';
 import { Skeleton } from '../../../shared/ui/Skeleton';
 import { EarningsPlot } from './EarningsPlot';
 import { type WalletHistory, earningsCsv, sumsOfDays, walletHistoryQuery } from './history';
+import { words } from './words';
 
 export function Earnings({ wallet }: { wallet: string }) {
     const { data, error, refetch } = useQuery(walletHistoryQuery(wallet));
     return (
         <section aria-labelledby="earnings" className="stack">
-            <h2 id="earnings">Earnings{data && `, last ${data.window_days} days`}</h2>
+            <h2 id="earnings">{words.title(data?.window_days)}</h2>
             {data !== undefined ? (
                 <Shown wallet={wallet} history={data} />
             ) : error === null ? (
                 <Skeleton height="20rem" />
             ) : isMissing(error) ? (
-                <p className="muted">This service does not keep earnings by day. A newer version of it does.</p>
+                <p className="muted">{words.notKept}</p>
             ) : (
                 <Failure error={error} onRetry={() => void refetch()} />
             )}
@@ -36,19 +36,15 @@ const isMissing = (error: Error): boolean => error instanceof ApiError && error.
 
 function Shown({ wallet, history: { days, window_days } }: { wallet: string; history: WalletHistory }) {
     if (days.length === 0) {
-        return (
-            <p className="muted">
-                No execution of your agents ended in these days. The first one appears here a moment after it ends.
-            </p>
-        );
+        return <p className="muted">{words.none}</p>;
     }
     const { earned, fees, completed, failed } = sumsOfDays(days);
     return (
         <>
             <Figures>
-                <Figure name="Earned">{formatUsdc(earned)} USDC</Figure>
-                <Figure name="Fees of the marketplace">{formatUsdc(fees)} USDC</Figure>
-                <Figure name="Executions">{`${plural(completed, 'completed', 'completed')}, ${failed} failed`}</Figure>
+                <Figure name={words.earned}>{words.usdc(formatUsdc(earned))}</Figure>
+                <Figure name={words.fees}>{words.usdc(formatUsdc(fees))}</Figure>
+                <Figure name={words.executions}>{words.ended(completed, failed)}</Figure>
             </Figures>
             <EarningsPlot days={days} windowDays={window_days} />
             <p>
@@ -57,7 +53,7 @@ function Shown({ wallet, history: { days, window_days } }: { wallet: string; his
                         saveFile(`crtx-earnings-${wallet.slice(0, 8)}.csv`, 'text/csv;charset=utf-8', earningsCsv(days))
                     }
                 >
-                    Save as CSV
+                    {words.save}
                 </Button>
             </p>
         </>

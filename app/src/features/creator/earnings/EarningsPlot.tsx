@@ -1,67 +1,47 @@
-// Bars of what was earned on each day. The same figures are in a table below them, which screen readers read.
+// What was earned on each day, and how the executions of each day ended.
 
 import { formatCount } from '../../../shared/figures';
 import { formatUsdc } from '../../../shared/money';
-import { useWidth } from '../../../shared/plot/useWidth';
-import { type Column, Table } from '../../../shared/ui/Table';
-import { barsOf } from './bars';
-import styles from './Earnings.module.css';
+import { Plot } from '../../../shared/plot/Plot';
+import type { Measure } from '../../../shared/plot/measure';
+import type { Column } from '../../../shared/ui/Table';
 import type { EarningsDay } from './history';
-
-const HEIGHT = 180;
+import { words } from './words';
 
 const COLUMNS: readonly Column<EarningsDay>[] = [
-    { name: 'Day (UTC)', cell: ({ day }) => <span className="number">{day}</span> },
-    { name: 'Completed', cell: (day) => formatCount(day.completed_executions), isNumber: true },
-    { name: 'Failed', cell: (day) => formatCount(day.failed_executions), isNumber: true },
-    { name: 'Disputed', cell: (day) => formatCount(day.disputed_executions), isNumber: true },
-    { name: 'Fees, USDC', cell: (day) => formatUsdc(day.fees_usdc), isNumber: true },
-    { name: 'Earned, USDC', cell: (day) => formatUsdc(day.earned_usdc), isNumber: true },
+    { name: words.completed, cell: (day) => formatCount(day.completed_executions), isNumber: true },
+    { name: words.failed, cell: (day) => formatCount(day.failed_executions), isNumber: true },
+    { name: words.disputed, cell: (day) => formatCount(day.disputed_executions), isNumber: true },
+    { name: words.feesColumn, cell: (day) => formatUsdc(day.fees_usdc), isNumber: true },
+    { name: words.earnedColumn, cell: (day) => formatUsdc(day.earned_usdc), isNumber: true },
 ];
 
-export type EarningsPlotProps = { days: readonly EarningsDay[]; windowDays: number };
+const MEASURES: readonly [Measure<EarningsDay>, Measure<EarningsDay>] = [
+    {
+        name: words.earned,
+        kind: 'bars',
+        series: [{ name: words.earnedColumn, tone: 'accent', of: (day) => day.earned_usdc }],
+        format: formatUsdc,
+    },
+    {
+        name: words.executions,
+        kind: 'bars',
+        series: [
+            { name: words.completed, tone: 'accent', of: (day) => BigInt(day.completed_executions) },
+            { name: words.failed, tone: 'bad', of: (day) => BigInt(day.failed_executions) },
+        ],
+        format: (value) => formatCount(Number(value)),
+    },
+];
 
-export function EarningsPlot({ days, windowDays }: EarningsPlotProps) {
-    const { ref, width } = useWidth();
-    const { bars, lines, first, last } = barsOf(days, windowDays, new Date(), { width, height: HEIGHT });
-    return (
-        <figure className={styles.figure}>
-            <div ref={ref} className={styles.plot}>
-                <svg width={width} height={HEIGHT} viewBox={`0 0 ${width} ${HEIGHT}`} aria-hidden="true">
-                    {lines.map(({ y }) => (
-                        <line key={y} x1="0" x2={width} y1={y} y2={y} className={styles.line} />
-                    ))}
-                    {bars.map(({ day, ...bar }) => (
-                        <rect key={day} {...bar} rx="1.5" className={styles.bar} />
-                    ))}
-                    {lines.map(
-                        ({ y, amount }) =>
-                            amount > 0n && (
-                                <text key={y} x="0" y={y - 4} className={styles.scale}>
-                                    {formatUsdc(amount)} USDC
-                                </text>
-                            ),
-                    )}
-                    <text x="0" y={HEIGHT - 6} className={styles.label}>
-                        {first}
-                    </text>
-                    <text x={width} y={HEIGHT - 6} textAnchor="end" className={styles.label}>
-                        {last}
-                    </text>
-                </svg>
-            </div>
-            <figcaption className="muted small">
-                USDC earned on each day (UTC), after the fee of the marketplace.
-            </figcaption>
-            <details className={styles.details}>
-                <summary>As a table</summary>
-                <Table
-                    caption="Earnings by day, newest first"
-                    columns={COLUMNS}
-                    rows={[...days].reverse()}
-                    rowKey={({ day }) => day}
-                />
-            </details>
-        </figure>
-    );
-}
+export const EarningsPlot = ({ days, windowDays }: { days: readonly EarningsDay[]; windowDays: number }) => (
+    <Plot
+        title={words.plot}
+        days={days}
+        knownDays={windowDays}
+        measures={MEASURES}
+        nothing={words.noneEnded}
+        columns={COLUMNS}
+        tableCaption={words.table}
+    />
+);

@@ -1,0 +1,37 @@
+// What a plot shows of its days: one measure at a time, as bars on one another or as lines.
+
+export type PlotDay = { /** `2026-11-23`. */ readonly day: string };
+
+export type Tone = 'accent' | 'bad' | 'muted';
+
+export type Series<Day> = {
+    readonly name: string;
+    /** `null`: nothing was measured on that day. */
+    readonly of: (day: Day) => bigint | null;
+    readonly tone: Tone;
+};
+
+export type Measure<Day> = {
+    readonly name: string;
+    /** `bars` add up, and stand on one another. `lines` are on a logarithmic scale. */
+    readonly kind: 'bars' | 'lines';
+    readonly series: readonly Series<Day>[];
+    readonly format: (value: bigint) => string;
+};
+
+/** One series with its value of each day of the window. */
+export type Values = {
+    readonly name: string;
+    readonly tone: Tone;
+    /** `null`: a gap. */
+    readonly values: readonly (bigint | null)[];
+};
+
+/** What is drawn: the days of a window with the values of each. */
+export type Drawn = {
+    readonly kind: 'bars' | 'lines';
+    readonly days: readonly string[];
+    readonly series: readonly Values[];
+    /** The sum of a day in the window before, at the same place. */
+    readonly before: readonly (bigint | null)[] | null;
+};
