@@ -7,6 +7,7 @@ import { ApiError } from '../shared/api/client';
 import { useServiceIsAway, whenServiceAnswers } from '../shared/service';
 import { Notice } from '../shared/ui/Notice';
 import styles from './Shell.module.css';
+import { words } from './words';
 
 export function Away() {
     const isAway = useServiceIsAway();
@@ -14,8 +15,8 @@ export function Away() {
     return (
         <div role="status" className={styles.bar}>
             {isAway && (
-                <Notice kind="warn" title="Waiting for the service">
-                    <p>It does not answer. This page asks again and goes on by itself. What you wrote stays here.</p>
+                <Notice kind="warn" title={words.away.title}>
+                    <p>{words.away.text}</p>
                 </Notice>
             )}
         </div>

@@ -10,6 +10,7 @@ import { whenServiceAnswers } from '../shared/service';
 import { Failure } from '../shared/ui/Failure';
 import { Page } from '../shared/ui/Page';
 import { PendingPage } from './PendingPage';
+import { words } from './words';
 
 export function ErrorPage({ error, reset }: ErrorComponentProps) {
     const router = useRouter();
@@ -34,7 +35,7 @@ export function ErrorPage({ error, reset }: ErrorComponentProps) {
     }, [error, isAway]);
     if (isReloading) return <PendingPage />;
     return (
-        <Page title="This page could not be shown">
+        <Page title={words.failed.title}>
             <Failure error={error} onRetry={again} />
         </Page>
     );

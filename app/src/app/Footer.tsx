@@ -3,12 +3,14 @@
 import { Link } from '@tanstack/react-router';
 
 import styles from './Shell.module.css';
+import { words } from './words';
 
 export const Footer = () => (
     <footer className={styles.footer}>
         <div className={styles.footerInner}>
-            <span>crtx: pay by the call, proven by the hash</span>
-            <Link to="/docs">HTTP API</Link>
+            <span>{words.footer.claim}</span>
+            <Link to="/docs">{words.footer.api}</Link>
+            <Link to="/network">{words.footer.network}</Link>
         </div>
     </footer>
 );

@@ -1,30 +1,29 @@
-// The bar at the top of every page.
+// The bar at the top of every page: one row.
 
 import { Link } from '@tanstack/react-router';
 
 import { NetworkBadge } from '../features/network';
-import { SearchBox } from '../features/browse';
 import { WalletButton } from '../features/wallet';
 import styles from './Header.module.css';
 import { Navigation } from './Navigation';
 import { ThemeSwitch } from './ThemeSwitch';
+import { words } from './words';
 
 export const Header = () => (
     <header className={styles.header}>
         <div className={styles.inner}>
-            <Link to="/" className={styles.brand} aria-label="crtx, all agents">
+            <Link to="/" className={styles.brand} aria-label={words.home}>
                 <img src="/icon.svg" alt="" width="28" height="28" />
-                <span>crtx</span>
+                <span>{words.product}</span>
             </Link>
-            <div className={styles.search}>
-                <SearchBox />
-            </div>
+            <Navigation />
             <div className={styles.tools}>
                 <NetworkBadge />
-                <ThemeSwitch />
+                <div className={styles.theme}>
+                    <ThemeSwitch />
+                </div>
                 <WalletButton />
             </div>
-            <Navigation />
         </div>
     </header>
 );

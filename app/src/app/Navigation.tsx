@@ -1,88 +1,121 @@
-// The links to the pages: a row below the header, and on a narrow screen a list that a button opens.
+// The links to the pages: groups that open below the header, and on a narrow screen one menu with all of them.
 
 import { useQuery } from '@tanstack/react-query';
-import { Link, useRouter } from '@tanstack/react-router';
-import { type FocusEvent, type KeyboardEvent, useEffect, useRef, useState } from 'react';
+import { Link, useLocation, useRouter } from '@tanstack/react-router';
 
 import { networkQuery } from '../shared/api/queries';
 import { useWallet } from '../shared/wallet/useWallet';
 import styles from './Navigation.module.css';
-import { pagesFor } from './navigation';
+import { type Group, type PageLink, currentOf, entriesOf, pagesFor } from './navigation';
+import { ThemeSwitch } from './ThemeSwitch';
+import { type Disclosure, useDisclosure } from './useDisclosure';
+import { words } from './words';
 
 export function Navigation() {
-    const { isOpen, button, nav, toggle, close, handlers } = useDisclosure();
+    const disclosure = useDisclosure<Group | 'menu'>();
     const { data: network } = useQuery(networkQuery);
     const { connection } = useWallet();
     const { routesByPath } = useRouter();
+    const { pathname, search } = useLocation();
     const pages = pagesFor((to) => to in routesByPath, connection?.account.address ?? null, network?.roles);
+    const current = currentOf(pages, pathname, search);
+    const { open, home, handlers } = disclosure;
     return (
-        <nav aria-label="Pages" className={styles.pages} ref={nav} {...handlers}>
-            <button
-                type="button"
-                ref={button}
-                className={styles.toggle}
-                aria-expanded={isOpen}
-                aria-controls="pages"
-                onClick={toggle}
-            >
-                <svg
-                    width="20"
-                    height="20"
-                    viewBox="0 0 24 24"
-                    stroke="currentColor"
-                    strokeWidth="2"
-                    strokeLinecap="round"
-                    aria-hidden="true"
-                >
-                    <path d={isOpen ? 'M5 5l14 14M19 5L5 19' : 'M4 7h16M4 12h16M4 17h16'} />
-                </svg>
-                Menu
-            </button>
-            <ul id="pages" data-open={isOpen}>
-                {pages.map(({ to, label }) => (
-                    <li key={to}>
-                        <Link
-                            to={to}
-                            className={styles.page}
-                            activeOptions={{ exact: to === '/', includeSearch: false }}
-                            onClick={close}
-                        >
-                            {label}
-                        </Link>
-                    </li>
-                ))}
-            </ul>
+        <nav aria-label={words.pagesOf} className={styles.nav} ref={home} {...handlers}>
+            <MenuButton disclosure={disclosure} />
+            <div id="pages" className={styles.entries} data-open={open === 'menu'}>
+                {entriesOf(pages).map((entry) =>
+                    'pages' in entry ? (
+                        <PageGroup
+                            key={entry.group}
+                            group={entry.group}
+                            pages={entry.pages}
+                            current={current}
+                            disclosure={disclosure}
+                        />
+                    ) : (
+                        <PageItem key={entry.label} page={entry} current={current} close={disclosure.close} isAlone />
+                    ),
+                )}
+                <div className={styles.theme}>
+                    {words.theme.label}
+                    <ThemeSwitch />
+                </div>
+            </div>
         </nav>
     );
 }
 
-/** A list that opens below its button, and closes with Escape, a press elsewhere, or when the focus leaves it. */
-function useDisclosure() {
-    const [isOpen, setOpen] = useState(false);
-    const button = useRef<HTMLButtonElement>(null);
-    const nav = useRef<HTMLElement>(null);
-    useEffect(() => {
-        if (!isOpen) return;
-        const pressed = ({ target }: PointerEvent): void => {
-            if (target instanceof Node && nav.current?.contains(target) === false) setOpen(false);
-        };
-        document.addEventListener('pointerdown', pressed);
-        return () => document.removeEventListener('pointerdown', pressed);
-    }, [isOpen]);
-    /**
-     * Gives the focus back to the button, because the link that had it is hidden. A new page takes the focus itself.
-     */
-    const close = (): void => {
-        if (isOpen) button.current?.focus();
-        setOpen(false);
-    };
-    const handlers = {
-        onKeyDown: ({ key }: KeyboardEvent): void => {
-            if (key === 'Escape') close();
-        },
-        onBlur: ({ relatedTarget }: FocusEvent): void => {
-            if (relatedTarget !== null && nav.current?.contains(relatedTarget) === false) setOpen(false);
-        },
-    };
-    return { isOpen, button, nav, toggle: () => setOpen(!isOpen), close, handlers };
+const MenuButton = ({ disclosure: { open, toggle } }: { disclosure: Disclosure<Group | 'menu'> }) => (
+    <button
+        type="button"
+        className={styles.toggle}
+        aria-expanded={open === 'menu'}
+        aria-controls="pages"
+        onClick={(event) => toggle('menu', event.currentTarget)}
+    >
+        <svg width="20" height="20" viewBox="0 0 24 24" stroke="currentColor" strokeWidth="2" aria-hidden="true">
+            <path d={open === 'menu' ? 'M5 5l14 14M19 5L5 19' : 'M4 7h16M4 12h16M4 17h16'} strokeLinecap="round" />
+        </svg>
+        <span className="visually-hidden">{words.menu}</span>
+    </button>
+);
+
+type GroupProps = {
+    group: Group;
+    pages: readonly PageLink[];
+    current: PageLink | undefined;
+    disclosure: Disclosure<Group | 'menu'>;
+};
+
+const PageGroup = ({ group, pages, current, disclosure: { open, toggle, close } }: GroupProps) => (
+    <div className={styles.group}>
+        <button
+            type="button"
+            className={styles.groupButton}
+            aria-expanded={open === group}
+            aria-controls={`pages-${group}`}
+            data-current={current?.group === group}
+            onClick={(event) => toggle(group, event.currentTarget)}
+        >
+            {words.groups[group]}
+            <svg width="12" height="12" viewBox="0 0 12 12" stroke="currentColor" strokeWidth="1.6" aria-hidden="true">
+                <path d="M3 4.5l3 3 3-3" fill="none" strokeLinecap="round" strokeLinejoin="round" />
+            </svg>
+        </button>
+        <p className={styles.groupName} aria-hidden="true">
+            {words.groups[group]}
+        </p>
+        <ul id={`pages-${group}`} aria-label={words.groups[group]} className={styles.list} data-open={open === group}>
+            {pages.map((page) => (
+                <li key={page.label}>
+                    <PageItem page={page} current={current} close={close} />
+                </li>
+            ))}
+        </ul>
+    </div>
+);
+
+type ItemProps = { page: PageLink; current: PageLink | undefined; close: () => void; isAlone?: boolean };
+
+/** The hint describes the link and is not part of its name. */
+function PageItem({ page, current, close, isAlone = false }: ItemProps) {
+    const id = `page-${page.to}-${page.label}`.replaceAll(/\W+/g, '-').toLowerCase();
+    return (
+        <Link
+            to={page.to}
+            {...(page.search && { search: page.search })}
+            className={isAlone ? styles.alone : styles.page}
+            data-current={page === current}
+            activeOptions={{ exact: page !== current, includeSearch: page !== current }}
+            aria-labelledby={`${id}-label`}
+            aria-describedby={`${id}-hint`}
+            onClick={close}
+        >
+            <span id={`${id}-label`}>{page.label}</span>
+            <span id={`${id}-hint`} className={isAlone ? 'visually-hidden' : styles.hint}>
+                {page.hint}
+            </span>
+        </Link>
+    );
 }

@@ -4,13 +4,14 @@ import { Link } from '@tanstack/react-router';
 
 import { buttonClass } from '../shared/ui/Button';
 import { Page } from '../shared/ui/Page';
+import { words } from './words';
 
 export const NotFoundPage = () => (
-    <Page title="There is no such page">
-        <p>The address may be misspelt, or the agent may have been closed.</p>
+    <Page title={words.notFound.title}>
+        <p>{words.notFound.text}</p>
         <p>
             <Link to="/" className={buttonClass('primary')}>
-                See all agents
+                {words.notFound.action}
             </Link>
         </p>
     </Page>

@@ -6,6 +6,7 @@ import { networkQuery } from '../shared/api/queries';
 import { stoppedText } from '../shared/pause';
 import { Notice } from '../shared/ui/Notice';
 import styles from './Shell.module.css';
+import { words } from './words';
 
 const ASK_MS = 20_000;
 
@@ -15,11 +16,8 @@ export function PausedBanner() {
     return (
         <div role="status" className={styles.bar}>
             {stopped !== null && (
-                <Notice kind="warn" title={`Paused: ${stopped}`}>
-                    <p>
-                        The admin or the guardian has stopped this for now. Calls under way, refunds, disputes and
-                        withdrawals go on as before.
-                    </p>
+                <Notice kind="warn" title={words.paused.title(stopped)}>
+                    <p>{words.paused.text}</p>
                 </Notice>
             )}
         </div>

@@ -11,6 +11,7 @@ import { Footer } from './Footer';
 import { Header } from './Header';
 import { PausedBanner } from './PausedBanner';
 import styles from './Shell.module.css';
+import { words } from './words';
 
 export function Shell() {
     useSessionKeeper();
@@ -19,7 +20,7 @@ export function Shell() {
     return (
         <>
             <a className={styles.skip} href="#main">
-                Skip to the content
+                {words.skip}
             </a>
             <Header />
             <Away />

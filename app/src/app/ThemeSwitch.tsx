@@ -1,11 +1,9 @@
 // The button that changes between the system's theme, light and dark.
 
-import { useState } from 'react';
-
 import { Button } from '../shared/ui/Button';
-import { type Theme, chooseTheme, chosenTheme, nextTheme } from './theme';
+import { type Theme, chooseTheme, nextTheme, useTheme } from './theme';
+import { words } from './words';
 
-const NAMES: Record<Theme, string> = { system: 'as the system', light: 'light', dark: 'dark' };
 const PATHS: Record<Theme, string> = {
     system: 'M12 4a8 8 0 1 0 0 16zM12 4a8 8 0 0 1 0 16',
     light: 'M12 8a4 4 0 1 0 0 8 4 4 0 0 0 0-8zM12 2v2M12 20v2M2 12h2M20 12h2M5 5l1.4 1.4M17.6 17.6L19 19M5 19l1.4-1.4M17.6 6.4L19 5',
@@ -13,18 +11,11 @@ const PATHS: Record<Theme, string> = {
 };
 
 export function ThemeSwitch() {
-    const [theme, setTheme] = useState(chosenTheme);
-    const change = (): void => {
-        const next = nextTheme(theme);
-        chooseTheme(next);
-        setTheme(next);
-    };
+    const theme = useTheme();
+    const next = nextTheme(theme);
+    const { names, change } = words.theme;
     return (
-        <Button
-            look="quiet"
-            onPress={change}
-            aria-label={`Theme: ${NAMES[theme]}. Change to ${NAMES[nextTheme(theme)]}.`}
-        >
+        <Button look="quiet" onPress={() => chooseTheme(next)} aria-label={change(names[theme], names[next])}>
             <svg
                 width="20"
                 height="20"

@@ -1,11 +1,22 @@
 // Dark, light, or as the system says. The choice is kept in this browser; `public/theme.js` applies it before the first
 // paint.
 
+import { useSyncExternalStore } from 'react';
+
 export type Theme = 'system' | 'light' | 'dark';
 
 const KEY = 'crtx.theme';
 
-export function chosenTheme(): Theme {
+const listeners = new Set<() => void>();
+
+const subscribe = (listener: () => void): (() => void) => {
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+};
+
+export const useTheme = (): Theme => useSyncExternalStore(subscribe, chosenTheme);
+
+function chosenTheme(): Theme {
     const theme = document.documentElement.dataset['theme'];
     return theme === 'light' || theme === 'dark' ? theme : 'system';
 }
@@ -18,6 +29,7 @@ export function chooseTheme(theme: Theme): void {
         document.documentElement.dataset['theme'] = theme;
         localStorage.setItem(KEY, theme);
     }
+    for (const listener of listeners) listener();
 }
 
 /** The theme that the next press of the switch selects. */

@@ -2,7 +2,7 @@
 
 import { troubledNetwork } from './market';
 import type { PageCase } from './pages';
-import { actAs } from './runs';
+import { actAs, showLink } from './runs';
 
 export const MARKET_PAGES: readonly PageCase[] = [
     {
@@ -25,9 +25,7 @@ export const MARKET_PAGES: readonly PageCase[] = [
         path: () => '/network',
         ready: async (page) => {
             await page.getByText('The published code').waitFor();
-            const menu = page.getByRole('button', { name: 'Menu' });
-            if (await menu.isVisible()) await menu.click();
-            await page.getByRole('navigation').getByRole('link', { name: 'Network' }).waitFor();
+            await showLink(page, 'Network');
         },
     },
     {

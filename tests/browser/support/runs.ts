@@ -1,6 +1,6 @@
 // Calls of agents, as a user makes them.
 
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 
 import { chooseAccount } from './account';
 import { openedAt } from './chain';
@@ -27,11 +27,24 @@ export async function actAs(page: Page, role: string): Promise<void> {
     await page.getByRole('dialog', { name: 'Wallet' }).waitFor({ state: 'detached' });
 }
 
-/** Follows a link of the header, which is in the menu of a narrow window. */
+/** Shows the link of a page in the header: it is in a group, and in the menu of a narrow window. */
+export async function showLink(page: Page, name: string): Promise<Locator> {
+    const navigation = page.getByRole('navigation', { name: 'Pages' });
+    const menu = navigation.getByRole('button', { name: 'Menu' });
+    const link = navigation.getByRole('link', { name, exact: true });
+    if (await menu.isVisible()) {
+        await menu.click();
+    } else if (!(await link.isVisible())) {
+        const group = await navigation.locator('a', { has: page.getByText(name, { exact: true }) }).evaluate((hidden) => hidden.closest('ul')?.id);
+        if (group !== undefined) await navigation.locator(`button[aria-controls="${group}"]`).click();
+    }
+    await link.waitFor();
+    return link;
+}
+
+/** Follows a link of the header. */
 export async function follow(page: Page, name: string): Promise<void> {
-    const menu = page.getByRole('banner').getByRole('button', { name: 'Menu' });
-    if (await menu.isVisible()) await menu.click();
-    await page.getByRole('navigation').getByRole('link', { name, exact: true }).click();
+    await (await showLink(page, name)).click();
 }
 
 /** `0`: counts words. `1`: behaves as it is told. */

@@ -146,6 +146,6 @@ test('the theme is chosen, kept, and applied before the first paint', async () =
     await page.reload();
     expect(await page.evaluate(() => document.documentElement.dataset['theme'])).toBe('dark');
     const background = await page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
-    expect(background).toBe('rgb(15, 18, 23)');
+    expect(background).toBe('rgb(11, 13, 18)');
     await context.close();
 });

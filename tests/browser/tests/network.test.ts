@@ -9,7 +9,7 @@ import { useBrowser } from '../support/browser';
 import { rpc } from '../support/chain';
 import { HOSTILE, harm } from '../support/hostile';
 import { ownNetwork } from '../support/ownNetwork';
-import { actAs } from '../support/runs';
+import { actAs, follow } from '../support/runs';
 
 const open = useBrowser();
 const network = ownNetwork();
@@ -119,16 +119,33 @@ test('on a phone the pages are behind a menu that the keyboard opens and closes'
     await context.close();
 });
 
-test('on a wide screen the pages stand in a row, and the present one is marked', async () => {
+test('on a wide screen the pages are in groups of a row of 56 pixels, for pointer and keyboard, and the present one is marked', async () => {
     const { page, context, problems } = await open();
     await page.goto('/network');
     const navigation = page.getByRole('navigation', { name: 'Pages' });
+    const group = (name: string) => navigation.getByRole('button', { name, exact: true });
+    const isFocused = (element: Element): boolean => element === document.activeElement;
     await page.getByRole('heading', { level: 1, name: 'Network' }).waitFor();
-    expect(await navigation.getByRole('button').count()).toBe(0);
-    expect(await navigation.locator('[aria-current=page]').allInnerTexts()).toEqual(['Network']);
-    await navigation.getByRole('link', { name: 'Agents', exact: true }).click();
+    expect((await page.getByRole('banner').boundingBox())?.height).toBe(56);
+    expect(await navigation.getByRole('button').allInnerTexts()).toEqual(['Market', 'Buy', 'Sell']);
+    expect(await navigation.locator('[data-current=true]').allInnerTexts()).toContain('Market');
+    await group('Market').click();
+    expect(await navigation.getByRole('link').count()).toBe(3);
+    expect(await navigation.locator('[aria-current=page]').evaluateAll((links) => links.map((link) => link.firstElementChild?.textContent))).toEqual(['Network']);
+    // One is open at a time; Escape closes it and gives the focus back.
+    await group('Sell').focus();
+    await page.keyboard.press('Enter');
+    expect([await group('Market').getAttribute('aria-expanded'), await group('Sell').getAttribute('aria-expanded')]).toEqual(['false', 'true']);
+    await page.keyboard.press('Tab');
+    expect(await navigation.getByRole('link', { name: 'My agents', exact: true }).evaluate(isFocused)).toBe(true);
+    await page.keyboard.press('Escape');
+    expect(await group('Sell').evaluate(isFocused)).toBe(true);
+    expect(await navigation.getByRole('link').count()).toBe(0);
+    await follow(page, 'Agents');
     await page.getByRole('link', { name: network.agents[0]?.name ?? '' }).waitFor();
-    expect(await navigation.locator('[aria-current=page]').allInnerTexts()).toEqual(['Agents']);
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe('main');
+    await group('Market').click();
+    expect(await navigation.locator('[aria-current=page]').evaluateAll((links) => links.map((link) => link.firstElementChild?.textContent))).toEqual(['Agents']);
     expect(problems).toEqual([]);
     await context.close();
 });

@@ -8,10 +8,10 @@ import { buttonClass } from '../../shared/ui/Button';
 import { Empty } from '../../shared/ui/Empty';
 import { Failure } from '../../shared/ui/Failure';
 import { More } from '../../shared/ui/More';
-import { Page } from '../../shared/ui/Page';
 import { AgentCard, AgentCardSkeleton } from './AgentCard';
 import { Filters } from './Filters';
 import { agentsQuery } from './query';
+import { SearchBox } from './SearchBox';
 import { type BrowseSearch, filterCount } from './search';
 import styles from './Browse.module.css';
 
@@ -26,7 +26,12 @@ export function BrowsePage() {
     const agents = list.data?.pages.flatMap((page) => page.agents);
     const total = list.data?.pages[0]?.total;
     return (
-        <Page title={search.q === undefined ? 'Agents' : 'Search agents'} heading="Agents">
+        <div className="stack">
+            <title>{search.q === undefined ? 'Agents · crtx' : 'Search agents · crtx'}</title>
+            <div id="agents" className={styles.head}>
+                <h1>Agents</h1>
+                <SearchBox q={search.q} />
+            </div>
             <Filters search={search} />
             <p className={`${styles.total} muted`} role="status">
                 {total === undefined ? '\u00a0' : totalText(total, search)}
@@ -40,7 +45,7 @@ export function BrowsePage() {
                 {list.isPending && Array.from({ length: SKELETONS }, (_, index) => <AgentCardSkeleton key={index} />)}
             </ul>
             <More list={list} shown={agents?.length ?? 0} what="agent" />
-        </Page>
+        </div>
     );
 }
 

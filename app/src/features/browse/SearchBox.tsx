@@ -1,52 +1,39 @@
-// The search in the header. On the list of agents it searches while someone types; elsewhere it leads there.
+// The search of the list of agents. It searches while someone types.
 
-import { useLocation, useNavigate } from '@tanstack/react-router';
-import { type SubmitEvent, useEffect, useRef, useState } from 'react';
+import { useNavigate } from '@tanstack/react-router';
+import { type SubmitEvent, useState } from 'react';
 
+import { useSoon } from '../../shared/soon';
 import styles from './SearchBox.module.css';
 import { readSearch } from './search';
+import { words } from './words';
 
-/** Between the last key and the search. */
-const PAUSE_MS = 180;
-
-export function SearchBox() {
-    const { pathname, search } = useLocation();
+export function SearchBox({ q = '' }: { q: string | undefined }) {
     const navigate = useNavigate();
-    const onList = pathname === '/';
-    const current = onList ? (readSearch(search).q ?? '') : '';
-    const [text, setText] = useState(current);
-    const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-    const sent = useRef(current);
-    useEffect(() => {
-        // A link or the back button changed the URL, and not this field.
-        if (current !== sent.current) {
-            sent.current = current;
-            setText(current);
-        }
-    }, [current]);
-
-    const go = (value: string): void => {
-        clearTimeout(timer.current);
-        const q = value.trim();
-        sent.current = q;
+    const [text, setText] = useState(q);
+    const [seen, setSeen] = useState(q);
+    const [sent, setSent] = useState(q);
+    if (seen !== q) {
+        // A link or the back button changed the URL, and not what is typed here.
+        setSeen(q);
+        if (q !== sent) setText(q);
+    }
+    const { soon, now } = useSoon((typed: string) => {
+        const next = readSearch({ q: typed }).q ?? '';
+        setSent(next);
         void navigate({
             to: '/',
-            search: (previous) => readSearch({ ...(onList ? previous : {}), q }),
-            replace: onList,
-            resetScroll: !onList,
+            search: (previous) => readSearch({ ...previous, q: next }),
+            replace: true,
+            resetScroll: false,
         });
-    };
-    const change = (value: string): void => {
-        setText(value);
-        clearTimeout(timer.current);
-        if (onList) timer.current = setTimeout(() => go(value), PAUSE_MS);
-    };
+    });
     const submit = (event: SubmitEvent): void => {
         event.preventDefault();
-        go(text);
+        now(text);
     };
     return (
-        <search>
+        <search className={styles.search}>
             <form onSubmit={submit} className={styles.form} action="/">
                 <svg className={styles.icon} width="18" height="18" viewBox="0 0 24 24" aria-hidden="true">
                     <circle cx="11" cy="11" r="7" fill="none" stroke="currentColor" strokeWidth="2" />
@@ -58,11 +45,11 @@ export function SearchBox() {
                     dir="auto"
                     maxLength={200}
                     autoComplete="off"
-                    aria-label="Search agents"
-                    placeholder="Search agents"
+                    aria-label={words.search.label}
+                    placeholder={words.search.label}
                     className={styles.input}
                     value={text}
-                    onChange={(event) => change(event.target.value)}
+                    onChange={({ target }) => (setText(target.value), soon(target.value))}
                 />
             </form>
         </search>

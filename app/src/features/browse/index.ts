@@ -1,2 +1,1 @@
 export { browseRoute } from './route';
-export { SearchBox } from './SearchBox';
