@@ -8,8 +8,10 @@ import { buttonClass } from '../../shared/ui/Button';
 import { Empty } from '../../shared/ui/Empty';
 import { Failure } from '../../shared/ui/Failure';
 import { More } from '../../shared/ui/More';
+import { useWallet, walletStore } from '../../shared/wallet/useWallet';
 import { AgentCard, AgentCardSkeleton } from './AgentCard';
 import { Filters } from './Filters';
+import { Home } from './home/Home';
 import { agentsQuery } from './query';
 import { SearchBox } from './SearchBox';
 import { type BrowseSearch, filterCount } from './search';
@@ -22,14 +24,16 @@ const SKELETONS = 6;
 
 export function BrowsePage() {
     const search = route.useSearch();
+    const isHome = useIsNewHere() && search.q === undefined && search.creator === undefined;
     const list = useInfiniteQuery(agentsQuery(search));
     const agents = list.data?.pages.flatMap((page) => page.agents);
     const total = list.data?.pages[0]?.total;
     return (
         <div className="stack">
             <title>{search.q === undefined ? 'Agents · crtx' : 'Search agents · crtx'}</title>
+            {isHome && <Home agents={agents} />}
             <div id="agents" className={styles.head}>
-                <h1>Agents</h1>
+                {isHome ? <h2 className={styles.title}>Agents</h2> : <h1>Agents</h1>}
                 <SearchBox q={search.q} />
             </div>
             <Filters search={search} />
@@ -48,6 +52,9 @@ export function BrowsePage() {
         </div>
     );
 }
+
+/** A wallet that is about to connect again belongs to somebody who knows what this is. */
+const useIsNewHere = (): boolean => useWallet().connection === null && !walletStore().isChosen();
 
 function totalText(total: number, search: BrowseSearch): string {
     const isWhole = search.q === undefined && filterCount(search) === 0;

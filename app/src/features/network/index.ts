@@ -1,2 +1,3 @@
 export { NetworkBadge } from './NetworkBadge';
 export { networkRoute } from './route';
+export { marketHistoryQuery } from './totals/query';

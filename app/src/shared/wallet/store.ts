@@ -63,11 +63,14 @@ export class WalletStore {
 
     readonly disconnect = async (): Promise<void> => {
         const { connection } = this.#state;
-        this.#drop();
         keep(null);
+        this.#drop();
         tellTabs({ account: null });
         if (connection !== null) await disconnect(connection.wallet);
     };
+
+    /** Whether a wallet was connected at the last visit, or is now. */
+    readonly isChosen = (): boolean => remembered()[0] !== null;
 
     /** Whether the wallet of this name was connected at the last visit. */
     readonly remembers = (name: string): boolean => remembered()[0] === name;

@@ -1,0 +1,67 @@
+// What a visitor without a wallet sees first: what this is, how a call works, what it costs, and two ways on.
+
+import { Link } from '@tanstack/react-router';
+
+import { formatUsdc } from '../../../shared/money';
+import { UserText } from '../../../shared/text/UserText';
+import { buttonClass } from '../../../shared/ui/Button';
+import { Skeleton } from '../../../shared/ui/Skeleton';
+import type { ListedAgent } from '../query';
+import { words } from '../words';
+import styles from './Home.module.css';
+import { MarketFigures } from './MarketFigures';
+import { Steps } from './Steps';
+
+const { home } = words;
+
+export type HomeProps = {
+    /** The first ones of the list; `undefined` while they load. */ agents: readonly ListedAgent[] | undefined;
+};
+
+export function Home({ agents }: HomeProps) {
+    const example = agents?.find(({ status }) => status === 'active');
+    return (
+        <section className={styles.home}>
+            <div className={styles.offer}>
+                <h1 className={styles.claim}>
+                    {home.claim} <span className={styles.promise}>{home.promise}</span>
+                </h1>
+                <div className={styles.actions}>
+                    {example === undefined ? (
+                        <a href="#agents" className={buttonClass('primary')}>
+                            {home.run}
+                        </a>
+                    ) : (
+                        <Link
+                            to="/agents/$agentId"
+                            params={{ agentId: example.agent_id }}
+                            className={buttonClass('primary')}
+                        >
+                            {home.run}
+                        </Link>
+                    )}
+                    <Link to="/creator/new" className={buttonClass()}>
+                        {home.list}
+                    </Link>
+                </div>
+                {example !== undefined && <Example agent={example} />}
+                {agents === undefined && <Skeleton height="1.5rem" width="18rem" />}
+                <MarketFigures />
+            </div>
+            <Steps />
+        </section>
+    );
+}
+
+/** The agent that the first action leads to, with its price. */
+const Example = ({ agent }: { agent: ListedAgent }) => (
+    <p className={styles.example}>
+        <span className="muted">{home.example}</span>{' '}
+        <span className={styles.exampleName}>
+            <UserText text={agent.name} />
+        </span>{' '}
+        <span className="money">
+            {formatUsdc(agent.price_per_call_usdc)} {home.perCall}
+        </span>
+    </p>
+);
