@@ -11,7 +11,8 @@ import {
     withdrawable,
 } from '../../src/chain/collateral';
 import { StoredAgentStatus } from '../../src/chain/stored';
-import { byThisClock, exactTime } from '../../src/features/creator/manage/Locked';
+import { byThisClock } from '../../src/features/creator/manage/Locked';
+import { exactTime } from '../../src/shared/time/moments';
 
 const USDC = 1_000_000n;
 /** The tiers of docs/specification.md. */

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 
 import { draftOf, parsePercent, readDraft } from '../../src/features/admin/parameters/draft';
 import { type MarketParameters, differencesOf, problemsOf, sameParameters } from '../../src/features/market/parameters';
-import { exactSpan, parseSpan } from '../../src/features/market/span';
+import { exactSpan, parseSpan } from '../../src/shared/time/spans';
 import { splitOf } from '../../src/shared/fee';
 import { MAX_USDC } from '../../src/shared/money';
 

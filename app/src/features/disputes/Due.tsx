@@ -1,7 +1,8 @@
 // Until when the resolver means to decide, counted down; or how late the decision is.
 
+import { spanText } from '../../shared/time/spans';
 import { Badge } from '../../shared/ui/Badge';
-import { Countdown, spanText } from '../../shared/ui/Countdown';
+import { Countdown } from '../../shared/ui/Countdown';
 import type { Dispute } from './query';
 import { secondsOf } from './words';
 

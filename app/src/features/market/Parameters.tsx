@@ -2,10 +2,10 @@
 
 import { percentText } from '../../shared/fee';
 import { formatUsdc } from '../../shared/money';
+import { exactSpan } from '../../shared/time/spans';
 import { Figure, Figures } from '../../shared/ui/Figures';
 import { Table } from '../../shared/ui/Table';
 import { type MarketParameters, pricesText } from './parameters';
-import { exactSpan } from './span';
 
 type Row = { readonly prices: string; readonly collateral: bigint };
 

@@ -4,9 +4,9 @@ import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 
 import { networkQuery } from '../../shared/api/queries';
+import { momentText } from '../../shared/time/moments';
 import { Address } from '../../shared/ui/Address';
 import { Table } from '../../shared/ui/Table';
-import { momentText } from './announcement';
 import type { MarketFacts } from './facts';
 
 type Role = {

@@ -1,7 +1,8 @@
 // When an announcement takes effect: the countdown, the exact time, and what happens then.
 
+import { momentText } from '../../shared/time/moments';
 import { Countdown } from '../../shared/ui/Countdown';
-import { ANNOUNCEMENT_LIFE_S, announcementState, momentText } from './announcement';
+import { ANNOUNCEMENT_LIFE_S, announcementState } from './announcement';
 
 export type WhenProps = { applyFrom: number; clock: { readonly now: number; readonly ahead: number } };
 

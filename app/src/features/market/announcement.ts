@@ -14,7 +14,3 @@ export function announcementState(applyFrom: number, now: number): AnnouncementS
     if (now < applyFrom) return 'waiting';
     return now <= applyFrom + ANNOUNCEMENT_LIFE_S ? 'due' : 'lapsed';
 }
-
-/** `2026-11-30 02:24 UTC` */
-export const momentText = (unixSeconds: number): string =>
-    `${new Date(unixSeconds * 1_000).toISOString().slice(0, 16).replace('T', ' ')} UTC`;

@@ -1,11 +1,5 @@
 export { ANNOUNCED_ROLES, AnnouncedParameters, AnnouncedRoles, roleName } from './Announced';
-export {
-    type AnnouncementState,
-    PARAMETERS_DELAY_S,
-    ROLES_DELAY_S,
-    announcementState,
-    momentText,
-} from './announcement';
+export { type AnnouncementState, PARAMETERS_DELAY_S, ROLES_DELAY_S, announcementState } from './announcement';
 export { Differences } from './Differences';
 export { type AnnouncedRoleName, type MarketFacts, factsOfChain, factsOfService } from './facts';
 export {
@@ -18,4 +12,3 @@ export {
 } from './parameters';
 export { Parameters } from './Parameters';
 export { RoleHolder, Roles } from './Roles';
-export { exactSpan, parseSpan } from './span';

@@ -4,7 +4,7 @@ import type { CollateralTier } from '../../generated/types/collateralTier';
 import type { MarketParameters } from '../../generated/types/marketParameters';
 import { MAX_FEE_BPS, percentText, smallestAmount, splitOf } from '../../shared/fee';
 import { formatUsdc, MAX_USDC } from '../../shared/money';
-import { exactSpan } from './span';
+import { exactSpan } from '../../shared/time/spans';
 
 export type { CollateralTier, MarketParameters };
 

@@ -1,9 +1,10 @@
 // What can be done with an announcement: withdraw it, and apply it once it is due.
 
+import { momentText } from '../../../shared/time/moments';
 import type { Instruction, TransactionSigner } from '@solana/kit';
 
 import type { Market } from '../../../chain/market';
-import { type AnnouncementState, announcementState, momentText } from '../../market';
+import { type AnnouncementState, announcementState } from '../../market';
 import styles from '../Admin.module.css';
 import { Action } from './Action';
 import { asAdmin } from './requests';

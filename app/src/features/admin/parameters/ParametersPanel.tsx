@@ -6,6 +6,7 @@ import type { Market } from '../../../chain/market';
 import { getAnnounceParametersInstructionAsync } from '../../../generated/instructions/announceParameters';
 import { getApplyParametersInstructionAsync } from '../../../generated/instructions/applyParameters';
 import type { Config } from '../../../generated/accounts/config';
+import { momentText } from '../../../shared/time/moments';
 import { Notice } from '../../../shared/ui/Notice';
 import {
     AnnouncedParameters,
@@ -13,7 +14,6 @@ import {
     type MarketParameters,
     PARAMETERS_DELAY_S,
     factsOfChain,
-    momentText,
     sameParameters,
 } from '../../market';
 import { Action } from '../act/Action';

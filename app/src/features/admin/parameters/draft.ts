@@ -1,15 +1,8 @@
 // The parameters as they stand in the form: texts that a person reads and writes, and what they mean.
 
 import { MAX_USDC, MoneyError, parseUsdc, usdcText } from '../../../shared/money';
-import {
-    type MarketParameters,
-    type ParameterField,
-    type ParameterProblems,
-    TIERS,
-    exactSpan,
-    parseSpan,
-    problemsOf,
-} from '../../market';
+import { exactSpan, parseSpan } from '../../../shared/time/spans';
+import { type MarketParameters, type ParameterField, type ParameterProblems, TIERS, problemsOf } from '../../market';
 
 /** A text for each field: the fee in percent, amounts in USDC, times such as `3 d`. */
 export type Draft = Readonly<Partial<Record<ParameterField, string>>>;

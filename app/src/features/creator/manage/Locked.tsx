@@ -4,16 +4,13 @@ import { Link } from '@tanstack/react-router';
 
 import type { Claim } from '../../../chain/collateral';
 import { plural } from '../../../shared/figures';
+import { exactTime } from '../../../shared/time/moments';
 import { Countdown } from '../../../shared/ui/Countdown';
 import { executionsPath, MY_DISPUTES } from '../paths';
 import styles from './Manage.module.css';
 
 /** Between two clocks that are set right. */
 const USUAL_DIFFERENCE_S = 30;
-
-/** `2026-11-26 02:22:38 UTC`. */
-export const exactTime = (unixS: number): string =>
-    `${new Date(unixS * 1_000).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 
 /** The moment by the clock of this machine, which a countdown follows. The chain's clock decides. */
 export function byThisClock(unixS: number, chainNow: number, machineNow: number): number {

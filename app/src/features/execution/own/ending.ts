@@ -17,7 +17,7 @@ import type { ExecutionRecord } from '../../../generated/accounts/executionRecor
 import { getCompleteExecutionInstructionAsync } from '../../../generated/instructions/completeExecution';
 import { getRefundExpiredExecutionInstructionAsync } from '../../../generated/instructions/refundExpiredExecution';
 import type { OpenTerms } from '../../../generated/types/openTerms';
-import { spanText } from '../../../shared/ui/Countdown';
+import { spanText } from '../../../shared/time/spans';
 import { verifyStrictly } from '../verify/ed25519';
 import type { SignedAnswer } from './answer';
 

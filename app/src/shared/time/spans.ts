@@ -1,4 +1,4 @@
-// Spans of time as people write them, exact to the second: `3 d`, `1 h 30 min`, `120 s`.
+// Spans of time as people write and read them: `3 d`, `1 h 30 min`, `120 s`.
 
 const UNITS = [
     ['d', 86_400],
@@ -12,16 +12,28 @@ const SECONDS: Record<string, number> = {
     ...{ day: 86_400, days: 86_400, hour: 3_600, hours: 3_600, m: 60, minute: 60, minutes: 60, second: 1, seconds: 1 },
 };
 
-/** Every part, so that nothing is rounded. */
-export function exactSpan(seconds: number): string {
+/** The parts of a span that are not 0, largest first. */
+function partsOf(seconds: number, units: readonly (readonly [string, number])[]): string {
     let rest = seconds;
-    const parts: string[] = [];
-    for (const [unit, length] of UNITS) {
+    const parts = units.flatMap(([unit, length]) => {
         const count = Math.floor(rest / length);
         rest -= count * length;
-        if (count > 0) parts.push(`${count} ${unit}`);
-    }
+        return count > 0 ? [`${count} ${unit}`] : [];
+    });
     return parts.length === 0 ? '0 s' : parts.join(' ');
+}
+
+/** Every part, so that nothing is rounded. */
+export const exactSpan = (seconds: number): string => partsOf(seconds, UNITS);
+
+/** The two largest parts, rounded up to a second: `2 d 4 h`, `3 min 20 s`. */
+export function spanText(seconds: number): string {
+    const whole = Math.max(0, Math.ceil(seconds));
+    const first = Math.max(
+        UNITS.findIndex(([, length]) => whole >= length),
+        0,
+    );
+    return partsOf(whole, UNITS.slice(first, first + 2));
 }
 
 /** Seconds, or `null` if the text is no span. */
