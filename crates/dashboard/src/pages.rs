@@ -10,7 +10,7 @@ use crtx_http::{ApiError, ErrorCode, Site, caching::takes_gzip};
 
 use crate::{
     files::{self, File},
-    headers::{FIXED, content_security_policy},
+    headers::{FIXED, Policies},
 };
 
 /// Below these no page ever opens: a wrong path there is an error of a program.
@@ -25,17 +25,18 @@ const NOT_BUILT: &str = "The dashboard was not built into this program.\n\nRun `
 /// The handler for [`crtx_http::finish_with`]. `site`: where the service is reached. `rpc_url`: the node that the page
 /// reads the chain from.
 pub fn pages(site: Site, rpc_url: Option<&str>) -> MethodRouter {
-    let policy = content_security_policy(rpc_url);
+    let policies = Policies::new(rpc_url);
     any(move |method: Method, uri: Uri, headers: HeaderMap| {
-        let answer = answer(&site, &policy, &method, &uri, &headers);
+        let answer = answer(&site, &policies, &method, &uri, &headers);
         async move { answer }
     })
 }
 
-fn answer(site: &Site, policy: &HeaderValue, method: &Method, uri: &Uri, headers: &HeaderMap) -> Response {
+fn answer(site: &Site, policies: &Policies, method: &Method, uri: &Uri, headers: &HeaderMap) -> Response {
     if !matches!(*method, Method::GET | Method::HEAD) {
         return nothing_here();
     }
+    let policy = policies.at(uri.path());
     if let Some(file) = files::at(uri.path()).filter(|file| file.path != "index.html") {
         return send(file, policy, headers);
     }
