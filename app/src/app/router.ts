@@ -15,6 +15,7 @@ import { executionsRoute } from '../features/executions';
 import { keysRoute, newKeyRoute } from '../features/keys';
 import { listingRoutes } from '../features/listing';
 import { networkRoute } from '../features/network';
+import { proofRoute } from '../features/proof';
 import { runRoute } from '../features/run';
 import { webhooksRoute } from '../features/webhooks';
 import { rootRoute } from '../shared/rootRoute';
@@ -42,6 +43,7 @@ const routeTree = rootRoute.addChildren([
     newKeyRoute,
     webhooksRoute,
     ...disputeRoutes,
+    proofRoute,
 ]);
 
 export const makeRouter = (queryClient: QueryClient) =>

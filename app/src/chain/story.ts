@@ -2,10 +2,14 @@
 
 import { type Address, type ReadonlyUint8Array, getU64Decoder, unwrapOption } from '@solana/kit';
 
-import { COMPLETE_EXECUTION_DISCRIMINATOR } from '../generated/instructions/completeExecution';
+import {
+    COMPLETE_EXECUTION_DISCRIMINATOR,
+    getCompleteExecutionInstructionDataDecoder,
+} from '../generated/instructions/completeExecution';
 import { FAIL_EXECUTION_DISCRIMINATOR } from '../generated/instructions/failExecution';
 import {
     OPEN_EXECUTION_DISCRIMINATOR,
+    type OpenExecutionInstructionData,
     getOpenExecutionInstructionDataDecoder,
 } from '../generated/instructions/openExecution';
 import {
@@ -26,6 +30,9 @@ const TRANSFER_CHECKED = 12;
 
 export type Opening = {
     readonly transaction: PlainTransaction;
+    /** The 16 bytes of the execution's UUID, and the listing, as the instruction names them. */
+    readonly executionId: ReadonlyUint8Array;
+    readonly agent: Address;
     readonly requestHash: ReadonlyUint8Array;
     readonly termsHash: ReadonlyUint8Array | null;
 };
@@ -39,7 +46,11 @@ export type Ending = {
     readonly transaction: PlainTransaction;
     /** Which instruction it was. */ readonly at: number;
     readonly payees: Payees;
+    /** What the instruction states of the result; `null` for a refund. */
+    readonly completion: Completion | null;
 };
+
+export type Completion = { readonly resultHash: ReadonlyUint8Array; readonly tokensUsed: bigint | null };
 
 /** The transaction that opened the record, next to one of `times`, in seconds since 1970. */
 export async function findOpening(history: History, times: readonly number[] = []): Promise<Opening> {
@@ -49,9 +60,7 @@ export async function findOpening(history: History, times: readonly number[] = [
             .filter(isOurs)
             .map((instruction) => openedBy(instruction, history.address))
             .find((args) => args !== null);
-        return opened
-            ? { transaction, requestHash: opened.requestHash, termsHash: unwrapOption(opened.termsHash) }
-            : null;
+        return opened ? { transaction, ...opened } : null;
     }, times);
     if (typeof found === 'number')
         throw new Error(`the RPC node has no successful transaction that opens this execution (of ${found})`);
@@ -63,7 +72,7 @@ export async function findEnding(history: History, times: readonly number[] = []
     const found = await history.first((transaction) => {
         for (const [at, instruction] of transaction.instructions.entries()) {
             const payees = isOurs(instruction) ? payeesOf(instruction, history.address) : null;
-            if (payees !== null) return { transaction, at, payees };
+            if (payees !== null) return { transaction, at, payees, completion: completionOf(instruction) };
         }
         return null;
     }, times);
@@ -102,14 +111,31 @@ function transferred({ programId, accounts, data }: PlainInstruction, mint: Addr
 const isOurs = ({ programId }: PlainInstruction): boolean => programId === PROGRAM;
 
 /** The indices are those of the program's account lists. */
-function openedBy({ accounts, data }: PlainInstruction, record: Address) {
+function openedBy({ accounts, data }: PlainInstruction, record: Address): Omit<Opening, 'transaction'> | null {
+    const opening = (agent: Address | undefined, args: OpeningArgs) =>
+        agent === undefined
+            ? null
+            : {
+                  agent,
+                  executionId: args.executionId,
+                  requestHash: args.requestHash,
+                  termsHash: unwrapOption(args.termsHash),
+              };
     if (accounts[4] === record && startsWith(data, OPEN_EXECUTION_DISCRIMINATOR)) {
-        return getOpenExecutionInstructionDataDecoder().decode(data);
+        return opening(accounts[3], getOpenExecutionInstructionDataDecoder().decode(data));
     }
     if (accounts[7] === record && startsWith(data, OPEN_EXECUTION_WITH_GRANT_DISCRIMINATOR)) {
-        return getOpenExecutionWithGrantInstructionDataDecoder().decode(data);
+        return opening(accounts[6], getOpenExecutionWithGrantInstructionDataDecoder().decode(data));
     }
     return null;
+}
+
+type OpeningArgs = Pick<OpenExecutionInstructionData, 'executionId' | 'requestHash' | 'termsHash'>;
+
+function completionOf({ data }: PlainInstruction): Completion | null {
+    if (!startsWith(data, COMPLETE_EXECUTION_DISCRIMINATOR)) return null;
+    const { resultHash, tokensUsed } = getCompleteExecutionInstructionDataDecoder().decode(data);
+    return { resultHash, tokensUsed: unwrapOption(tokensUsed) };
 }
 
 /** The payees of the instruction, if it ends the execution of `record`. */

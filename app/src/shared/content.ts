@@ -24,3 +24,25 @@ export function cidOf(sha256: string): string {
 
 /** Served with `sandbox`, so it never runs as a page of this origin. */
 export const contentPath = (sha256: string): string => `/ipfs/${cidOf(sha256)}`;
+
+/** Larger than every result. */
+export const MOST_CONTENT_BYTES = 8 * 1024 * 1024;
+const PATIENCE_MS = 20_000;
+
+/** Content as bytes. What is larger than a result is not read to its end. */
+export async function readContent(url: string): Promise<Uint8Array<ArrayBuffer>> {
+    const signal = AbortSignal.timeout(PATIENCE_MS);
+    const answer = await fetch(url, { cache: 'no-store', credentials: 'omit', signal });
+    if (!answer.ok) throw new Error(`the answer for ${url} is ${answer.status}`);
+    const reader = answer.body?.getReader();
+    const parts: Uint8Array<ArrayBuffer>[] = [];
+    let length = 0;
+    for (let part = await reader?.read(); part?.value !== undefined; part = await reader?.read()) {
+        length += part.value.length;
+        parts.push(part.value);
+        if (length <= MOST_CONTENT_BYTES) continue;
+        void reader?.cancel().catch(() => undefined);
+        throw new Error('it is larger than any result');
+    }
+    return new Uint8Array(await new Blob(parts).arrayBuffer());
+}

@@ -28,6 +28,7 @@ import { type Execution, executionQuery, isUnderWay, onChainQuery } from './quer
 import { Result } from './result/Result';
 import { Steps } from './result/Steps';
 import { recordAddressOf } from './recordLink';
+import { ShareProof } from './ShareProof';
 import { Timeline } from './Timeline';
 import { LazyVerifyPanel } from './verify/LazyVerifyPanel';
 import styles from './Execution.module.css';
@@ -141,7 +142,14 @@ export function ExecutionPage() {
                         <p className="muted">The result stands here as soon as it is paid for.</p>
                     )}
                 </div>
-                {execution && <Figures execution={execution} />}
+                {execution && (
+                    <div className={styles.side}>
+                        <Figures execution={execution} />
+                        {!isUnderWay(execution) && execution.binding !== null && (
+                            <ShareProof record={recordAddressOf(execution)} network={network} />
+                        )}
+                    </div>
+                )}
             </div>
         </Page>
     );

@@ -3,6 +3,7 @@
 import { QueryClient, queryOptions } from '@tanstack/react-query';
 
 import { ApiError, api, body } from './client';
+import { keepNetwork } from './lastNetwork';
 
 const MAX_RETRIES = 2;
 
@@ -23,7 +24,11 @@ export const makeQueryClient = (): QueryClient =>
 /** What a client needs to know about the deployment. */
 export const networkQuery = queryOptions({
     queryKey: ['network'],
-    queryFn: ({ signal }) => body(api.GET('/v1/network', { signal })),
+    queryFn: async ({ signal }) => {
+        const network = await body(api.GET('/v1/network', { signal }));
+        keepNetwork(network);
+        return network;
+    },
     staleTime: 30_000,
 });
 

@@ -29,20 +29,12 @@ import { MAX_FEE_BPS, type Split, splitOf } from '../../../shared/fee';
 import { formatUsdc } from '../../../shared/money';
 import { cidOf } from './cid';
 import { verifyStrictly } from './ed25519';
-import { type Evidence, type Found, sha256Text } from './evidence';
+import { type Evidence, missing, need, sha256Text } from './evidence';
 
 /** `expected` and `found` stand next to each other; `ok` says whether they fit. */
 export type Finding = { readonly ok: boolean; readonly expected: string; readonly found: string };
 export type Check = Finding & { readonly name: string; readonly title: string };
 type Checker = (evidence: Evidence) => Finding | Promise<Finding>;
-
-/** Thrown when something that a check needs is missing. */
-class Missing extends Error {}
-
-function need<T>(found: Found<T>): T {
-    if ('missing' in found) throw new Missing(found.missing);
-    return found.value;
-}
 
 /** Whether the record says that the caller has the money back. */
 export function isRefund({ record }: Evidence): boolean {
@@ -65,13 +57,9 @@ export async function runChecks(evidence: Evidence): Promise<Check[]> {
 }
 
 const equal = (expected: string, found: string): Finding => ({ ok: expected === found, expected, found });
-const statedHash = ({ claims }: Evidence): string => claims.result_hash ?? missing('the service states no result hash');
+const statedHash = ({ claims }: Evidence): string => claims.result_hash ?? missing('no result hash is stated');
 const committedHash = (evidence: Evidence): ReadonlyUint8Array => need(evidence.record).resultHash;
 const hashText = (hash: ReadonlyUint8Array): string => `sha256:${hexOf(hash)}`;
-
-function missing(why: string): never {
-    throw new Missing(why);
-}
 
 async function content(evidence: Evidence): Promise<Finding> {
     return equal(statedHash(evidence), await sha256Text(need(evidence.content)));

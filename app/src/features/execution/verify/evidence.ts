@@ -21,6 +21,7 @@ import {
     getExecutionRecordDecoder,
 } from '../../../generated/accounts/executionRecord';
 import type { Schemas } from '../../../shared/api/client';
+import { readContent } from '../../../shared/content';
 import { recordAddressOf } from '../recordLink';
 
 /** What the service states. Nothing in it is believed. */
@@ -58,12 +59,19 @@ export type Evidence = {
     readonly ending: Found<Ending>;
 };
 
-/** Larger than every result. */
-const MAX_CONTENT_BYTES = 8 * 1024 * 1024;
+/** What accounts and transactions say. */
+export type ChainEvidence = Omit<Evidence, 'claims' | 'content'>;
 
 export async function collect(claims: Claims, rpcUrl: string): Promise<Evidence> {
+    const [chain, content] = await Promise.all([
+        readChain(recordAddressOf(claims), rpcUrl),
+        tried(statedContent(claims)),
+    ]);
+    return { claims, content, ...chain };
+}
+
+export async function readChain(recordAddress: Address, rpcUrl: string): Promise<ChainEvidence> {
     const rpc = createSolanaRpc(rpcUrl);
-    const recordAddress = recordAddressOf(claims);
     const history = new History(rpc, recordAddress);
     // Without a node every check would fail for the same reason.
     await rpc.getSlot({ commitment: 'confirmed' }).send();
@@ -88,9 +96,7 @@ export async function collect(claims: Claims, rpcUrl: string): Promise<Evidence>
         account(await findDisputeAddress(recordAddress), getDisputeDecoder(), DISPUTE_DISCRIMINATOR);
     const config = async () => account(await findConfigAddress(), getConfigDecoder(), CONFIG_DISCRIMINATOR);
     return {
-        claims,
         recordAddress,
-        content: await tried(contentOf(claims)),
         record: first(record),
         closedBy: 'value' in record ? record.value[1] : null,
         listing: first(await tried(listing())),
@@ -102,18 +108,22 @@ export async function collect(claims: Claims, rpcUrl: string): Promise<Evidence>
 }
 
 /** Asks for the bytes at the stated address again each time, and only as bytes. */
-async function contentOf({ ipfs_url: url }: Claims): Promise<Uint8Array> {
+async function statedContent({ ipfs_url: url }: Claims): Promise<Uint8Array> {
     if (url === null) throw new Error('none is stated');
     // Content is served under the origin of this page; the name of the host is the service's own statement.
-    const path = new URL(url).pathname;
-    const answer = await fetch(path, { cache: 'no-store', credentials: 'omit' });
-    if (!answer.ok) throw new Error(`the service answers ${answer.status} for ${path}`);
-    const bytes = new Uint8Array(await answer.arrayBuffer());
-    if (bytes.length > MAX_CONTENT_BYTES) throw new Error('it is larger than any result');
-    return bytes;
+    return readContent(new URL(url).pathname);
 }
 
-async function tried<T>(work: Promise<T>): Promise<Found<T>> {
+/** What was found. Throws the reason where it was not, and the check that needs it says so. */
+export function need<T>(found: Found<T>): T {
+    return 'missing' in found ? missing(found.missing) : found.value;
+}
+
+export function missing(why: string): never {
+    throw new Error(why);
+}
+
+export async function tried<T>(work: Promise<T>): Promise<Found<T>> {
     try {
         return { value: await work };
     } catch (error) {

@@ -1,0 +1,1 @@
+export { proofRoute } from './route';
