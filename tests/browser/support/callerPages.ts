@@ -108,7 +108,7 @@ export const CALLER_PAGES: readonly PageCase[] = [
             await page.reload();
             await signIn(page);
             await page.getByLabel('URL').fill('http://127.0.0.1:9/crtx');
-            await page.getByRole('button', { name: 'Make the webhook' }).click();
+            await page.getByRole('button', { name: 'Create the webhook' }).click();
             await page.getByText('Save this secret now').waitFor();
             await page.getByRole('button', { name: 'Deliveries' }).click();
             await page.getByText('No event has happened').waitFor();

@@ -6,6 +6,7 @@ import { type Creator, newCreator } from './creators';
 import { type MockOptions, addMockWallet } from './mockWallet';
 import type { Network } from './network';
 import type { PageCase } from './pages';
+import { signIn } from './newWallet';
 import { actAs, connect, follow } from './runs';
 
 /** Opens a page with a creator's own wallet connected. */
@@ -18,7 +19,7 @@ export async function openAs(page: Page, { address, secret }: Pick<Creator, 'add
     await page.getByRole('banner').getByRole('button', { name: new RegExp(`${address.slice(0, 4)}…`) }).waitFor();
 }
 
-export const managePath = (agentId: string): string => `/creator/agents/${agentId}`;
+export const managePath = (agentId: string, tab?: string): string => `/creator/agents/${agentId}${tab === undefined ? '' : `?tab=${tab}`}`;
 
 /** The same for every width and theme. */
 const once = <T>(make: (network: Network) => Promise<T>): ((network: Network) => Promise<T>) => {
@@ -44,14 +45,37 @@ const demoAgent = async (page: Page, { agents }: Network): Promise<void> => {
     await actAs(page, 'Creator');
     await follow(page, 'My agents');
     await page.getByRole('table', { name: 'My agents' }).getByRole('link', { name: agents[0]?.name ?? '' }).click();
-    await page.getByRole('heading', { name: 'Leave the market' }).waitFor();
-    await page.getByRole('complementary').getByText(/at risk/).waitFor();
+    await page.getByRole('tab', { name: 'Leave' }).waitFor();
+    await page.getByRole('region', { name: 'Listing' }).getByText(/at risk/).waitFor();
 };
+
+/** Opens a tab of the page that manages an agent. */
+export const openTab = (page: Page, name: string): Promise<void> => page.getByRole('tab', { name, exact: true }).click();
+
+/** Each part in the state with the most to read, one after the other: a picture shows one tab. */
+const demoTab = (name: string, tab: string, ready: (page: Page) => Promise<unknown>): PageCase => ({
+    name: `own-agent-${name}`,
+    path: () => '/',
+    ready: async (page, network) => {
+        await demoAgent(page, network);
+        await openTab(page, tab);
+        await ready(page);
+    },
+});
 
 const MS_PER_DAY = 86_400_000;
 
+type EarningsDay = {
+    day: string;
+    completed_executions: number;
+    failed_executions: number;
+    disputed_executions: number;
+    earned_usdc: number;
+    fees_usdc: number;
+};
+
 /** A month as a creator has it after a while: more and less, and days without anything. */
-const earnings = (): object[] =>
+const earnings = (): EarningsDay[] =>
     [29, 26, 25, 21, 20, 19, 16, 14, 13, 12, 11, 8, 6, 5, 3, 2, 1, 0].map((age) => {
         const completed = 12 + ((age * 37) % 90);
         return {
@@ -63,6 +87,30 @@ const earnings = (): object[] =>
             fees_usdc: (completed * 5) / 10_000,
         };
     });
+
+/** The health of an agent after a busy month, in place of what the service says. */
+async function withHealth(page: Page): Promise<void> {
+    const at = (minutes: number): string => new Date(Date.now() - minutes * 60_000).toISOString();
+    const id = (number: number): string => `0190a000-0000-7000-8000-${String(number).padStart(12, '0')}`;
+    const failures = ['timeout', 'creator_failed', 'invalid_response'].map((code, number) => ({
+        execution_id: id(number),
+        initiated_at: at(17 + 90 * number),
+        code,
+        message: number === 1 ? 'The page at the URL has no text.' : '',
+        request_id: number === 2 ? null : id(100 + number),
+    }));
+    const figures = { executions: 412, completed: 405, failed: 7, success_rate: 405 / 412, p50_ms: 840, p95_ms: 6_200 };
+    await page.route('**/v1/agents/*/health', (route) => route.fulfill({ json: { window_seconds: 86_400, ...figures, failures } }));
+    const groups = earnings().map(({ day, completed_executions: completed, failed_executions: failed, disputed_executions: disputed, earned_usdc, fees_usdc }) => ({
+        day,
+        completed,
+        failed,
+        disputed,
+        creator_usdc: earned_usdc,
+        platform_usdc: fees_usdc,
+    }));
+    await page.route('**/v1/executions/totals?*', (route) => route.fulfill({ json: { groups } }));
+}
 
 export const CREATOR_PAGES: readonly PageCase[] = [
     {
@@ -116,19 +164,34 @@ export const CREATOR_PAGES: readonly PageCase[] = [
     },
     { name: 'own-agent', path: () => '/', ready: demoAgent },
     {
-        name: 'own-agent-forms',
+        name: 'own-agent-health',
         path: () => '/',
         ready: async (page, network) => {
+            await withHealth(page);
             await demoAgent(page, network);
-            await page.getByLabel('USDC to add').fill('40');
-            await page.getByText('What each price needs').click();
-            await page.getByRole('button', { name: 'Make a new key' }).click();
-            await page.getByRole('button', { name: 'Save the key file' }).waitFor();
-            await page.getByRole('button', { name: 'Delist …' }).click();
-            await page.getByRole('button', { name: 'Delist for good' }).click();
-            await page.getByText('Say first').waitFor();
+            await signIn(page);
+            await page.getByText('Your service did not answer in time').first().waitFor();
+            await openTab(page, 'Calls');
+            await page.getByRole('table', { name: 'Calls of this agent, newest first' }).waitFor();
         },
     },
+    demoTab('collateral', 'Collateral', async (page) => {
+        await page.getByLabel('USDC to add').fill('40');
+        await page.getByText('What each price needs').click();
+    }),
+    demoTab('key', 'Key', async (page) => {
+        await page.getByRole('button', { name: 'Make a new key' }).click();
+        await page.getByRole('button', { name: 'Save the key file' }).waitFor();
+    }),
+    demoTab('webhooks', 'Webhooks', async (page) => {
+        await signIn(page);
+        await page.getByRole('heading', { name: 'New webhook for this agent' }).waitFor();
+    }),
+    demoTab('leave', 'Leave', async (page) => {
+        await page.getByRole('button', { name: 'Delist …' }).click();
+        await page.getByRole('button', { name: 'Delist for good' }).click();
+        await page.getByText('Say first').waitFor();
+    }),
     {
         name: 'own-agent-paused',
         path: () => '/',

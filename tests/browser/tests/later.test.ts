@@ -93,7 +93,7 @@ test('after the dispute window collateral comes back and closed records verify; 
     });
     expect(paid.status).toBe(200);
     const own = await open();
-    await openAs(own.page, creator, managePath(agentId));
+    await openAs(own.page, creator, managePath(agentId, 'leave'));
     await own.page.getByRole('button', { name: 'Delist …' }).click();
     await own.page.getByRole('checkbox', { name: 'I know that this cannot be undone' }).check();
     await own.page.getByRole('button', { name: 'Delist for good' }).click();

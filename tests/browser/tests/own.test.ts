@@ -10,10 +10,11 @@ import { expect, test } from 'vitest';
 
 import { useBrowser } from '../support/browser';
 import { usdcOf } from '../support/chain';
-import { managePath, openAs } from '../support/creatorPages';
+import { managePath, openAs, openTab } from '../support/creatorPages';
 import { accountOf, resultKeyOf, useCreators } from '../support/creators';
 import { HOSTILE, harm } from '../support/hostile';
 import { asked, behave } from '../support/mockWallet';
+import { signIn } from '../support/newWallet';
 import { ownNetwork } from '../support/ownNetwork';
 
 const open = useBrowser();
@@ -87,7 +88,7 @@ test('a deposit moves exactly what was typed, and the page says before what chan
     const creator = await newCreator(network);
     const { agentId } = await creator.list('deposit');
     const { page, context, problems } = await open();
-    await openAs(page, creator, managePath(agentId));
+    await openAs(page, creator, managePath(agentId, 'collateral'));
     const amount = page.getByLabel('USDC to add');
     const add = page.getByRole('button', { name: 'Add to the collateral' });
     for (const [text, reason] of [
@@ -114,7 +115,8 @@ test('a deposit moves exactly what was typed, and the page says before what chan
     await page.getByText('40.000001 USDC are added to the collateral.').waitFor();
     const after = [await usdcOf(creator.address), await usdcOf(agentId)];
     expect(after.map((held, index) => held - (before[index] ?? 0n))).toEqual([-40_000_001n, 40_000_001n]);
-    await page.getByRole('complementary').getByText('50.000001 USDC').waitFor();
+    await openTab(page, 'Listing');
+    await part(page, 'Listing').getByText('50.000001 USDC').waitFor();
     expect(await asked(page)).toBe(1);
     expect(problems).toEqual([]);
     await context.close();
@@ -124,7 +126,7 @@ test('a result key made in the browser is saved as a file with which the service
     const creator = await newCreator(network);
     const { agentId, useKey } = await creator.list('rotating');
     const { page, context, problems } = await open();
-    await openAs(page, creator, managePath(agentId));
+    await openAs(page, creator, managePath(agentId, 'key'));
     const old = await resultKeyOf(agentId);
     const replace = page.getByRole('button', { name: 'Replace the key' });
     await replace.click();
@@ -207,7 +209,7 @@ test('an agent leaves the market: delisted, collateral back, accounts closed, to
     const creator = await newCreator(network);
     const { agentId } = await creator.list('leaving');
     const { page, context, problems } = await open();
-    await openAs(page, creator, managePath(agentId));
+    await openAs(page, creator, managePath(agentId, 'leave'));
     await page.getByRole('button', { name: 'Delist …' }).click();
     await page.getByRole('button', { name: 'Delist for good' }).click();
     await page.getByText('Say first').waitFor();
@@ -244,7 +246,7 @@ test('collateral stays locked while a completed call can be disputed, with the c
     const { agentId } = await creator.list('locked');
     expect((await execute(agentId)).status).toBe(200);
     const { page, context, problems } = await open();
-    await openAs(page, creator, managePath(agentId));
+    await openAs(page, creator, managePath(agentId, 'leave'));
     await page.getByRole('button', { name: 'Delist …' }).click();
     await leave(page).getByText(/can be withdrawn after \d{4}-\d\d-\d\d/).waitFor();
     await page.getByRole('checkbox', { name: 'I know that this cannot be undone' }).check();
@@ -295,7 +297,7 @@ test('what was done elsewhere in the meantime is not done twice', async () => {
     const creator = await newCreator(network);
     const { agentId } = await creator.list('elsewhere', { isSilent: true });
     const { page, context, problems } = await open();
-    await openAs(page, creator, managePath(agentId));
+    await openAs(page, creator, managePath(agentId, 'leave'));
     await page.getByRole('button', { name: 'Pause the agent' }).waitFor();
     await creator.crtx(['agent', 'delist', agentId, '--yes']);
     await page.getByRole('button', { name: 'Delist …' }).click();
@@ -406,6 +408,106 @@ test('an agent of another wallet, a closed one and no address at all are told ap
     await page.getByText('There is no such agent').first().waitFor();
     await page.goto(managePath('nonsense'));
     await page.getByRole('heading', { name: 'There is no such agent' }).waitFor();
+    expect(problems).toEqual([]);
+    await context.close();
+});
+
+test('the tab is in the URL, is reached by the keyboard, and keeps what was typed', async () => {
+    const creator = await newCreator(network);
+    const { agentId } = await creator.list('tabbed', { isSilent: true });
+    const { page, context, problems } = await open();
+    await openAs(page, creator, managePath(agentId, 'collateral'));
+    await page.getByLabel('USDC to add').fill('12.5');
+    const tab = (name: string) => page.getByRole('tab', { name, exact: true });
+    expect(await tab('Collateral').getAttribute('aria-selected')).toBe('true');
+    await tab('Collateral').focus();
+    for (const [name, heading] of [
+        ['Key', 'Result key'],
+        ['Webhooks', ''],
+        ['Leave', 'Leave the market'],
+        ['Listing', 'Listing'],
+        ['Calls', ''],
+        ['Collateral', 'Collateral'],
+    ] as const) {
+        await page.keyboard.press('ArrowRight');
+        await page.waitForURL((url) => url.searchParams.get('tab') === name.toLowerCase());
+        expect(await tab(name).evaluate((element) => element === document.activeElement)).toBe(true);
+        // Calls and webhooks are private to the wallet, which is not signed in yet.
+        if (heading === '') await page.getByRole('tabpanel', { name }).getByText('Sign in above').waitFor();
+        else await page.getByRole('tabpanel', { name }).getByRole('heading', { name: heading, exact: true }).waitFor();
+        expect(await page.getByRole('tabpanel').count()).toBe(1);
+    }
+    expect(await page.getByLabel('USDC to add').inputValue()).toBe('12.5');
+    await page.keyboard.press('Tab');
+    expect(await page.getByLabel('USDC to add').evaluate((element) => element === document.activeElement)).toBe(true);
+    // A tab that the agent does not have is no tab.
+    await page.goto(managePath(agentId, 'nonsense'));
+    await part(page, 'Listing').waitFor();
+    expect(problems).toEqual([]);
+    await context.close();
+});
+
+test('a webhook made on the page of an agent hears of this agent alone', async () => {
+    const creator = await newCreator(network);
+    const { agentId, name } = await creator.list('heard', { isSilent: true });
+    const { page, context, problems } = await open();
+    await openAs(page, creator, managePath(agentId, 'webhooks'));
+    await signIn(page);
+    await page.getByText('No webhook hears of this agent yet.').waitFor();
+    await page.getByLabel('URL').fill('http://127.0.0.1:9/crtx');
+    await page.getByRole('button', { name: 'Create the webhook' }).click();
+    await page.getByText('Save this secret now').waitFor();
+    const card = page.getByRole('tabpanel', { name: 'Webhooks' }).getByRole('listitem');
+    await card.getByText('http://127.0.0.1:9/crtx').waitFor();
+    await card.getByRole('definition').getByText(name, { exact: true }).waitFor();
+    const { agents } = (await page.evaluate(async (wallet) => {
+        const answer = await fetch('/v1/webhooks', { headers: { 'X-Crtx-Wallet': wallet } });
+        return ((await answer.json()) as { webhooks: object[] }).webhooks[0];
+    }, creator.address)) as { agents: string[] };
+    expect(agents).toEqual([agentId]);
+    expect(problems).toEqual([]);
+    await context.close();
+});
+
+test.each(['phone', 'desktop'] as const)('hostile failures are text, and many of them stay a short list (%s)', async (width) => {
+    const creator = await newCreator(network);
+    const { agentId } = await creator.list('failing', { isSilent: true });
+    const { page, context, problems } = await open({ width });
+    const texts = Object.values(HOSTILE);
+    const failures = Array.from({ length: 20 }, (_, number) => {
+        const text = texts[number % texts.length] ?? '';
+        return { execution_id: `${number}${text}`, initiated_at: '2026-11-28T10:00:00Z', code: text, message: text, request_id: text };
+    });
+    const figures = { executions: 20, completed: 0, failed: 20, success_rate: 0, p50_ms: null, p95_ms: null };
+    await page.route('**/v1/agents/*/health', (route) => route.fulfill({ json: { window_seconds: 86_400, ...figures, failures } }));
+    await page.route('**/v1/executions/totals?*', (route) => route.fulfill({ json: { groups: [] } }));
+    await page.route('**/v1/executions?*', (route) => {
+        const executions = texts.map((text, number) => ({
+            execution_id: `${number}${text.slice(0, 100)}`,
+            agent_id: agentId,
+            agent_name: text,
+            status: 'failed',
+            cost_usdc: 0,
+            initiated_at: '2026-11-28T10:00:00Z',
+            completed_at: null,
+            on_chain_record: '/',
+            failure: text,
+            creator_amount_usdc: 0,
+            execution_time_ms: null,
+        }));
+        return route.fulfill({ json: { executions, total: executions.length, limit: 25, offset: 0, next_cursor: null } });
+    });
+    await openAs(page, creator, managePath(agentId, 'calls'));
+    await signIn(page);
+    const table = page.getByRole('table', { name: 'Last failures' });
+    await table.waitFor();
+    await page.getByRole('table', { name: 'Calls of this agent, newest first' }).waitFor();
+    expect(await table.locator('tbody tr').count()).toBe(5);
+    expect(await harm(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Show all 20 failures' }).click();
+    expect(await table.locator('tbody tr').count()).toBe(20);
+    expect(await harm(page)).toEqual([]);
+    expect(await table.innerText()).not.toContain('\u202e');
     expect(problems).toEqual([]);
     await context.close();
 });

@@ -8,6 +8,7 @@ import type { OwnListings } from '../../chain/listing';
 import { plural } from '../../shared/figures';
 import { formatUsdc } from '../../shared/money';
 import { Notice } from '../../shared/ui/Notice';
+import type { Tab } from './manage/tabs';
 import { OwnAgentLink } from './OwnAgentLink';
 import { MY_DISPUTES } from './paths';
 import { explanationOf, isAboutDocument } from './reasons';
@@ -48,14 +49,14 @@ export function Attention({ rows, chain }: { rows: readonly AgentRow[]; chain: O
             )}
             {short.length > 0 && (
                 <Notice kind="warn" title="Paused, with too little collateral to resume">
-                    <Agents rows={short}>
+                    <Agents rows={short} tab="collateral">
                         {({ collateral, required }) => `needs ${formatUsdc((required ?? 0n) - collateral)} USDC more.`}
                     </Agents>
                 </Notice>
             )}
             {free.size > 0 && (
                 <Notice kind="good" title="Collateral that you can withdraw">
-                    <Agents rows={rows.filter(({ agentId }) => free.has(agentId))}>
+                    <Agents rows={rows.filter(({ agentId }) => free.has(agentId))} tab="leave">
                         {({ agentId }) => `${formatUsdc(free.get(agentId) ?? 0n)} USDC.`}
                     </Agents>
                 </Notice>
@@ -64,11 +65,18 @@ export function Attention({ rows, chain }: { rows: readonly AgentRow[]; chain: O
     );
 }
 
-const Agents = ({ rows, children }: { rows: readonly AgentRow[]; children: (row: AgentRow) => ReactNode }) => (
+type AgentsProps = {
+    rows: readonly AgentRow[];
+    /** Of the page of the agent, where the creator can do something about it. */
+    tab?: Tab;
+    children: (row: AgentRow) => ReactNode;
+};
+
+const Agents = ({ rows, tab, children }: AgentsProps) => (
     <ul className="stack">
         {rows.map((row) => (
             <li key={row.agentId}>
-                <OwnAgentLink row={row} />: {children(row)}
+                <OwnAgentLink row={row} tab={tab} />: {children(row)}
             </li>
         ))}
     </ul>

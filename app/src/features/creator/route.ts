@@ -4,6 +4,7 @@ import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 
 import { part } from '../../shared/part';
 import { rootRoute } from '../../shared/rootRoute';
+import { readTab } from './manage/tabs';
 
 export const creatorRoute = createRoute({
     getParentRoute: () => rootRoute,
@@ -14,5 +15,6 @@ export const creatorRoute = createRoute({
 export const ownAgentRoute = createRoute({
     getParentRoute: () => rootRoute,
     path: '/creator/agents/$agentId',
+    validateSearch: readTab,
     component: lazyRouteComponent(() => part(() => import('./manage/OwnAgentPage')), 'OwnAgentPage'),
 });

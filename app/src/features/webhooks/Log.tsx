@@ -10,38 +10,39 @@ import { Failure } from '../../shared/ui/Failure';
 import { Skeleton } from '../../shared/ui/Skeleton';
 import { type Column, Table } from '../../shared/ui/Table';
 import { type Delivery, logQuery } from './query';
+import { words } from './words';
 
-const STATES: Record<string, { words: string; kind: NonNullable<BadgeProps['kind']> }> = {
-    waiting: { words: 'Waiting', kind: 'accent' },
-    acknowledged: { words: 'Acknowledged', kind: 'good' },
-    given_up: { words: 'Given up', kind: 'bad' },
+const w = words.log;
+
+const KINDS: Record<string, NonNullable<BadgeProps['kind']>> = {
+    waiting: 'accent',
+    acknowledged: 'good',
+    given_up: 'bad',
 };
+const STATES: Record<string, string> = w.states;
 
 const COLUMNS: readonly Column<Delivery>[] = [
-    { name: 'Event', cell: ({ sequence }) => sequence, isNumber: true },
-    { name: 'Type', cell: ({ type }) => <UserText text={type} /> },
+    { name: w.event, cell: ({ sequence }) => sequence, isNumber: true },
+    { name: w.type, cell: ({ type }) => <UserText text={type} /> },
     {
-        name: 'State',
-        cell: ({ state }) => <Badge kind={STATES[state]?.kind ?? 'plain'}>{STATES[state]?.words ?? state}</Badge>,
+        name: w.state,
+        cell: ({ state }) => <Badge kind={KINDS[state] ?? 'plain'}>{STATES[state] ?? state}</Badge>,
     },
-    { name: 'Attempts', cell: ({ attempts }) => attempts, isNumber: true },
-    {
-        name: 'Last attempt',
-        cell: ({ attempted_at: at }) => (at === null ? 'None yet' : <ExactTime at={at} />),
-    },
-    { name: 'Status', cell: ({ status }) => status ?? '–', isNumber: true },
-    { name: 'Took', cell: ({ duration_ms: ms }) => (ms === null ? '–' : formatMs(ms)), isNumber: true },
-    { name: 'Answer', cell: ({ answer }) => (answer === null || answer === '' ? '–' : <UserText text={answer} />) },
+    { name: w.attempts, cell: ({ attempts }) => attempts, isNumber: true },
+    { name: w.lastAttempt, cell: ({ attempted_at: at }) => (at === null ? w.noneYet : <ExactTime at={at} />) },
+    { name: w.status, cell: ({ status }) => status ?? words.none, isNumber: true },
+    { name: w.took, cell: ({ duration_ms: ms }) => (ms === null ? words.none : formatMs(ms)), isNumber: true },
+    { name: w.answer, cell: ({ answer }) => (answer ? <UserText text={answer} /> : words.none) },
 ];
 
 export function Log({ account, webhookId }: { account: string; webhookId: string }) {
     const { data, error, refetch } = useQuery(logQuery(account, webhookId));
     if (error) return <Failure error={error} onRetry={() => void refetch()} />;
     if (data === undefined) return <Skeleton height="8rem" />;
-    if (data.deliveries.length === 0) return <p className="muted">No event has happened since the webhook was made.</p>;
+    if (data.deliveries.length === 0) return <p className="muted">{w.none}</p>;
     return (
         <Table
-            caption="The newest deliveries"
+            caption={w.caption}
             columns={COLUMNS}
             rows={data.deliveries}
             rowKey={({ sequence }) => String(sequence)}

@@ -1,4 +1,4 @@
-// A new webhook: a URL, and which events are sent there.
+// A new webhook: a URL, and which events are sent there. In the tab of an agent it hears of this agent alone.
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type SubmitEvent, useState } from 'react';
@@ -9,13 +9,21 @@ import { TextField } from '../../shared/ui/Field';
 import { create } from './query';
 import { Secret } from './Secret';
 import styles from './Webhooks.module.css';
+import { words } from './words';
 
-export function NewWebhook({ account }: { account: string }) {
+const w = words.create;
+
+export function NewWebhook({ account, agentId }: { account: string; agentId?: string | undefined }) {
     const queries = useQueryClient();
     const [url, setUrl] = useState('');
     const [types, setTypes] = useState('');
     const creating = useMutation({
-        mutationFn: () => create(account, url.trim(), types.split(/[\s,]+/).filter(Boolean)),
+        mutationFn: () =>
+            create(account, {
+                url: url.trim(),
+                types: types.split(/[\s,]+/).filter(Boolean),
+                agents: agentId === undefined ? [] : [agentId],
+            }),
         onSuccess: async () => {
             setUrl('');
             await queries.invalidateQueries({ queryKey: ['webhooks', account] });
@@ -27,33 +35,34 @@ export function NewWebhook({ account }: { account: string }) {
     };
     return (
         <section className="stack" aria-labelledby="new-webhook">
-            <h2 id="new-webhook">New webhook</h2>
+            <h2 id="new-webhook">{agentId === undefined ? w.title : w.ofAgent}</h2>
+            {agentId !== undefined && <p className="muted">{w.onlyOfAgent}</p>}
             <form className={styles.fields} onSubmit={submit} noValidate>
                 <TextField
-                    label="URL"
+                    label={w.url}
                     type="url"
                     autoComplete="off"
                     placeholder="https://example.com/crtx"
                     value={url}
-                    hint="https, on a public address"
+                    hint={w.urlHint}
                     onChange={(event) => setUrl(event.target.value)}
                 />
                 <TextField
-                    label="Types of events"
+                    label={w.types}
                     autoComplete="off"
                     placeholder="payout, dispute.opened"
                     value={types}
-                    hint="With commas between them. Leave it empty for all."
+                    hint={w.typesHint}
                     onChange={(event) => setTypes(event.target.value)}
                 />
                 <div className="row">
                     <Button type="submit" look="primary" isDisabled={url.trim() === ''}>
-                        {creating.isPending ? 'Under way …' : 'Make the webhook'}
+                        {creating.isPending ? words.underWay : w.submit}
                     </Button>
                 </div>
             </form>
             {creating.error && <Failure error={creating.error} />}
-            {creating.data && <Secret secret={creating.data.secret}>The target checks signatures with it.</Secret>}
+            {creating.data && <Secret secret={creating.data.secret}>{w.secret}</Secret>}
         </section>
     );
 }

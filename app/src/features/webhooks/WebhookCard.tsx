@@ -1,9 +1,9 @@
 // One webhook: how it does, and what its owner can do with it.
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
+import { Fragment, useState } from 'react';
 
-import { formatMs, plural } from '../../shared/figures';
+import { formatMs } from '../../shared/figures';
 import { UserText } from '../../shared/text/UserText';
 import { visible } from '../../shared/text/visible';
 import { Badge } from '../../shared/ui/Badge';
@@ -12,16 +12,15 @@ import { Failure } from '../../shared/ui/Failure';
 import { Figure, Figures } from '../../shared/ui/Figures';
 import { Notice } from '../../shared/ui/Notice';
 import { Time } from '../../shared/ui/Time';
+import { AgentName } from '../agent';
 import { Log } from './Log';
 import { type Webhook, enable, remove, rotate, sendTest } from './query';
 import { Secret } from './Secret';
 import styles from './Webhooks.module.css';
+import { words } from './words';
 
-const REASONS: Record<string, string> = {
-    owner: 'You disabled it.',
-    gone: 'The target answered 410: it wants no more events.',
-    failing: 'The target acknowledged nothing for five days.',
-};
+const w = words.card;
+const REASONS: Record<string, string> = w.reasons;
 
 export function WebhookCard({ webhook, account }: { webhook: Webhook; account: string }) {
     const { webhook_id: id, disabled_at: disabledAt, failing_since: failingSince } = webhook;
@@ -41,52 +40,53 @@ export function WebhookCard({ webhook, account }: { webhook: Webhook; account: s
                     <UserText text={webhook.url} />
                 </h3>
                 {disabledAt !== null ? (
-                    <Badge kind="bad">Disabled</Badge>
+                    <Badge kind="bad">{w.disabled}</Badge>
                 ) : (
                     <Badge kind={failingSince === null ? 'good' : 'warn'}>
-                        {failingSince === null ? 'Enabled' : 'Failing'}
+                        {failingSince === null ? w.enabled : w.failing}
                     </Badge>
                 )}
             </div>
             {disabledAt !== null && (
-                <Notice kind="bad" title="Nothing is sent">
+                <Notice kind="bad" title={w.nothingSent}>
                     <p>
-                        {REASONS[webhook.disabled_reason ?? ''] ?? ''} Enable it, and everything that was not
-                        acknowledged is sent.
+                        {REASONS[webhook.disabled_reason ?? ''] ?? ''} {w.enableAgain}
                     </p>
                 </Notice>
             )}
             <Figures>
-                <Figure name="Events">{webhook.types.length === 0 ? 'All' : webhook.types.join(', ')}</Figure>
-                <Figure name="Agents">{webhook.agents.length === 0 ? 'All' : webhook.agents.join(', ')}</Figure>
-                <Figure name="Waiting">{plural(webhook.waiting, 'delivery', 'deliveries')}</Figure>
-                <Figure name="Failing since">
-                    {failingSince === null ? 'It does not fail' : <Time iso={failingSince} />}
+                <Figure name={w.events}>{webhook.types.length === 0 ? w.all : webhook.types.join(', ')}</Figure>
+                <Figure name={w.agents}>
+                    {webhook.agents.length === 0 ? w.all : <AgentNames agents={webhook.agents} />}
                 </Figure>
-                <Figure name="Made">
+                <Figure name={w.waiting}>{w.deliveries(webhook.waiting)}</Figure>
+                <Figure name={w.failingSince}>
+                    {failingSince === null ? w.doesNotFail : <Time iso={failingSince} />}
+                </Figure>
+                <Figure name={w.created}>
                     <Time iso={webhook.created_at} />
                 </Figure>
             </Figures>
-            <div className="row" role="group" aria-label={`What you can do with ${visible(webhook.url)}`}>
+            <div className="row" role="group" aria-label={w.actions(visible(webhook.url))}>
                 {disabledAt !== null && (
                     <Button look="primary" onPress={() => enabling.mutate()}>
-                        Enable
+                        {w.enable}
                     </Button>
                 )}
-                <Button onPress={() => testing.mutate()}>{testing.isPending ? 'Under way …' : 'Send a test'}</Button>
+                <Button onPress={() => testing.mutate()}>{testing.isPending ? words.underWay : w.test}</Button>
                 <Button aria-expanded={isLogOpen} onPress={() => setLogOpen(!isLogOpen)}>
-                    Deliveries
+                    {w.log}
                 </Button>
-                <Button onPress={() => rotating.mutate()}>New secret</Button>
+                <Button onPress={() => rotating.mutate()}>{w.newSecret}</Button>
                 <Button look="danger" aria-expanded={isDeleting} onPress={() => setDeleting(!isDeleting)}>
-                    Delete
+                    {w.delete}
                 </Button>
             </div>
             {isDeleting && (
                 <div className="row">
-                    <p>The webhook and its log are deleted. Events stay in the log of your wallet.</p>
+                    <p>{w.deleteEffects.join(' ')}</p>
                     <Button look="danger" onPress={() => deleting.mutate()}>
-                        Delete for good
+                        {w.deleteForGood}
                     </Button>
                     <Button look="quiet" onPress={() => setDeleting(false)}>
                         Cancel
@@ -98,17 +98,25 @@ export function WebhookCard({ webhook, account }: { webhook: Webhook; account: s
                 <div role="status">
                     <Notice
                         kind={testing.data.acknowledged ? 'good' : 'warn'}
-                        title={testing.data.acknowledged ? 'Acknowledged' : 'Not acknowledged'}
+                        title={testing.data.acknowledged ? w.acknowledged : w.notAcknowledged}
                     >
                         <p>
-                            {testing.data.status === null ? 'No answer' : `Status ${testing.data.status}`} after{' '}
-                            {formatMs(testing.data.duration_ms)}. <UserText text={testing.data.answer} />
+                            {w.answered(testing.data.status, formatMs(testing.data.duration_ms))}{' '}
+                            <UserText text={testing.data.answer} />
                         </p>
                     </Notice>
                 </div>
             )}
-            {rotating.data && <Secret secret={rotating.data.secret}>The old one signs as well for 24 hours.</Secret>}
+            {rotating.data && <Secret secret={rotating.data.secret}>{w.oldSecret}</Secret>}
             {isLogOpen && <Log account={account} webhookId={id} />}
         </li>
     );
 }
+
+const AgentNames = ({ agents }: { agents: readonly string[] }) =>
+    agents.map((agentId, index) => (
+        <Fragment key={agentId}>
+            {index > 0 && ', '}
+            <AgentName agentId={agentId} />
+        </Fragment>
+    ));

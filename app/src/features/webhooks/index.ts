@@ -1,1 +1,2 @@
+export { LazyAgentWebhooks } from './LazyAgentWebhooks';
 export { webhooksRoute } from './route';

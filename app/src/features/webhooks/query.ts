@@ -7,8 +7,9 @@ import { type Schemas, api, asWallet, body } from '../../shared/api/client';
 export type Webhook = Schemas['Webhook'];
 export type Delivery = Schemas['Delivery'];
 
-/** No event tells of a delivery. */
-const OFTEN_MS = 5_000;
+/** No event tells of a delivery. The log is watched while it is open. */
+const LIST_MS = 30_000;
+const LOG_MS = 15_000;
 const LOG_LINES = 20;
 
 const at = (wallet: string, webhookId: string) => ({
@@ -20,7 +21,7 @@ export const webhooksQuery = (wallet: string) =>
     queryOptions({
         queryKey: ['webhooks', wallet] as const,
         queryFn: ({ signal }) => body(api.GET('/v1/webhooks', { ...asWallet(wallet), signal })),
-        refetchInterval: OFTEN_MS,
+        refetchInterval: LIST_MS,
     });
 
 export const logQuery = (wallet: string, webhookId: string) =>
@@ -34,14 +35,13 @@ export const logQuery = (wallet: string, webhookId: string) =>
                     signal,
                 }),
             ),
-        refetchInterval: OFTEN_MS,
+        refetchInterval: LOG_MS,
     });
 
-/** The service says which types there are. */
-export const create = (wallet: string, url: string, types: string[]): Promise<Schemas['CreatedWebhookAnswer']> =>
-    body(
-        api.POST('/v1/webhooks', { ...asWallet(wallet), body: { url, types: types as Webhook['types'], agents: [] } }),
-    );
+export type NewWebhook = { url: string; /** The service says which there are. */ types: string[]; agents: string[] };
+
+export const create = (wallet: string, { url, types, agents }: NewWebhook): Promise<Schemas['CreatedWebhookAnswer']> =>
+    body(api.POST('/v1/webhooks', { ...asWallet(wallet), body: { url, types: types as Webhook['types'], agents } }));
 
 export const enable = (wallet: string, webhookId: string): Promise<Webhook> =>
     body(api.PATCH('/v1/webhooks/{webhook_id}', { ...at(wallet, webhookId), body: { enabled: true } }));

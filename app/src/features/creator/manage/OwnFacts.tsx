@@ -1,7 +1,7 @@
-// What the chain says about the agent, in a box.
+// The listing of the agent: what the chain says about it, and the ways to change and test it.
 
 import type { Address } from '@solana/kit';
-import type { ReactNode } from 'react';
+import { Link } from '@tanstack/react-router';
 
 import { requiredCollateral } from '../../../chain/collateral';
 import type { Schemas } from '../../../shared/api/client';
@@ -10,13 +10,17 @@ import { formatCount, formatMs } from '../../../shared/figures';
 import { formatUsdc } from '../../../shared/money';
 import { Address as ShownAddress } from '../../../shared/ui/Address';
 import { Badge } from '../../../shared/ui/Badge';
+import { buttonClass } from '../../../shared/ui/Button';
+import { Figure, Figures } from '../../../shared/ui/Figures';
 import { Time } from '../../../shared/ui/Time';
 import type { Agent } from '../../agent';
 import { coverText } from '../cover';
+import { editPath, testPath } from '../paths';
 import { stateOf } from '../reasons';
 import { statusOf } from '../rows';
 import styles from './Manage.module.css';
 import type { Owned } from './useManaging';
+import { words } from './words';
 
 export type OwnFactsProps = {
     agentId: Address;
@@ -27,56 +31,61 @@ export type OwnFactsProps = {
     network: Schemas['NetworkResponse'];
 };
 
-const Fact = ({ name, children }: { name: string; children: ReactNode }) => (
-    <div className={styles.fact}>
-        <dt>{name}</dt>
-        <dd className="number">{children}</dd>
-    </div>
-);
-
 export function OwnFacts({ agentId, chain: { listing, tiers }, metrics, earned, network }: OwnFactsProps) {
-    const { badge, kind } = stateOf(statusOf(listing.status), null, listing.suspended !== 0);
+    const status = statusOf(listing.status);
+    const { badge, kind } = stateOf(status, null, listing.suspended !== 0);
     const explorer = network.explorer.account.replace('{address}', agentId);
     return (
-        <aside aria-label="What the chain says" className={styles.facts}>
-            <p className="row">
+        <section aria-labelledby="listing" className={styles.panel}>
+            <div className={styles.head}>
+                <h2 id="listing">{words.listing.title}</h2>
                 <Badge kind={kind}>{badge}</Badge>
-            </p>
-            <dl className={styles.list}>
-                <Fact name="Price">{formatUsdc(listing.price)} USDC</Fact>
-                <Fact name="Answers within">{formatMs(listing.timeoutSeconds * 1_000)}</Fact>
-                <Fact name="Signs each call">{listing.binding === 1 ? 'Yes' : 'Only the result'}</Fact>
-                <Fact name="Promised cover">{promiseText(listing.minCover)}</Fact>
-                <Fact name="Collateral">{formatUsdc(listing.collateral)} USDC</Fact>
-                <Fact name="Needed at its price">{formatUsdc(requiredCollateral(tiers, listing))} USDC</Fact>
+            </div>
+            {status !== 'delisted' && (
+                <p className="row">
+                    <Link to={editPath(agentId)} className={buttonClass()}>
+                        {words.listing.edit}
+                    </Link>
+                    <Link to={testPath(agentId)} className={buttonClass()}>
+                        {words.listing.test}
+                    </Link>
+                </p>
+            )}
+            <Figures>
+                <Figure name="Price">{formatUsdc(listing.price)} USDC</Figure>
+                <Figure name="Answers within">{formatMs(listing.timeoutSeconds * 1_000)}</Figure>
+                <Figure name="Signs each call">{listing.binding === 1 ? 'Yes' : 'Only the result'}</Figure>
+                <Figure name="Promised cover">{promiseText(listing.minCover)}</Figure>
+                <Figure name="Collateral">{formatUsdc(listing.collateral)} USDC</Figure>
+                <Figure name="Needed at its price">{formatUsdc(requiredCollateral(tiers, listing))} USDC</Figure>
                 {metrics && (
-                    <Fact name="Cover">{coverText(metrics.free_collateral_usdc, metrics.amount_at_risk_usdc)}</Fact>
+                    <Figure name="Cover">{coverText(metrics.free_collateral_usdc, metrics.amount_at_risk_usdc)}</Figure>
                 )}
                 {listing.slashedTotal > 0n && (
-                    <Fact name="Taken by disputes">{formatUsdc(listing.slashedTotal)} USDC</Fact>
+                    <Figure name="Taken by disputes">{formatUsdc(listing.slashedTotal)} USDC</Figure>
                 )}
-                {earned !== null && <Fact name="Earned">{formatUsdc(earned)} USDC</Fact>}
-                <Fact name="Fees of the marketplace">{formatUsdc(listing.platformFeesTotal)} USDC</Fact>
-                <Fact name="Completed">{formatCount(Number(listing.completedExecutions))}</Fact>
-                <Fact name="Failed">{formatCount(Number(listing.failedExecutions))}</Fact>
+                {earned !== null && <Figure name="Earned">{formatUsdc(earned)} USDC</Figure>}
+                <Figure name="Fees of the marketplace">{formatUsdc(listing.platformFeesTotal)} USDC</Figure>
+                <Figure name="Completed">{formatCount(Number(listing.completedExecutions))}</Figure>
+                <Figure name="Failed">{formatCount(Number(listing.failedExecutions))}</Figure>
                 {listing.unprovedFailures > 0n && (
-                    <Fact name="Reported as failed">
+                    <Figure name="Reported as failed">
                         {formatCount(Number(listing.unprovedFailures))}, not proved, not counted
-                    </Fact>
+                    </Figure>
                 )}
-                <Fact name="Expired">{formatCount(Number(listing.expiredExecutions))}</Fact>
-                <Fact name="Open executions">{formatCount(listing.openExecutions)}</Fact>
-                <Fact name="Disputes">
+                <Figure name="Expired">{formatCount(Number(listing.expiredExecutions))}</Figure>
+                <Figure name="Open executions">{formatCount(listing.openExecutions)}</Figure>
+                <Figure name="Disputes">
                     {formatCount(Number(listing.disputedExecutions))}
                     {listing.openDisputes > 0 && `, ${formatCount(listing.openDisputes)} open`}
-                </Fact>
-                <Fact name="Listed">
+                </Figure>
+                <Figure name="Listed">
                     <Time iso={new Date(Number(listing.createdAtUnixS) * 1_000).toISOString()} />
-                </Fact>
-                <Fact name="Agent">
+                </Figure>
+                <Figure name="Agent">
                     <ShownAddress value={agentId} what="agent address" href={explorer} />
-                </Fact>
-            </dl>
-        </aside>
+                </Figure>
+            </Figures>
+        </section>
     );
 }

@@ -1,5 +1,7 @@
 // Whether the agent takes calls: pause and resume.
 
+import { Link } from '@tanstack/react-router';
+
 import { missingCollateral, requiredCollateral } from '../../../chain/collateral';
 import { StoredAgentStatus } from '../../../chain/stored';
 import { formatUsdc } from '../../../shared/money';
@@ -8,10 +10,12 @@ import { Effects } from '../Effects';
 import { pause, resume } from '../instructions';
 import { Panel, SendButton } from './Panel';
 import type { Managing, Owned } from './useManaging';
+import { words } from './words';
 
 export type StatusPanelProps = { chain: Owned; managing: Managing; isMarketPaused: boolean };
 
 export function StatusPanel({ chain, managing, isMarketPaused }: StatusPanelProps) {
+    if (chain.listing.status === StoredAgentStatus.Delisted) return <Delisted managing={managing} />;
     const isActive = chain.listing.status === StoredAgentStatus.Active;
     const isSuspended = chain.listing.suspended !== 0;
     const title = isSuspended ? 'It is suspended' : isActive ? 'It takes calls' : 'It is paused';
@@ -27,6 +31,12 @@ export function StatusPanel({ chain, managing, isMarketPaused }: StatusPanelProp
         </Panel>
     );
 }
+
+const Delisted = ({ managing }: { managing: Managing }) => (
+    <Panel step="status" title={words.state.delisted} managing={managing}>
+        <p className="muted">{words.state.delistedText}</p>
+    </Panel>
+);
 
 const Suspended = ({ isActive }: { isActive: boolean }) => (
     <Notice kind="bad" title="The marketplace has suspended this agent">
@@ -75,7 +85,12 @@ function Paused({ chain: { listing, tiers }, managing }: { chain: Owned; managin
                 <p>
                     At its price of {formatUsdc(listing.price)} USDC and its promised cover an active agent needs{' '}
                     {formatUsdc(requiredCollateral(tiers, listing))} USDC that no open dispute claims. Add{' '}
-                    {formatUsdc(missing)} USDC below, or lower the price.
+                    {formatUsdc(missing)} USDC, or lower the price.
+                </p>
+                <p>
+                    <Link from="/creator/agents/$agentId" search={{ tab: 'collateral' }} resetScroll={false}>
+                        {words.addCollateral}
+                    </Link>
                 </p>
             </Notice>
         );

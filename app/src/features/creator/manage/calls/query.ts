@@ -1,0 +1,24 @@
+// The calls of one own agent, newest first, page after page by cursor.
+
+import { infiniteQueryOptions } from '@tanstack/react-query';
+
+import { unlessFollowed } from '../../../../shared/wallet/events';
+import { type CallsPage, read } from '../contract';
+
+const PAGE = 25;
+const SELDOM_MS = 15_000;
+/** A longer list is read again when its reader asks for it. */
+const MOST_PAGES_READ_AGAIN = 1;
+
+export const callsQuery = (wallet: string, agentId: string) =>
+    infiniteQueryOptions({
+        queryKey: ['executions', wallet, 'of-agent', agentId] as const,
+        queryFn: ({ pageParam, signal }): Promise<CallsPage> => {
+            const query = { role: 'creator', agent_id: agentId, limit: PAGE, ...(pageParam && { cursor: pageParam }) };
+            return read<CallsPage>(wallet, '/v1/executions', { query }, signal);
+        },
+        initialPageParam: null as string | null,
+        getNextPageParam: (last) => last.next_cursor,
+        refetchInterval: ({ state: { data } }) =>
+            data === undefined || data.pages.length > MOST_PAGES_READ_AGAIN ? false : unlessFollowed(SELDOM_MS),
+    });

@@ -1,0 +1,71 @@
+// The last failures of an agent, each with its reason and what identifies the request.
+
+import { useState } from 'react';
+
+import { short } from '../../../../shared/text/short';
+import { UserText } from '../../../../shared/text/UserText';
+import { Button } from '../../../../shared/ui/Button';
+import { Copy } from '../../../../shared/ui/Copy';
+import { ExactTime } from '../../../../shared/ui/ExactTime';
+import { type Column, Table } from '../../../../shared/ui/Table';
+import type { AgentFailure } from '../contract';
+import { reasonText } from '../reasonText';
+import { words } from '../words';
+import styles from './Health.module.css';
+
+const w = words.failures;
+const FIRST = 5;
+
+const COLUMNS: readonly Column<AgentFailure>[] = [
+    { name: w.when, cell: ({ initiated_at: at }) => <ExactTime at={at} /> },
+    {
+        name: w.reason,
+        cell: ({ code, message }) => (
+            <div className={styles.reason}>
+                <UserText text={reasonText(code)} />
+                {message !== '' && (
+                    <span className="small muted">
+                        <UserText text={message} />
+                    </span>
+                )}
+            </div>
+        ),
+    },
+    {
+        name: w.request,
+        cell: ({ request_id: id }) => (id === null ? '–' : <Id id={id} what={w.requestId} />),
+    },
+    { name: w.execution, cell: ({ execution_id: id }) => <Id id={id} what={w.executionId} /> },
+];
+
+const Id = ({ id, what }: { id: string; what: string }) => (
+    <span className="row">
+        <span className="mono">
+            <UserText text={short(id, 6)} />
+        </span>
+        <Copy text={id} what={what} />
+    </span>
+);
+
+export function Failures({ failures }: { failures: readonly AgentFailure[] }) {
+    const [isAll, setAll] = useState(false);
+    const shown = isAll ? failures : failures.slice(0, FIRST);
+    return (
+        <section aria-labelledby="failures" className={`${styles.panel} ${styles.wide}`}>
+            <h2 id="failures">{w.title}</h2>
+            {failures.length === 0 ? (
+                <p className="muted">{w.none}</p>
+            ) : (
+                <>
+                    <p className="small muted">{w.hint}</p>
+                    <Table caption={w.title} columns={COLUMNS} rows={shown} rowKey={({ execution_id: id }) => id} />
+                </>
+            )}
+            {shown.length < failures.length && (
+                <div>
+                    <Button onPress={() => setAll(true)}>{w.showAll(failures.length)}</Button>
+                </div>
+            )}
+        </section>
+    );
+}
