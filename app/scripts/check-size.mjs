@@ -6,7 +6,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 
-const LIMIT_KIB = 250;
+const LIMIT_KIB = 150;
 
 const app = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const dist = process.argv[2] ?? path.join(app, 'dist');

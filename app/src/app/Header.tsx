@@ -4,6 +4,7 @@ import { Link } from '@tanstack/react-router';
 
 import { NetworkBadge } from '../features/network';
 import { WalletButton } from '../features/wallet';
+import { FindButton } from './find/FindButton';
 import styles from './Header.module.css';
 import { Navigation } from './Navigation';
 import { ThemeSwitch } from './ThemeSwitch';
@@ -18,6 +19,7 @@ export const Header = () => (
             </Link>
             <Navigation />
             <div className={styles.tools}>
+                <FindButton />
                 <NetworkBadge />
                 <div className={styles.theme}>
                     <ThemeSwitch />

@@ -1,22 +1,21 @@
 // The button in the header that connects a wallet, and shows which account signs.
 
 import { useIsFetching, useQuery } from '@tanstack/react-query';
-import { Suspense, lazy, useEffect, useState } from 'react';
-import { Dialog, DialogTrigger } from 'react-aria-components/Dialog';
-import { Popover } from 'react-aria-components/Popover';
+import { Suspense, lazy, useEffect, useRef, useState } from 'react';
 
 import { networkQuery } from '../../shared/api/queries';
 import { part } from '../../shared/part';
 import { visible } from '../../shared/text/visible';
 import { short } from '../../shared/text/short';
 import { Button } from '../../shared/ui/Button';
-import { Skeleton } from '../../shared/ui/Skeleton';
 import { loadLocalWallet } from '../../shared/wallet/local/load';
 import { LOCAL_WALLET } from '../../shared/wallet/local/name';
 import { useWallet, walletStore } from '../../shared/wallet/useWallet';
 import styles from './Wallet.module.css';
+import { words } from './words';
 
-const WalletPanel = lazy(() => part(() => import('./WalletPanel')));
+const load = () => part(() => import('./WalletPopover'));
+const WalletPopover = lazy(() => load().then(({ WalletPopover: component }) => ({ default: component })));
 
 /** How long the page has been quiet, in milliseconds, when it loads the built-in wallet. */
 const QUIET_MS = 500;
@@ -41,27 +40,30 @@ function useLocalWallet(): void {
 export function WalletButton() {
     useLocalWallet();
     const { connection } = useWallet();
-    // The popover belongs to the header's landmark.
+    const [isOpen, setOpen] = useState(false);
+    const [wasOpen, setWasOpen] = useState(false);
+    const button = useRef<HTMLButtonElement>(null);
     const [home, setHome] = useState<HTMLDivElement | null>(null);
+    if (isOpen && !wasOpen) setWasOpen(true);
     return (
-        <DialogTrigger>
+        <>
             <div ref={setHome} />
-            <Button look={connection === null ? 'primary' : 'plain'}>
-                {connection === null ? 'Connect' : <AccountName account={connection.account} />}
-            </Button>
-            <Popover
-                className={styles.popover ?? ''}
-                placement="bottom end"
-                // eslint-disable-next-line @typescript-eslint/no-deprecated -- A provider would be one more element.
-                {...(home && { UNSTABLE_portalContainer: home })}
+            <Button
+                ref={button}
+                look={connection === null ? 'primary' : 'plain'}
+                aria-haspopup="dialog"
+                aria-expanded={isOpen}
+                onPress={() => setOpen(!isOpen)}
+                onHoverStart={() => void load().catch(() => undefined)}
             >
-                <Dialog className={styles.dialog ?? ''} aria-label="Wallet">
-                    <Suspense fallback={<Skeleton height="12rem" />}>
-                        <WalletPanel />
-                    </Suspense>
-                </Dialog>
-            </Popover>
-        </DialogTrigger>
+                {connection === null ? words.connect : <AccountName account={connection.account} />}
+            </Button>
+            {wasOpen && (
+                <Suspense fallback={null}>
+                    <WalletPopover isOpen={isOpen} onOpenChange={setOpen} trigger={button} home={home} />
+                </Suspense>
+            )}
+        </>
     );
 }
 

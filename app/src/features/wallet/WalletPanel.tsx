@@ -11,7 +11,7 @@ import { Connected } from './Connected';
 import { WalletChoice } from './WalletChoice';
 import styles from './Wallet.module.css';
 
-export default function WalletPanel() {
+export function WalletPanel() {
     const { data: network } = useQuery(networkQuery);
     // Suspends until the built-in wallet is loaded: without it the list would say that there is no wallet.
     if (network?.network === 'local') use(loadLocalWallet());

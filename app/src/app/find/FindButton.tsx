@@ -1,0 +1,55 @@
+// The button of the header that opens the search over everything; Ctrl-K and Cmd-K open it, too. Its code comes when it
+// is needed.
+
+import { Suspense, lazy, useEffect, useEffectEvent, useState } from 'react';
+
+import { part } from '../../shared/part';
+import { Button } from '../../shared/ui/Button';
+import { words } from '../words';
+import styles from './Find.module.css';
+
+const load = () => part(() => import('./Find'));
+const Find = lazy(load);
+
+const isMac = /mac|iphone|ipad/i.test(navigator.platform);
+
+export function FindButton() {
+    const [isOpen, setOpen] = useState(false);
+    const pressed = useEffectEvent((event: KeyboardEvent) => {
+        if (event.key.toLowerCase() !== 'k' || event.altKey || event.shiftKey) return;
+        if (!(isMac ? event.metaKey : event.ctrlKey)) return;
+        // A question that is open is answered first.
+        if (!isOpen && document.querySelector('dialog[open]') !== null) return;
+        event.preventDefault();
+        setOpen(!isOpen);
+    });
+    useEffect(() => {
+        document.addEventListener('keydown', pressed);
+        return () => document.removeEventListener('keydown', pressed);
+    }, []);
+    return (
+        <>
+            <Button
+                look="quiet"
+                onPress={() => setOpen(true)}
+                onHoverStart={() => void load().catch(() => undefined)}
+                aria-label={words.find.name}
+                aria-haspopup="dialog"
+            >
+                <span className={styles.button}>
+                    <svg width="18" height="18" viewBox="0 0 24 24" fill="none" stroke="currentColor" strokeWidth="2">
+                        <circle cx="11" cy="11" r="7" />
+                        <path d="M16 16l5 5" strokeLinecap="round" />
+                    </svg>
+                    <span className={styles.word}>{words.find.button}</span>
+                    <kbd className={styles.key}>{isMac ? '⌘K' : 'Ctrl K'}</kbd>
+                </span>
+            </Button>
+            {isOpen && (
+                <Suspense fallback={null}>
+                    <Find onClose={() => setOpen(false)} />
+                </Suspense>
+            )}
+        </>
+    );
+}
