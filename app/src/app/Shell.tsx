@@ -2,6 +2,7 @@
 
 import { Outlet } from '@tanstack/react-router';
 
+import { Toaster } from '../shared/ui/Toaster';
 import { useEvents } from '../shared/wallet/events';
 import { useSessionKeeper } from '../shared/wallet/useSession';
 import { Announcer } from './Announcer';
@@ -30,6 +31,7 @@ export function Shell() {
             </main>
             <Footer />
             <Announcer />
+            <Toaster />
         </>
     );
 }

@@ -10,9 +10,10 @@ import { formatSol, formatUsdc } from '../../shared/money';
 import { part } from '../../shared/part';
 import { short } from '../../shared/text/short';
 import { visible } from '../../shared/text/visible';
+import { Address } from '../../shared/ui/Address';
 import { Button } from '../../shared/ui/Button';
-import { Copy } from '../../shared/ui/Copy';
 import { Skeleton } from '../../shared/ui/Skeleton';
+import { toast } from '../../shared/ui/toast';
 import { balancesKey, balancesQuery } from '../../shared/wallet/balances';
 import { LOCAL_WALLET } from '../../shared/wallet/local/name';
 import { whyNot } from '../../shared/wallet/standard';
@@ -20,6 +21,7 @@ import type { Connection } from '../../shared/wallet/store';
 import { leave } from '../../shared/wallet/useSession';
 import { walletStore } from '../../shared/wallet/useWallet';
 import styles from './Wallet.module.css';
+import { words } from './words';
 
 export type ConnectedProps = { connection: Connection; onProblem: (error: unknown) => void };
 
@@ -27,23 +29,19 @@ export function Connected({ connection, onProblem }: ConnectedProps) {
     const { wallet, account } = connection;
     const queries = useQueryClient();
     const isLocal = wallet.name === LOCAL_WALLET;
+    const disconnect = (): void => void leave(queries).then(() => toast(words.connected.disconnected), onProblem);
     return (
         <>
             <h2>{visible(wallet.name)}</h2>
-            {isLocal && <p className={styles.local}>Local network: nothing here has a value</p>}
+            {isLocal && <p className={styles.local}>{words.connected.local}</p>}
             {wallet.accounts.length > 1 && <Accounts connection={connection} />}
-            <div className="row">
-                <span className="mono" title={account.address}>
-                    {short(account.address, 6)}
-                </span>
-                <Copy text={account.address} what="address" />
-            </div>
+            <Address value={account.address} ends={6} />
             {(['messages', 'transactions'] as const).map((what) => {
                 const reason = whyNot(wallet, account, what);
                 return reason !== null && <p key={what}>{reason}</p>;
             })}
             <Holdings address={account.address} canFund={isLocal} onProblem={onProblem} />
-            <Button onPress={() => void leave(queries).catch(onProblem)}>Disconnect</Button>
+            <Button onPress={disconnect}>{words.connected.disconnect}</Button>
         </>
     );
 }
@@ -57,10 +55,12 @@ const Accounts = ({ connection: { wallet, account } }: { connection: Connection 
             if (chosen !== undefined) walletStore().switchTo(chosen);
         }}
     >
-        <Label className="small muted">Act as</Label>
+        <Label className="small muted">{words.connected.actAs}</Label>
         {wallet.accounts.map(({ address, label }) => (
             <Radio key={address} value={address} className={styles.account ?? ''}>
-                <span className={styles.accountName}>{label === undefined ? 'Account' : visible(label)}</span>
+                <span className={styles.accountName}>
+                    {label === undefined ? words.connected.account : visible(label)}
+                </span>
                 <span className="mono muted">{short(address)}</span>
             </Radio>
         ))}
@@ -91,18 +91,18 @@ function Holdings({ address, canFund, onProblem }: HoldingsProps) {
     return (
         <>
             <dl className={styles.holdings}>
-                <dt>USDC</dt>
+                <dt>{words.connected.usdc}</dt>
                 <dd className="number">
                     {balances ? formatUsdc(balances.usdc) : <Skeleton height="1.5rem" width="6rem" />}
                 </dd>
-                <dt>SOL</dt>
+                <dt>{words.connected.sol}</dt>
                 <dd className="number">
                     {balances ? formatSol(balances.lamports) : <Skeleton height="1.5rem" width="6rem" />}
                 </dd>
             </dl>
             {canFund && (
                 <Button onPress={() => void fundNow()} isPending={funding}>
-                    {funding ? 'Sending money …' : 'Get 1 000 USDC and 10 SOL'}
+                    {funding ? words.connected.funding : words.connected.fund}
                 </Button>
             )}
         </>

@@ -9,6 +9,7 @@ import { useWallet } from '../../shared/wallet/useWallet';
 import { Notice } from '../../shared/ui/Notice';
 import { SignIn, SignInAgain } from './SignIn';
 import { WalletButton } from './WalletButton';
+import { words } from './words';
 
 export type GateProps = {
     /** Why the wallet is needed, as a sentence. */
@@ -23,7 +24,7 @@ export function WalletGate({ why, children }: GateProps) {
     if (connection !== null)
         return <Fragment key={connection.account.address}>{children(connection.account.address as Address)}</Fragment>;
     return (
-        <Notice title="Connect a wallet">
+        <Notice title={words.gate.title}>
             <p>{why}</p>
             <div>
                 <WalletButton />

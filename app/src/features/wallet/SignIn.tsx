@@ -6,10 +6,11 @@ import { Failure } from '../../shared/ui/Failure';
 import { Notice } from '../../shared/ui/Notice';
 import { useSession } from '../../shared/wallet/useSession';
 import styles from './Wallet.module.css';
+import { words } from './words';
 
 export const SignIn = ({ why }: { why: string }) => (
-    <Notice title="Sign in">
-        <p>{why} Your wallet signs a text, which costs nothing.</p>
+    <Notice title={words.signIn.title}>
+        <p>{words.signIn.why(why)}</p>
         <SignInButton />
     </Notice>
 );
@@ -19,12 +20,9 @@ export function SignInAgain() {
     const { other } = useSession();
     return (
         <div role="alert" className={styles.again}>
-            <Notice kind="warn" title="Sign in again">
+            <Notice kind="warn" title={words.signIn.again}>
                 <p>
-                    {other === null
-                        ? 'Your sign-in has ended.'
-                        : `This browser is signed in with ${short(other)} now, and not with the account of this page.`}{' '}
-                    What you wrote is kept. Sign in, then go on.
+                    {other === null ? words.signIn.ended : words.signIn.other(short(other))} {words.signIn.kept}
                 </p>
                 <SignInButton />
             </Notice>
@@ -38,7 +36,7 @@ function SignInButton() {
         <>
             <div>
                 <Button look="primary" onPress={() => !signIn.isPending && signIn.mutate()}>
-                    {signIn.isPending ? 'Your wallet waits for you' : 'Sign in'}
+                    {signIn.isPending ? words.signIn.waiting : words.signIn.action}
                 </Button>
             </div>
             {signIn.error && <Failure error={signIn.error} />}

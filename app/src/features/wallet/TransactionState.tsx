@@ -9,21 +9,9 @@ import { Notice } from '../../shared/ui/Notice';
 import { whyNot } from '../../shared/wallet/standard';
 import type { TransactionStatus } from '../../shared/wallet/useTransaction';
 import { useWallet } from '../../shared/wallet/useWallet';
+import { words } from './words';
 
-const BUSY = {
-    preparing: 'The chain is being read …',
-    simulating: 'The transaction is being tried out …',
-    signing: 'Your wallet asks you to sign …',
-    confirming: 'Sent. Waiting until the network confirms it …',
-} as const;
-
-const HEADLINES = {
-    rejected: 'You did not sign',
-    refused: 'The program refuses this',
-    expired: 'The signature has expired',
-    unreachable: 'No connection to Solana',
-    altered: 'The wallet changed the transaction',
-} as const;
+const { transaction: said } = words;
 
 export function TransactionState({
     status,
@@ -38,11 +26,11 @@ export function TransactionState({
             {status.kind === 'idle' && <CannotSign />}
             {status.kind === 'busy' && (
                 <p className="muted">
-                    {BUSY[status.step]} {status.fee !== undefined && `The network fee is ${solText(status.fee)} SOL.`}
+                    {said.busy[status.step]} {status.fee !== undefined && said.fee(solText(status.fee))}
                 </p>
             )}
             {status.kind === 'done' && (
-                <Notice kind="good" title="Done">
+                <Notice kind="good" title={said.done}>
                     <p>
                         {done} <TransactionLink signature={status.signature} />
                     </p>
@@ -59,7 +47,7 @@ function CannotSign() {
     const reason = connection && whyNot(connection.wallet, connection.account, 'transactions');
     if (reason === null) return null;
     return (
-        <Notice kind="warn" title="Your wallet cannot sign this">
+        <Notice kind="warn" title={said.cannotSign}>
             <p>{reason}</p>
         </Notice>
     );
@@ -68,16 +56,7 @@ function CannotSign() {
 function Failed({ cause, message, signature }: Extract<TransactionStatus, { kind: 'failed' }>) {
     const isUnknown = cause === 'unreachable' && signature !== null;
     return (
-        <Notice
-            kind="bad"
-            title={
-                isUnknown
-                    ? 'It is not known yet whether it happened'
-                    : cause === null
-                      ? 'This did not work'
-                      : HEADLINES[cause]
-            }
-        >
+        <Notice kind="bad" title={isUnknown ? said.unknown : cause === null ? said.failed : said.headlines[cause]}>
             <p dir="auto">{message}</p>
             <p>{wayOn(cause, isUnknown)}</p>
             {signature !== null && (
@@ -90,11 +69,8 @@ function Failed({ cause, message, signature }: Extract<TransactionStatus, { kind
 }
 
 function wayOn(cause: Extract<TransactionStatus, { kind: 'failed' }>['cause'], isUnknown: boolean): string {
-    if (isUnknown) return 'This page shows the chain again as soon as it answers. Look there before you sign again.';
-    if (cause === 'rejected') return 'Nothing was sent. Press the button again when you want to sign.';
-    if (cause === 'expired') return 'Nothing has changed. Press the button again and sign within a minute.';
-    if (cause === 'unreachable') return 'Nothing was sent. Check the connection, then press the button again.';
-    return 'Nothing has changed.';
+    if (isUnknown) return said.next.unknown;
+    return cause === 'rejected' || cause === 'expired' || cause === 'unreachable' ? said.next[cause] : said.next.other;
 }
 
 /** Opens the transaction in the explorer. */
@@ -104,7 +80,7 @@ export function TransactionLink({ signature }: { signature: string }) {
     if (!template) return null;
     return (
         <a href={template.replace('{signature}', encodeURIComponent(signature))} target="_blank" rel="noreferrer">
-            Transaction in the explorer
+            {said.link}
         </a>
     );
 }

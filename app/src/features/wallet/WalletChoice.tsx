@@ -8,6 +8,7 @@ import { LOCAL_WALLET } from '../../shared/wallet/local/name';
 import type { UsableWallet } from '../../shared/wallet/standard';
 import { useWallet, walletStore } from '../../shared/wallet/useWallet';
 import styles from './Wallet.module.css';
+import { words } from './words';
 
 export function WalletChoice({ onProblem }: { onProblem: (error: unknown) => void }) {
     const { wallets, unusable, connecting } = useWallet();
@@ -18,28 +19,24 @@ export function WalletChoice({ onProblem }: { onProblem: (error: unknown) => voi
     if (wallets.length === 0) {
         return (
             <>
-                <h2>No wallet found</h2>
-                <p>Install a Solana wallet for this browser, then reload the page. Browsing works without one.</p>
+                <h2>{words.choice.none}</h2>
+                <p>{words.choice.install}</p>
                 <Unusable wallets={unusable} />
             </>
         );
     }
     return (
         <>
-            <h2>Connect a wallet</h2>
+            <h2>{words.choice.title}</h2>
             <ul className={styles.choices}>
                 {wallets.map((wallet) => (
                     <li key={wallet.name}>
                         <Button onPress={() => connect(wallet)} isDisabled={connecting !== null}>
                             <img src={wallet.icon} alt="" width="24" height="24" />
                             <span className={styles.walletName}>{visible(wallet.name)}</span>
-                            {connecting === wallet && <span className="muted">waits for you</span>}
+                            {connecting === wallet && <span className="muted">{words.choice.waits}</span>}
                         </Button>
-                        {wallet.name === LOCAL_WALLET && (
-                            <p className="small muted">
-                                Built in, for this local network alone. Its money is worth nothing.
-                            </p>
-                        )}
+                        {wallet.name === LOCAL_WALLET && <p className="small muted">{words.choice.local}</p>}
                     </li>
                 ))}
             </ul>
@@ -50,9 +47,5 @@ export function WalletChoice({ onProblem }: { onProblem: (error: unknown) => voi
 
 const Unusable = ({ wallets }: { wallets: readonly Wallet[] }) =>
     wallets.length > 0 && (
-        <p className="small muted">
-            Found, but not usable here: {wallets.map(({ name }) => visible(name)).join(', ')}. These wallets sign no
-            messages, and no transaction that they do not send themselves. This page checks what was signed before it is
-            sent.
-        </p>
+        <p className="small muted">{words.choice.unusable(wallets.map(({ name }) => visible(name)).join(', '))}</p>
     );

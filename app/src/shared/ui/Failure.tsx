@@ -3,6 +3,7 @@
 import { ApiError, isSignedOut } from '../api/client';
 import { Button } from './Button';
 import styles from './Notice.module.css';
+import { words } from './words';
 
 export type FailureProps = { error: unknown; onRetry?: (() => void) | undefined };
 
@@ -12,26 +13,24 @@ export const Failure = ({ error, onRetry }: FailureProps) => (
         <p dir="auto">{messageOf(error)}</p>
         {onRetry && (
             <p>
-                <Button onPress={onRetry}>Try again</Button>
+                <Button onPress={onRetry}>{words.failure.retry}</Button>
             </p>
         )}
     </div>
 );
 
 function headline(error: unknown): string {
-    if (!(error instanceof ApiError)) return 'Something went wrong';
-    if (isSignedOut(error)) return 'Signed out';
-    if (error.status === 0) return 'No connection to the service';
-    if (error.status === 503) return 'The service is busy or behind';
-    return error.status === 404 ? 'Not found' : 'The service refuses this';
+    if (!(error instanceof ApiError)) return words.failure.unknown;
+    if (isSignedOut(error)) return words.failure.signedOut;
+    if (error.status === 0) return words.failure.offline;
+    if (error.status === 503) return words.failure.busy;
+    return error.status === 404 ? words.failure.notFound : words.failure.refused;
 }
 
 /** A text for people, of whatever was thrown. */
 export function messageOf(error: unknown): string {
     if (error instanceof ApiError && error.retryAfterSeconds !== null) {
-        return `${error.message} (Try again in ${error.retryAfterSeconds} s.)`;
+        return words.failure.wait(error.message, error.retryAfterSeconds);
     }
-    return error instanceof Error
-        ? error.message
-        : 'Reload the page. If it happens again, the console of the browser says more.';
+    return error instanceof Error ? error.message : words.failure.noMessage;
 }

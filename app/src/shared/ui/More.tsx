@@ -5,6 +5,7 @@ import { useEffect, useRef } from 'react';
 import { plural } from '../figures';
 import { Button } from './Button';
 import styles from './More.module.css';
+import { words } from './words';
 
 /** How far below the window the next page begins to load. */
 const AHEAD = '600px';
@@ -36,10 +37,10 @@ export function More({ list, shown, what }: MoreProps) {
         <div ref={end} className={styles.more}>
             {hasNextPage ? (
                 <Button onPress={() => void fetchNextPage()} isPending={isFetchingNextPage}>
-                    {isFetchingNextPage ? 'Loading more …' : 'Show more'}
+                    {isFetchingNextPage ? words.more.loading : words.more.more}
                 </Button>
             ) : (
-                shown > 0 && <p className="muted small">That is all: {plural(shown, what)}.</p>
+                shown > 0 && <p className="muted small">{words.more.all(plural(shown, what))}</p>
             )}
         </div>
     );
