@@ -7,13 +7,14 @@ import { readFileSync } from 'node:fs';
 import { type Address, getAddressEncoder, getBase58Encoder, isAddress } from '@solana/kit';
 import { describe, expect, it } from 'vitest';
 
+import { hexOf } from '../src/chain/accounts';
 import { resultText, signedMessage } from '../src/chain/proof';
 import { readAnswer } from '../src/features/execution/own/answer';
-import { cidOf } from '../src/features/execution/verify/cid';
 import { verifyStrictly } from '../src/features/execution/verify/ed25519';
 import { registrationOf } from '../src/features/keys/secret';
 import { requestHash } from '../src/features/run/call/request';
 import { type JsonObject, canonical, checkText, isObject, readJson } from '../src/features/run/form/json';
+import { cidOf } from '../src/shared/content';
 import { parseAnswer } from '../src/shared/api/json';
 import { parseUsdc, usdcText } from '../src/shared/money';
 
@@ -57,7 +58,7 @@ async function check(one: Case, run: () => unknown): Promise<void> {
 describe('results', () => {
     it.each(casesOf('result_hashes'))('$name', (one) =>
         check(one, () => {
-            const [hash, cid] = [sha256(text(one['result'])), cidOf(sha256(text(one['result'])))];
+            const [hash, cid] = [sha256(text(one['result'])), cidOf(hexOf(sha256(text(one['result']))))];
             return { result_hash: resultText(hash), cid, uri: `ipfs://${cid}` };
         }),
     );

@@ -45,7 +45,7 @@ test('a proof verifies with the API unreachable: one sentence, four groups, sixt
     for (const name of GROUPS) await group(page, name).getByText('holds', { exact: true }).waitFor();
     expect(await page.getByRole('heading', { level: 3, name: /passed$/, includeHidden: true }).count()).toBe(16);
     const asked = page.getByRole('region', { name: 'Node that was asked' });
-    expect(await asked.innerText()).toMatch(new RegExp(`${ownNetwork().rpc_url}.*This address names it.*may have no value`, 's'));
+    expect(await asked.innerText()).toMatch(new RegExp(`${ownNetwork().rpc_url}.*This site names it.*may have no value`, 's'));
     // The result is the one that was delivered; the checks open by keyboard.
     await page.getByRole('region', { name: 'Result' }).getByText('words').first().waitFor();
     await group(page, 'Money').getByText('3 checks').focus();

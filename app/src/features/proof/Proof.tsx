@@ -35,19 +35,21 @@ export function Proof({ read, readAt, node, other }: ProofProps) {
             <div role="status">
                 {report === undefined ? <p>{words.checking}</p> : <Verdict chain={chain} report={report} node={node} />}
             </div>
-            <section className={styles.asked} aria-labelledby="node">
-                <h2 id="node">{words.node}</h2>
-                <p>
-                    <strong className={`mono ${styles.url}`}>{node.url}</strong> {words.sources[node.source]}{' '}
-                    {words.network(networkOf(genesisHash))}
-                </p>
-                {other}
-            </section>
             {report === undefined ? <Skeleton height="16rem" /> : <Groups report={report} />}
             {typeof report?.contentMissing === 'string' && (
                 <ContentChoice why={report.contentMissing} source={source} onChoose={setSource} />
             )}
-            <ExecutionFacts chain={chain} />
+            <div className={styles.pair}>
+                <ExecutionFacts chain={chain} />
+                <section className={styles.asked} aria-labelledby="node">
+                    <h2 id="node">{words.node}</h2>
+                    <p>
+                        <strong className={`mono ${styles.url}`}>{node.url}</strong> {words.sources[node.source]}{' '}
+                        {words.network(networkOf(genesisHash))}
+                    </p>
+                    {other}
+                </section>
+            </div>
             {typeof report?.text === 'string' && (
                 <Result text={report.text} executionId={uuidText(record.executionId)} />
             )}

@@ -5,6 +5,7 @@ import { formatUsdc } from '../../shared/money';
 import { Notice } from '../../shared/ui/Notice';
 import { type ChainEvidence, need } from '../execution';
 import type { ChosenNode } from './node';
+import styles from './Proof.module.css';
 import type { Report } from './report';
 import { verdictTitle, words } from './words';
 
@@ -13,6 +14,7 @@ export type VerdictProps = { chain: ChainEvidence; report: Report; node: ChosenN
 export const Verdict = ({ chain, report, node }: VerdictProps) => (
     <Notice kind={kindOf(report, node)} title={verdictTitle(report.verdict, node.source)}>
         <p>{sentence(chain, report)}</p>
+        <p className={`small ${styles.url}`}>{words.readFrom(node.url)}</p>
     </Notice>
 );
 

@@ -15,13 +15,13 @@ export const PUBLIC_NODES: Record<KnownNetwork, string> = {
     devnet: 'https://api.devnet.solana.com',
 };
 
-const GENESIS: Record<string, KnownNetwork> = {
-    '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d': 'mainnet',
-    EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG: 'devnet',
-};
+const GENESIS = new Map<string, KnownNetwork>([
+    ['5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d', 'mainnet'],
+    ['EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG', 'devnet'],
+]);
 
 /** The network of a genesis hash; `null`: another one, such as a local network. */
-export const networkOf = (genesisHash: string): KnownNetwork | null => GENESIS[genesisHash] ?? null;
+export const networkOf = (genesisHash: string): KnownNetwork | null => GENESIS.get(genesisHash) ?? null;
 
 const MOST_CHARACTERS = 500;
 

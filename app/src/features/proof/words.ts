@@ -55,6 +55,7 @@ export const words = {
     closedBy: 'Transaction that closed the record',
     notText: 'The result is not text, so it is not shown.',
 
+    readFrom: (node: string) => `Read from the Solana node ${node}`,
     node: 'Node that was asked',
     network: (known: KnownNetwork | null) =>
         known === null
@@ -63,7 +64,7 @@ export const words = {
               ? 'The node says that it serves Solana devnet, where money has no value.'
               : 'The node says that it serves Solana mainnet.',
     sources: {
-        site: 'This address names it.',
+        site: 'This site names it.',
         public: 'It is the public node of the cluster, built into this page.',
         reader: 'You typed it.',
         link: 'The link that you opened names it, and you allowed it. Who made the link may run this node. A node can lie about the chain.',
@@ -101,7 +102,7 @@ export const words = {
 
     contentHere: 'Content',
     contentMissing: (why: string) =>
-        `The content was not found: ${why}. An address keeps content for a limited time. If you have the result as a file, or know another place that has it, it can be checked.`,
+        `The content was not found: ${why}. A site keeps content for a limited time. If you have the result as a file, or know another place that has it, it can be checked.`,
     contentOther: 'Take the content from another place',
     file: 'A file with the result',
     fileHint: 'It stays in this browser.',

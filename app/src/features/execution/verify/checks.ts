@@ -25,9 +25,9 @@ import { type MarketTerms, termsHash } from '../../../chain/terms';
 import type { Config } from '../../../generated/accounts/config';
 import type { ExecutionRecord } from '../../../generated/accounts/executionRecord';
 import { AGENT_MARKETPLACE_PROGRAM_ADDRESS as PROGRAM } from '../../../generated/programs';
+import { cidOf } from '../../../shared/content';
 import { MAX_FEE_BPS, type Split, splitOf } from '../../../shared/fee';
 import { formatUsdc } from '../../../shared/money';
-import { cidOf } from './cid';
 import { verifyStrictly } from './ed25519';
 import { type Evidence, missing, need, sha256Text } from './evidence';
 
@@ -73,10 +73,10 @@ async function result(evidence: Evidence): Promise<Finding> {
 
 function address(evidence: Evidence): Finding {
     const { ipfs_url: url } = evidence.claims;
-    const digits =
-        /^sha256:([0-9a-f]{64})$/.exec(statedHash(evidence))?.[1] ?? missing('the stated hash has another form');
-    const hash = Uint8Array.from(digits.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
-    return equal(cidOf(hash), url?.replace(/\/+$/, '').split('/').at(-1) ?? 'no content address is stated');
+    return equal(
+        cidOf(statedHash(evidence)),
+        url?.replace(/\/+$/, '').split('/').at(-1) ?? 'no content address is stated',
+    );
 }
 
 function recordIsThePrograms(evidence: Evidence): Finding {
