@@ -18,16 +18,27 @@ const TYPES: Record<string, string> = {
     '.woff2': 'font/woff2',
 };
 
-export async function serveBuilt(context: BrowserContext, baseUrl: string, folder: string): Promise<void> {
+export type BuiltFile = { readonly body: Buffer; readonly headers: Record<string, string> };
+
+/** What the program would answer with this build, by the path; `null`: the service answers itself. */
+export async function builtFiles(baseUrl: string, folder: string): Promise<(pathname: string) => BuiltFile | null> {
     const headers = Object.fromEntries((await fetch(baseUrl)).headers);
     for (const name of ['content-length', 'content-encoding', 'content-type', 'etag', 'transfer-encoding']) delete headers[name];
+    return (pathname) => {
+        if (SERVICE.test(pathname)) return null;
+        const asked = path.join(folder, path.normalize(pathname));
+        const file = existsSync(asked) && statSync(asked).isFile() ? asked : path.join(folder, 'index.html');
+        return { body: readFileSync(file), headers: { ...headers, 'content-type': TYPES[path.extname(file)] ?? 'application/octet-stream' } };
+    };
+}
+
+export async function serveBuilt(context: BrowserContext, baseUrl: string, folder: string): Promise<void> {
+    const fileAt = await builtFiles(baseUrl, folder);
     await context.route(
         (url) => url.origin === new URL(baseUrl).origin && !SERVICE.test(url.pathname),
         (route) => {
-            const asked = path.join(folder, path.normalize(new URL(route.request().url()).pathname));
-            const file = existsSync(asked) && statSync(asked).isFile() ? asked : path.join(folder, 'index.html');
-            const contentType = TYPES[path.extname(file)] ?? 'application/octet-stream';
-            return route.fulfill({ body: readFileSync(file), headers: { ...headers, 'content-type': contentType } });
+            const file = fileAt(new URL(route.request().url()).pathname);
+            return file === null ? route.fallback() : route.fulfill(file);
         },
     );
 }

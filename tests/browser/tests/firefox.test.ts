@@ -3,6 +3,7 @@
 import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
+import { builtFiles } from '../support/built';
 import { FIREFOX, startFirefox } from '../support/firefox';
 import { ownNetwork } from '../support/ownNetwork';
 import { type Proved, prove } from '../support/proofs';
@@ -31,16 +32,20 @@ async function verdictOf(page: Page, path: string): Promise<string> {
 test.skipIf(FIREFOX === undefined)(`a proof verifies in Firefox with the API unreachable, and altered content fails${WHY}`, async () => {
     const page = await (browser as Browser).newPage();
     const { base_url: baseUrl, rpc_url: rpcUrl } = ownNetwork();
-    await page.goto(baseUrl);
-    await page.evaluate((rpcUrl) => localStorage.setItem('crtx.network', JSON.stringify({ network: 'local', rpcUrl })), rpcUrl);
+    const folder = process.env['CRTX_PAGES'];
+    const fileAt = folder === undefined ? () => null : await builtFiles(baseUrl, folder);
     let content: string | null = null;
     await page.setRequestInterception(true);
     page.on('request', (request) => {
-        const { pathname } = new URL(request.url());
+        const { origin, pathname } = new URL(request.url());
+        const file = origin === new URL(baseUrl).origin ? fileAt(pathname) : null;
+        if (file !== null) return void request.respond(file);
         if (pathname.startsWith('/v1/')) return void request.abort();
         if (content !== null && pathname.startsWith('/ipfs/')) return void request.respond({ body: content });
         return void request.continue();
     });
+    await page.goto(baseUrl);
+    await page.evaluate((rpcUrl) => localStorage.setItem('crtx.network', JSON.stringify({ network: 'local', rpcUrl })), rpcUrl);
     const good = await verdictOf(page, `/proof/${proved.record}`);
     expect(good).toContain('The creator signed this result, and 0.01 USDC was paid for it.');
     expect(good.match(/\bholds\b/g)).toHaveLength(4);
