@@ -8,6 +8,7 @@ import { short } from '../../shared/text/short';
 import type { StoredCall } from '../run';
 import { type Execution, type OnChain, isUnderWay, isUnopened } from './query';
 import { ExactTime } from '../../shared/ui/ExactTime';
+import { words } from './words';
 import styles from './Execution.module.css';
 
 export type TimelineProps = {
@@ -79,7 +80,7 @@ function stepsOf({ call, execution, onChain, network }: TimelineProps): Step[] {
             name: 'Escrow',
             state: opening || (hasEnded && !neverOpened) ? 'done' : neverOpened ? 'skipped' : 'now',
             detail: opening ? (
-                <Sent of={opening.transaction} network={network} />
+                <Sent of={opening.transaction} since={secondOf(at)} network={network} />
             ) : neverOpened ? (
                 'No money moved.'
             ) : (
@@ -104,7 +105,7 @@ function stepsOf({ call, execution, onChain, network }: TimelineProps): Step[] {
             name: isRefund ? 'Refunded' : 'Settled',
             state: ending ? (isRefund ? 'bad' : 'done') : hasEnded ? (isRefund ? 'bad' : 'done') : 'later',
             detail: ending ? (
-                <Sent of={ending.transaction} network={network} />
+                <Sent of={ending.transaction} since={opening?.transaction.time ?? null} network={network} />
             ) : neverOpened ? (
                 'All of the money stays with you.'
             ) : (
@@ -123,18 +124,24 @@ function runningDetail(execution: Execution | null, isRunning: boolean, hasEnded
 export const duration = (ms: number): string =>
     ms < 1_000 ? `${ms} ms` : `${(ms / 1_000).toFixed(ms < 10_000 ? 1 : 0)} s`;
 
-/** A transaction: when, and where to look at it. */
-const Sent = ({
-    of,
-    network,
-}: {
+/** `null`: not known. */
+const secondOf = (moment: string | undefined): number | null =>
+    moment === undefined ? null : Math.floor(Date.parse(moment) / 1_000);
+
+type SentProps = {
     of: { signature: string; time: number | null };
+    /** When the step before was, in seconds since 1970. */
+    since: number | null;
     network: TimelineProps['network'];
-}) => {
+};
+
+/** A transaction: when, how long after the step before, and where to look at it. */
+const Sent = ({ of, since, network }: SentProps) => {
     const href = network?.explorer.transaction?.replace('{signature}', of.signature);
     return (
         <>
             {of.time !== null && <ExactTime at={of.time} />}
+            {of.time !== null && since !== null && ` (${words.after(of.time - since)})`}
             {of.time !== null && ' · '}
             {href === undefined ? (
                 <span className="mono">{short(of.signature, 6)}</span>

@@ -1,6 +1,10 @@
 // What the pages of executions, their results and their checks say.
 
+import { spanText } from '../../shared/time/spans';
+
 export const words = {
+    /** The clocks of browser and chain differ by seconds, so less than one is no span. */
+    after: (seconds: number) => (seconds < 1 ? 'within a second' : `after ${spanText(seconds)}`),
     expected: 'Expected',
     found: 'Found',
     checkStates: { passed: 'passed', failed: 'FAILED', unchecked: 'not checked' },

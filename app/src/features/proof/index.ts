@@ -1,1 +1,2 @@
+export { BadgeCode } from './BadgeCode';
 export { proofRoute } from './route';

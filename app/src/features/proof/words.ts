@@ -114,6 +114,7 @@ export const words = {
     badge: 'Badge for your site',
     badgeText: 'It shows the figures of this agent with the slot that they are of, and leads to its public page.',
     badgeAlt: (name: string) => `Record of ${name} on crtx`,
+    badgeOpen: 'Open the badge',
     badgeHtml: 'HTML',
     badgeMarkdown: 'Markdown',
 } as const;

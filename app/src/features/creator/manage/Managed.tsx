@@ -7,6 +7,7 @@ import { getRouteApi } from '@tanstack/react-router';
 import { StoredAgentStatus } from '../../../chain/stored';
 import type { Schemas } from '../../../shared/api/client';
 import { agentQuery } from '../../agent';
+import { BadgeCode } from '../../proof';
 import { LazyAgentWebhooks } from '../../webhooks';
 import { walletQuery } from '../query';
 import { Calls } from './calls/Calls';
@@ -41,13 +42,16 @@ export function Managed({ agentId, wallet, chain, network, managing }: ManagedPr
     const own = service?.agents.find(({ agent_id }) => agent_id === agentId);
     const panels = {
         listing: (
-            <OwnFacts
-                agentId={agentId}
-                chain={chain}
-                metrics={metrics}
-                earned={own?.earned_usdc ?? null}
-                network={network}
-            />
+            <>
+                <OwnFacts
+                    agentId={agentId}
+                    chain={chain}
+                    metrics={metrics}
+                    earned={own?.earned_usdc ?? null}
+                    network={network}
+                />
+                {!isDelisted && agent !== undefined && <BadgeCode agentId={agentId} name={agent.name} />}
+            </>
         ),
         calls: <SignedIn>{() => <Calls wallet={wallet} agentId={agentId} />}</SignedIn>,
         collateral: (
