@@ -82,9 +82,24 @@ test('a busy service is asked again, a refusal ends it', async () => {
 });
 
 test('a table has the columns of its head, exact amounts and no formulas', () => {
-    const text = toCsv([row(1, { agent_name: '=HYPERLINK("x", 1)', cost_usdc: 18_446_744_073_709_551_615n })]);
-    expect(text).toBe(
-        'execution_id,agent_id,agent_name,status,cost_usdc,initiated_at,completed_at,on_chain_record\r\n' +
-            'id-1,agent,"\'=HYPERLINK(""x"", 1)",completed,18446744073709.551615,2026-11-21T10:00:00Z,,https://explorer.test/record\r\n',
+    const executions = [
+        row(1, {
+            agent_name: '=HYPERLINK("x", 1)',
+            cost_usdc: 18_446_744_073_709_551_615n,
+            creator_amount_usdc: 18_262_276_632_972_456_099n,
+            platform_amount_usdc: 1n,
+            execution_time_ms: 1_234,
+            session_public_key: 'key',
+        }),
+        row(2, { status: 'failed', failure: '+timeout', session_public_key: null }),
+    ];
+    const [head, ...lines] = toCsv(executions, new Map([['key', '@SUM(1,2)']])).split('\r\n');
+    expect(head).toBe(
+        'execution_id,agent_id,agent_name,status,cost_usdc,initiated_at,completed_at,on_chain_record,creator_amount_usdc,platform_amount_usdc,execution_time_ms,failure,session_public_key,key_name',
     );
+    expect(lines).toEqual([
+        'id-1,agent,"\'=HYPERLINK(""x"", 1)",completed,18446744073709.551615,2026-11-21T10:00:00Z,,https://explorer.test/record,18262276632972.456099,0.000001,1234,,key,"\'@SUM(1,2)"',
+        "id-2,agent,Name,failed,0.01,2026-11-21T10:00:00Z,,https://explorer.test/record,,,,'+timeout,,",
+        '',
+    ]);
 });

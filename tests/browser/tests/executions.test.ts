@@ -7,7 +7,7 @@ import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 
 import { chooseAccount } from '../support/account';
-import { useBrowser } from '../support/browser';
+import { WIDTHS, useBrowser } from '../support/browser';
 import { usdcOf } from '../support/chain';
 import { HOSTILE, harm } from '../support/hostile';
 import { addMockWallet, behave, callerKey } from '../support/mockWallet';
@@ -20,7 +20,7 @@ const network = ownNetwork();
 const COUNTER = 10_000n;
 const TASK = 'The quick brown fox';
 
-type Row = { execution_id: string; agent_name: string; status: string; initiated_at: string; on_chain_record: string };
+type Row = { execution_id: string; agent_name: string; status: string; initiated_at: string; on_chain_record: string; failure?: string; session_public_key?: string };
 type Answer = { executions: Row[]; total: number; next_cursor: string | null };
 
 /** Opens the list of a wallet that has made one call that succeeded and one that was refunded. */
@@ -57,21 +57,24 @@ async function untilAsked(page: Page, reads: () => number): Promise<number> {
     return seconds;
 }
 
+const status = (page: Page, name: string) => page.getByRole('group', { name: 'Status' }).getByRole('button', { name: new RegExp(`^${name}`) });
+
 const linkTo = (page: Page, id: string) => page.getByRole('main').locator(`a[href="/executions/${id}"]`);
 
 test('every filter is in the URL, the total is exact, and the back button undoes the last one', async () => {
     const { page, context, problems } = await open();
     const { good, bad } = await openList(page);
-    await page.getByLabel('State').selectOption('Failed');
+    await status(page, 'Failed').click();
     await page.getByText('1 execution matches').waitFor();
     expect([await linkTo(page, good).count(), await linkTo(page, bad).count()]).toEqual([0, 1]);
+    await page.getByText('Agent and exact time').click();
     await page.getByLabel('Agent', { exact: true }).fill('text');
     await page.getByRole('button', { name: new RegExp(`^${network.agents[0]?.name}`) }).click();
     await page.getByText('No execution matches').waitFor();
     expect(Object.fromEntries(new URL(page.url()).searchParams)).toEqual({ status: 'failed', agent_id: network.agents[0]?.agent_id });
     await page.goBack();
     await page.getByText('1 execution matches').waitFor();
-    await page.getByLabel('State').selectOption('Every state');
+    await status(page, 'All').click();
     await page.getByText('2 executions', { exact: true }).waitFor();
 
     await page.getByLabel('Started before').fill('2026-01-01T00:00');
@@ -83,7 +86,7 @@ test('every filter is in the URL, the total is exact, and the back button undoes
     await page.getByText('nothing can match').waitFor();
     await page.getByRole('button', { name: 'Clear all filters' }).click();
     await page.getByText('2 executions', { exact: true }).waitFor();
-    await page.getByLabel('Executions', { exact: true }).selectOption('Calls of my agents');
+    await page.getByRole('button', { name: 'Calls of my agents' }).click();
     await page.getByText('Nobody has called your agents yet').waitFor();
     expect(new URL(page.url()).search).toBe('?role=creator');
     await page.reload();
@@ -149,7 +152,7 @@ test('the table is saved with everything that matches', async () => {
     const file = await saving;
     expect(file.suggestedFilename()).toMatch(/^executions-caller-\d{4}-\d\d-\d\d\.csv$/);
     const lines = readFileSync(await file.path(), 'utf8').trim().split('\r\n');
-    expect(lines[0]).toBe('execution_id,agent_id,agent_name,status,cost_usdc,initiated_at,completed_at,on_chain_record');
+    expect(lines[0]).toBe('execution_id,agent_id,agent_name,status,cost_usdc,initiated_at,completed_at,on_chain_record,creator_amount_usdc,platform_amount_usdc,execution_time_ms,failure,session_public_key,key_name');
     const rows = lines.slice(1).map((line) => line.split(','));
     expect(rows.map(([id, , name, status, cost]) => [id, name, status, cost])).toEqual([
         [bad, network.agents[1]?.name, 'failed', '0'],
@@ -220,7 +223,7 @@ test('a long export shows how far it is, can be stopped, and says what it saves'
     await page.getByRole('button', { name: 'Save as CSV' }).click();
     await page.getByText('100 of 350').waitFor();
     await page.getByRole('button', { name: 'Stop' }).click();
-    await page.getByText('Stopped after 100 of 350. Nothing is saved.').waitFor();
+    await page.getByText('Stopped after 100 of 350. Nothing is saved yet.').waitFor();
     const saving = page.waitForEvent('download');
     await page.getByRole('button', { name: 'Save these 100' }).click();
     const file = await saving;
@@ -230,10 +233,113 @@ test('a long export shows how far it is, can be stopped, and says what it saves'
     await context.close();
 });
 
-test.each(Object.keys(HOSTILE) as (keyof typeof HOSTILE)[])('an agent named %s changes nothing else in the list', async (kind) => {
+/** Puts these totals in the place of the service's. */
+async function addTotals(page: Page, agentName: string): Promise<void> {
+    const figures = { executions: 3, completed: 2, failed: 1, disputed: 0, paid_usdc: 1234.02, creator_usdc: 1221.68, platform_usdc: 12.34, refunded_usdc: 0.01 };
+    const none = { day: null, session_public_key: null, agent_id: null, agent_name: null, status: null };
+    const groups: Record<string, object[]> = {
+        status: [{ ...none, ...figures, executions: 1, paid_usdc: 0, status: 'failed' }],
+        key: [{ ...none, ...figures, session_public_key: network.wallet }, { ...none, ...figures }],
+        agent: [{ ...none, ...figures, agent_id: network.agents[0]?.agent_id, agent_name: agentName }],
+    };
+    await page.route(/\/v1\/executions\/totals\?/, async (route) => {
+        const by = new URL(route.request().url()).searchParams.get('by') ?? '';
+        await route.fulfill({ json: { from: '', to: '', role: 'caller', by, groups: groups[by], total: figures, truncated: false } });
+    });
+}
+
+test('a row leads to its execution, its text can be marked, its links do what they say, and the keyboard uses the link', async () => {
+    const { page, context, problems } = await open();
+    await addTotals(page, 'Name');
+    await openLong(page, 3, { failure: 'timeout', session_public_key: network.wallet });
+    const row = page.locator('tbody tr').first();
+    const reason = row.getByText('The agent did not answer in time').first();
+    // Marked text is no press.
+    const box = await reason.boundingBox();
+    if (box === null) throw new Error('The reason is shown.');
+    await page.mouse.move(box.x + 2, box.y + box.height / 2);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width - 2, box.y + box.height / 2, { steps: 5 });
+    await page.mouse.up();
+    expect(await page.evaluate(() => String(getSelection()))).toContain('did not answer');
+    expect(new URL(page.url()).pathname).toBe('/executions');
+    // Another tab, as with a link.
+    const opening = context.waitForEvent('page');
+    await row.getByRole('cell').last().click({ modifiers: ['ControlOrMeta'] });
+    const other = await opening;
+    await other.waitForURL(/\/executions\/806e1eba/);
+    await other.close();
+    await row.getByRole('link', { name: 'Name' }).click();
+    await page.waitForURL(/\/agents\//);
+    await page.goBack();
+    await row.getByRole('cell').last().click();
+    await page.waitForURL(/\/executions\/806e1eba/);
+    await page.goBack();
+    await row.getByRole('link', { name: /^Open execution 806e1e/ }).focus();
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/executions\/806e1eba/);
+    expect(problems).toEqual([]);
+    await context.close();
+});
+
+test('totals stand above the list, a period is one press, and spend by key and agent unfolds', async () => {
+    const { page, context, problems } = await open();
+    await addTotals(page, 'Name');
+    await openLong(page, 3);
+    const totals = page.getByRole('region', { name: 'Totals' });
+    await totals.getByText('1\u202f234.02 USDC').waitFor();
+    await totals.getByText('66.6%').waitFor();
+    await status(page, 'Failed 1').waitFor();
+    await status(page, 'Running 0').click();
+    await totals.getByText('0 USDC').first().waitFor();
+    expect(new URL(page.url()).search).toBe('?status=running');
+    const period = page.getByRole('group', { name: 'Period' });
+    await period.getByRole('button', { name: '7 days' }).press('Enter');
+    await page.waitForURL(/from=/);
+    expect(await period.getByRole('button', { name: '7 days' }).getAttribute('aria-pressed')).toBe('true');
+    const from = new URL(page.url()).searchParams.get('from') ?? '';
+    expect(Math.round((new Date().setUTCHours(0, 0, 0, 0) - new Date(from).getTime()) / 86_400_000)).toBe(6);
+    await period.getByRole('button', { name: 'All time' }).click();
+    await page.waitForURL((url) => !url.searchParams.has('from'));
+    await status(page, 'All').click();
+    await page.getByText('Spend by API key and by agent').press('Enter');
+    await page.getByRole('table', { name: 'What each API key paid' }).getByRole('row').nth(2).getByText('Wallet').waitFor();
+    await page.getByRole('table', { name: 'What was paid to each agent' }).getByRole('link', { name: 'Name' }).waitFor();
+    expect(problems).toEqual([]);
+    await context.close();
+});
+
+test('the list says what each call of this browser was about until the words are removed', async () => {
     const { page, context, problems } = await open({ width: 'phone' });
-    await openLong(page, 3, { agent_name: HOSTILE[kind] });
+    await page.goto('/executions');
+    await connectNew(page);
+    await signIn(page);
+    await call(page, network);
+    await page.goto('/executions');
+    const words = page.locator('td:visible').getByText('The quick brown fox jumps over');
+    await words.waitFor();
+    await page.getByRole('button', { name: 'Remove the texts' }).click();
+    await words.waitFor({ state: 'detached' });
+    expect(await page.evaluate(() => Object.keys(localStorage).filter((key) => key.startsWith('crtx.tasks')))).toEqual([]);
+    expect(problems).toEqual([]);
+    await context.close();
+});
+
+test.each(Object.keys(HOSTILE) as (keyof typeof HOSTILE)[])('an agent, a key, a task and a reason named %s change nothing else in the list', async (kind) => {
+    const { page, context, problems } = await open({ width: 'phone' });
+    await addTotals(page, HOSTILE[kind]);
+    await page.route(/\/v1\/keys\?/, (route) => route.fulfill({ json: { keys: [{ session_public_key: network.wallet, name: HOSTILE[kind] }], total: 1, offset: 0, limit: 100 } }));
+    await openLong(page, 3, { agent_name: HOSTILE[kind], failure: HOSTILE[kind], session_public_key: network.wallet, status: 'failed' });
     await page.locator('tbody tr').first().waitFor();
+    await page.getByText('Spend by API key and by agent').click();
+    await page.getByRole('table', { name: 'What was paid to each agent' }).waitFor();
+    expect(await harm(page)).toEqual([]);
+    await page.setViewportSize(WIDTHS.desktop);
+    expect(await harm(page)).toEqual([]);
+    // The words of a task stand where the reason stood.
+    await page.evaluate((text) => localStorage.setItem(`crtx.tasks.${(JSON.parse(localStorage.getItem('crtx.wallet') ?? '[]') as string[])[1] ?? ''}`, JSON.stringify([['806e1eba-133b-4100-9a5e-000000000000', text]])), HOSTILE[kind]);
+    await page.reload();
+    await page.getByRole('columnheader', { name: 'Task' }).waitFor();
     expect(await harm(page)).toEqual([]);
     expect(problems).toEqual([]);
     await context.close();
@@ -248,26 +354,26 @@ test('a call that was never paid is shown, can be gone on with, and can be forgo
     await page.keyboard.press('Escape');
     await signIn(page);
     const list = page.getByRole('navigation').getByRole('link', { name: 'Executions', exact: true });
-    for (const way of ['Go on', 'Forget it'] as const) {
+    for (const way of ['Continue', 'Discard'] as const) {
         await openForm(page, network, 0);
         await page.getByLabel('Task').fill(TASK);
         await behave(page, { transaction: 'reject' });
         const id = await pay(page);
         await page.getByText('You did not sign').waitFor();
         await list.click();
-        await page.getByText('1 call of this browser has not ended').waitFor();
-        await page.getByText('Nothing was paid for it.').waitFor();
-        if (way === 'Forget it') {
-            await page.getByRole('button', { name: 'Forget it' }).click();
+        await page.getByText('1 call from this browser has not finished').waitFor();
+        await page.getByText('You have not paid for it.').waitFor();
+        if (way === 'Discard') {
+            await page.getByRole('button', { name: 'Discard' }).click();
         } else {
-            await page.getByRole('link', { name: /^Go on with/ }).click();
+            await page.getByRole('link', { name: /^Continue the call/ }).click();
             await behave(page, { transaction: 'sign' });
             await page.getByRole('button', { name: /Try again|Sign and pay/ }).click();
             await done(page);
             await list.click();
             await linkTo(page, id).waitFor();
         }
-        await page.getByText('of this browser').waitFor({ state: 'detached' });
+        await page.getByText('has not finished').waitFor({ state: 'detached' });
     }
     expect(problems).toEqual([]);
     await context.close();

@@ -91,6 +91,7 @@ test('filters apply while someone types, without leaving the field', async () =>
     await connectNew(page);
     await signIn(page);
     await page.getByText('You have not called an agent yet').waitFor();
+    await page.getByText('Agent and exact time').click();
     await page.getByLabel('Started after').fill('2031-05-06T07:08');
     await page.getByText('No execution matches').waitFor();
     expect(new URL(page.url()).searchParams.get('from')).toBe('2031-05-06T07:08:00Z');

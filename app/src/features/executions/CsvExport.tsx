@@ -1,14 +1,16 @@
 // Saves everything that matches as CSV, with its progress and a way to stop it.
 
+import { useQuery } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 
 import { saveFile } from '../../shared/csv';
-import { formatCount, plural } from '../../shared/figures';
 import { Button } from '../../shared/ui/Button';
 import styles from './Executions.module.css';
 import { type Exported, MOST_ROWS, PAGE_ROWS, fileName, readAll, toCsv } from './export';
+import { keyNamesQuery } from './keyNames';
 import { readPage } from './query';
 import type { ExecutionsSearch } from './search';
+import { words } from './words';
 
 type State =
     | { readonly is: 'idle' }
@@ -17,6 +19,7 @@ type State =
 
 export function CsvExport({ account, search, total }: { account: string; search: ExecutionsSearch; total: number }) {
     const [state, setState] = useState<State>({ is: 'idle' });
+    const { data: names } = useQuery({ ...keyNamesQuery(account), enabled: search.role === undefined });
     const running = useRef<AbortController | null>(null);
     useEffect(() => () => running.current?.abort(), []);
 
@@ -24,7 +27,7 @@ export function CsvExport({ account, search, total }: { account: string; search:
         saveFile(
             fileName(exported, search.role ?? 'caller', new Date().toISOString().slice(0, 10)),
             'text/csv;charset=utf-8',
-            toCsv(exported.rows),
+            toCsv(exported.rows, names),
         );
     const start = async (): Promise<void> => {
         if (running.current !== null) return;
@@ -46,14 +49,12 @@ export function CsvExport({ account, search, total }: { account: string; search:
         <div className={styles.export}>
             {state.is === 'reading' ? (
                 <>
-                    <progress max={Math.max(state.total, 1)} value={state.rows} aria-label="Rows read" />
-                    <span className="small number">
-                        {formatCount(state.rows)} of {formatCount(state.total)}
-                    </span>
-                    <Button onPress={() => running.current?.abort()}>Stop</Button>
+                    <progress max={Math.max(state.total, 1)} value={state.rows} aria-label={words.rowsRead} />
+                    <span className="small number">{words.progress(state.rows, state.total)}</span>
+                    <Button onPress={() => running.current?.abort()}>{words.stop}</Button>
                 </>
             ) : (
-                <Button onPress={() => void start()}>Save as CSV</Button>
+                <Button onPress={() => void start()}>{words.saveCsv}</Button>
             )}
             <div role="status" className="small muted">
                 {state.is === 'ended' && <Ended exported={state.exported} onSave={() => save(state.exported)} />}
@@ -64,15 +65,12 @@ export function CsvExport({ account, search, total }: { account: string; search:
 
 function Ended({ exported, onSave }: { exported: Exported; onSave: () => void }) {
     const { rows, total, end } = exported;
-    if (end === 'all') return `Saved ${plural(rows.length, 'execution')}.`;
-    if (end === 'most') {
-        return `Cut off: saved the newest ${formatCount(MOST_ROWS)} of ${formatCount(total)}. For the others, choose an earlier end, or use crtx executions export.`;
-    }
+    if (end === 'all') return words.saved(rows.length);
+    if (end === 'most') return words.cutOff(MOST_ROWS, total);
     return (
         <span className="row">
-            {end === 'stopped' ? 'Stopped' : `It broke off: ${end.message}`} after {formatCount(rows.length)} of{' '}
-            {formatCount(total)}. Nothing is saved.
-            {rows.length > 0 && <Button onPress={onSave}>Save these {formatCount(rows.length)}</Button>}
+            {end === 'stopped' ? words.stopped(rows.length, total) : words.brokeOff(end.message, rows.length, total)}
+            {rows.length > 0 && <Button onPress={onSave}>{words.saveThese(rows.length)}</Button>}
         </span>
     );
 }

@@ -1,10 +1,11 @@
 // `/executions`: what the connected wallet has called, or what others have called of its agents.
 
 import type { Address } from '@solana/kit';
-import { useInfiniteQuery } from '@tanstack/react-query';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link, getRouteApi } from '@tanstack/react-router';
 
-import { formatCount, plural } from '../../shared/figures';
+import { useReadAgain } from '../../shared/readAgain';
+import { useTasks } from '../../shared/tasks';
 import { buttonClass } from '../../shared/ui/Button';
 import { Empty } from '../../shared/ui/Empty';
 import { Failure } from '../../shared/ui/Failure';
@@ -15,11 +16,17 @@ import { SessionGate } from '../wallet';
 import { CsvExport } from './CsvExport';
 import styles from './Executions.module.css';
 import { ExecutionTable } from './ExecutionTable';
-import { Filters } from './Filters';
+import { Filters, RoleChoice } from './Filters';
+import { keyNamesQuery } from './keyNames';
+import { LocalTasks } from './LocalTasks';
 import { executionsQuery } from './query';
 import { RefundableList } from './RefundableList';
 import { type ExecutionsSearch, filterCount } from './search';
+import { Spend } from './Spend';
+import { figuresOf, isLonger, totalsQuery } from './totals';
+import { TotalsRow } from './TotalsRow';
 import { UnfinishedCalls } from './UnfinishedCalls';
+import { words } from './words';
 
 const route = getRouteApi('/executions');
 
@@ -29,8 +36,8 @@ const SKELETONS = 8;
 export function ExecutionsPage() {
     const search = route.useSearch();
     return (
-        <Page title="Executions">
-            <SessionGate why="Executions are shown to the wallet that they belong to.">
+        <Page title={words.title}>
+            <SessionGate why={words.whySignIn}>
                 {(account) => <Executions key={account} account={account} search={search} />}
             </SessionGate>
         </Page>
@@ -39,19 +46,35 @@ export function ExecutionsPage() {
 
 function Executions({ account, search }: { account: Address; search: ExecutionsSearch }) {
     const list = useInfiniteQuery(executionsQuery(account, search));
+    const totals = useQuery(totalsQuery(account, 'status', search));
+    const { data: names } = useQuery({ ...keyNamesQuery(account), enabled: search.role === undefined });
+    const tasks = useTasks(account);
+    useReadAgain(list.isPlaceholderData ? undefined : list.data?.pages[0], ['execution-totals']);
     const executions = list.data?.pages.flatMap((page) => page.executions);
     const total = list.data?.pages[0]?.total;
     const isCaller = search.role === undefined;
+    // Totals that the service cuts are only said to be cut where something is missing.
+    const counted = totals.data && figuresOf(totals.data, search.status).executions;
+    const isCut = isLonger(search, Date.now()) && counted !== undefined && total !== undefined && counted < total;
+    const isKnown = total !== undefined && !list.isPlaceholderData;
     return (
         <>
             {isCaller && <RefundableList account={account} />}
             {isCaller && <UnfinishedCalls account={account} known={executions} />}
-            <Filters search={search} />
+            <RoleChoice search={search} />
+            <TotalsRow
+                search={search}
+                totals={totals.data}
+                error={totals.error}
+                isCut={isCut && isKnown}
+                onRetry={() => void totals.refetch()}
+            />
+            <Filters search={search} totals={totals.data} />
             <div className={styles.above}>
                 <p className="small muted" role="status">
                     {total === undefined ? '\u00a0' : totalText(total, search)}
                 </p>
-                {total !== undefined && total > 0 && !list.isPlaceholderData && (
+                {isKnown && total > 0 && (
                     <CsvExport key={JSON.stringify(search)} account={account} search={search} total={total} />
                 )}
             </div>
@@ -59,7 +82,12 @@ function Executions({ account, search }: { account: Address; search: ExecutionsS
             {total === 0 && <NoExecutions search={search} />}
             <div className={styles.list} aria-busy={list.isFetching} data-old={list.isPlaceholderData}>
                 {executions !== undefined && executions.length > 0 && (
-                    <ExecutionTable executions={executions} role={search.role ?? 'caller'} />
+                    <ExecutionTable
+                        executions={executions}
+                        role={search.role ?? 'caller'}
+                        names={names}
+                        tasks={isCaller ? tasks : NO_TASKS}
+                    />
                 )}
                 {list.isPending && (
                     <div className={styles.rows}>
@@ -69,41 +97,45 @@ function Executions({ account, search }: { account: Address; search: ExecutionsS
                     </div>
                 )}
             </div>
-            <More list={list} shown={executions?.length ?? 0} what="execution" />
+            <More list={list} shown={executions?.length ?? 0} what={words.one} />
+            {isCaller && tasks.size > 0 && <LocalTasks account={account} />}
+            {executions !== undefined && executions.length > 0 && (
+                <Spend account={account} search={search} names={names} isCut={isCut} />
+            )}
         </>
     );
 }
 
-function totalText(total: number, search: ExecutionsSearch): string {
-    if (filterCount(search) === 0) return plural(total, 'execution');
-    return `${formatCount(total)} ${total === 1 ? 'execution matches' : 'executions match'}`;
-}
+const NO_TASKS: ReadonlyMap<string, string> = new Map();
+
+const totalText = (total: number, search: ExecutionsSearch): string =>
+    filterCount(search) === 0 ? words.total(total) : words.matching(total);
 
 function NoExecutions({ search }: { search: ExecutionsSearch }) {
     if (filterCount(search) > 0) {
         return (
-            <Empty title="No execution matches">
-                <p>Try another state, another agent, or a longer time.</p>
+            <Empty title={words.noMatch}>
+                <p>{words.noMatchHint}</p>
                 <Link
                     to="/executions"
                     search={search.role === undefined ? {} : { role: search.role }}
                     className={buttonClass('primary')}
                 >
-                    Show all of them
+                    {words.showAll}
                 </Link>
             </Empty>
         );
     }
     return search.role === undefined ? (
-        <Empty title="You have not called an agent yet">
-            <p>Choose an agent, write what it shall do, and pay for one call. It appears here.</p>
+        <Empty title={words.noCalls}>
+            <p>{words.noCallsHint}</p>
             <Link to="/" className={buttonClass('primary')}>
-                Find an agent
+                {words.findAgent}
             </Link>
         </Empty>
     ) : (
-        <Empty title="Nobody has called your agents yet">
-            <p>A call of an agent that this wallet has listed appears here a moment after it is paid.</p>
+        <Empty title={words.noCallers}>
+            <p>{words.noCallersHint}</p>
         </Empty>
     );
 }

@@ -6,16 +6,23 @@ import { useState } from 'react';
 
 import { AgentPicker } from '../agent';
 import { Button } from '../../shared/ui/Button';
+import { Chips } from '../../shared/ui/Chips';
 import { useSoon } from '../../shared/soon';
-import { Select, TextField } from '../../shared/ui/Field';
+import { TextField } from '../../shared/ui/Field';
 import styles from './Executions.module.css';
+import { RANGES, isRange, startOf } from './ranges';
 import { type ExecutionsSearch, STATUSES, filterCount, localText, momentOfLocal, readSearch } from './search';
+import type { Totals } from './totals';
+import { words } from './words';
 
 type Change = Partial<Record<keyof ExecutionsSearch, string | undefined>>;
+type ChangeSearch = (changed: Change, isTyped?: boolean) => void;
 
-export function Filters({ search }: { search: ExecutionsSearch }) {
+const ROLES = ['caller', 'creator'] as const;
+
+function useChange(): ChangeSearch {
     const navigate = useNavigate();
-    const change = (changed: Change, isTyped = false): void =>
+    return (changed, isTyped = false) =>
         // The back button does not lead through every pause of the typing.
         void navigate({
             to: '/executions',
@@ -23,49 +30,46 @@ export function Filters({ search }: { search: ExecutionsSearch }) {
             replace: isTyped,
             resetScroll: false,
         });
-    const { from, to } = search;
-    const isReversed = from !== undefined && to !== undefined && from >= to;
+}
+
+export function RoleChoice({ search }: { search: ExecutionsSearch }) {
+    const change = useChange();
     return (
-        <section aria-label="Filters" className="stack">
-            <div className={styles.filters}>
-                <Select
-                    label="Executions"
-                    value={search.role ?? 'caller'}
-                    onChange={(event) => change({ role: event.target.value })}
-                >
-                    <option value="caller">Calls that I paid for</option>
-                    <option value="creator">Calls of my agents</option>
-                </Select>
-                <Select
-                    label="State"
-                    value={search.status ?? ''}
-                    onChange={(event) => change({ status: event.target.value })}
-                >
-                    <option value="">Every state</option>
-                    {Object.entries(STATUSES).map(([status, words]) => (
-                        <option key={status} value={status}>
-                            {words}
-                        </option>
-                    ))}
-                </Select>
-                <AgentPicker
-                    label="Agent"
-                    most={1}
-                    chosen={search.agent_id === undefined ? [] : [search.agent_id]}
-                    onChange={([agentId]) => change({ agent_id: agentId })}
-                />
-                <Moment
-                    label="Started after"
-                    moment={from}
-                    onChange={(moment, isLonger) => change({ from: moment }, isLonger)}
-                />
-                <Moment
-                    label="Started before"
-                    moment={to}
-                    problem={isReversed ? 'This is not later than the other one, so nothing can match.' : undefined}
-                    onChange={(moment, isLonger) => change({ to: moment }, isLonger)}
-                />
-            </div>
+        <Chips
+            label={words.role}
+            chips={ROLES.map((role) => ({ value: role, name: words.roles[role] }))}
+            isChosen={(role) => role === (search.role ?? 'caller')}
+            onChoose={(role) => change({ role })}
+        />
+    );
+}
+
+export function Filters({ search, totals }: { search: ExecutionsSearch; totals: Totals | undefined }) {
+    const change = useChange();
+    const countOf = (status: (typeof STATUSES)[number]): number | undefined =>
+        totals && (totals.groups.find((group) => group.status === status)?.executions ?? 0);
+    return (
+        <section aria-label={words.filters} className={styles.filters}>
+            <Chips
+                label={words.range}
+                chips={RANGES.map((range) => ({ value: range, name: words.ranges[range] }))}
+                isChosen={(range) => isRange(search, range)}
+                onChoose={(range) => change({ from: startOf(range), to: undefined })}
+            />
+            <Chips
+                label={words.status}
+                chips={[
+                    { value: '', name: words.everyStatus, count: totals?.total.executions },
+                    ...STATUSES.map((status) => ({
+                        value: status,
+                        name: words.statuses[status],
+                        count: countOf(status),
+                    })),
+                ]}
+                isChosen={(status) => status === (search.status ?? '')}
+                onChoose={(status) => change({ status })}
+            />
+            <Exact search={search} change={change} />
             {filterCount(search) > 0 && (
                 <p>
                     <Button
@@ -74,11 +78,42 @@ export function Filters({ search }: { search: ExecutionsSearch }) {
                             change({ status: undefined, agent_id: undefined, from: undefined, to: undefined })
                         }
                     >
-                        Clear all filters
+                        {words.clearFilters}
                     </Button>
                 </p>
             )}
         </section>
+    );
+}
+
+/** Folded: most readers need the chips alone. */
+function Exact({ search, change }: { search: ExecutionsSearch; change: ChangeSearch }) {
+    const { from, to, agent_id: agentId } = search;
+    const [isOpen, setOpen] = useState(agentId !== undefined || to !== undefined);
+    const isReversed = from !== undefined && to !== undefined && from >= to;
+    return (
+        <details className={styles.fold} open={isOpen} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+            <summary>{words.moreFilters}</summary>
+            <div className={styles.exact}>
+                <AgentPicker
+                    label={words.agent}
+                    most={1}
+                    chosen={agentId === undefined ? [] : [agentId]}
+                    onChange={([chosen]) => change({ agent_id: chosen })}
+                />
+                <Moment
+                    label={words.after}
+                    moment={from}
+                    onChange={(moment, isLonger) => change({ from: moment }, isLonger)}
+                />
+                <Moment
+                    label={words.before}
+                    moment={to}
+                    problem={isReversed ? words.reversed : undefined}
+                    onChange={(moment, isLonger) => change({ to: moment }, isLonger)}
+                />
+            </div>
+        </details>
     );
 }
 

@@ -13,6 +13,7 @@ import { RefundButton } from '../execution';
 import { ExactTime } from '../../shared/ui/ExactTime';
 import styles from './Executions.module.css';
 import { type Refundable, refundableQuery } from './query';
+import { words } from './words';
 
 export function RefundableList({ account }: { account: Address }) {
     const { data: found } = useQuery(refundableQuery(account));
@@ -20,11 +21,8 @@ export function RefundableList({ account }: { account: Address }) {
     if (found === undefined || found.length === 0) return null;
     const total = found.reduce((sum, { amount_usdc }) => sum + amount_usdc, 0n);
     return (
-        <Notice kind="warn" title={`You can get ${formatUsdc(total)} USDC back`}>
-            <p>
-                These calls were paid, and nobody has settled them in time. The service refunds them as a rule about a
-                minute after the deadline. You can do it yourself.
-            </p>
+        <Notice kind="warn" title={words.refundable(formatUsdc(total))}>
+            <p>{words.refundableHint}</p>
             <ul className={styles.refundable}>
                 {found.map((execution) => (
                     <Row key={execution.execution_record} execution={execution} rpcUrl={network?.rpc_url ?? null} />
@@ -42,7 +40,7 @@ const Row = ({ execution, rpcUrl }: { execution: Refundable; rpcUrl: string | nu
                 <Link to="/executions/$executionId" params={{ executionId }} className="mono">
                     {short(executionId, 6)}
                 </Link>{' '}
-                of <AgentName agentId={agent_id} />: {formatUsdc(amount_usdc)} USDC, deadline{' '}
+                {words.of} <AgentName agentId={agent_id} />: {words.withDeadline(formatUsdc(amount_usdc))}{' '}
                 <ExactTime at={deadline_at} />
             </span>
             {rpcUrl !== null && <RefundButton record={record as Address} executionId={executionId} rpcUrl={rpcUrl} />}

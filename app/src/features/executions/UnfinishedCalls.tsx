@@ -3,9 +3,9 @@
 import { Link } from '@tanstack/react-router';
 import { useEffect } from 'react';
 
-import { plural } from '../../shared/figures';
 import { formatUsdc } from '../../shared/money';
 import { UserText } from '../../shared/text/UserText';
+import { excerptOf } from '../../shared/tasks';
 import { visible } from '../../shared/text/visible';
 import { Button } from '../../shared/ui/Button';
 import { Notice } from '../../shared/ui/Notice';
@@ -13,9 +13,9 @@ import { ExactTime } from '../../shared/ui/ExactTime';
 import { type StoredCall, removeCall, useStoredCalls } from '../run';
 import styles from './Executions.module.css';
 import { type ListedExecution, isUnderWay } from './query';
+import { words } from './words';
 
 const SHOWN = 10;
-const TASK_CHARACTERS = 80;
 
 export function UnfinishedCalls({
     account,
@@ -35,16 +35,13 @@ export function UnfinishedCalls({
     const open = calls.filter((call) => !ended.includes(call));
     if (open.length === 0) return null;
     return (
-        <Notice
-            kind="warn"
-            title={`${plural(open.length, 'call')} of this browser ${open.length === 1 ? 'has' : 'have'} not ended`}
-        >
+        <Notice kind="warn" title={words.unfinished(open.length)}>
             <ul className={styles.refundable}>
                 {open.slice(0, SHOWN).map((call) => (
                     <Call key={call.executionId} call={call} />
                 ))}
             </ul>
-            {open.length > SHOWN && <p className="small">The newest {SHOWN} are shown.</p>}
+            {open.length > SHOWN && <p className="small">{words.newestShown(SHOWN)}</p>}
         </Notice>
     );
 }
@@ -57,27 +54,23 @@ const Call = ({
     <li className={styles.what}>
         <span>
             <UserText text={agentName} />, {formatUsdc(BigInt(price))} USDC, <ExactTime at={createdAt} />:{' '}
-            <UserText text={task.slice(0, TASK_CHARACTERS)} />
+            <UserText text={excerptOf(task)} />
             <br />
             <span className="small muted">
-                {handedOver === true
-                    ? 'The agent has it.'
-                    : signature === undefined
-                      ? 'Nothing was paid for it.'
-                      : 'It was signed. Go on to see where it is.'}
+                {handedOver === true ? words.agentHasIt : signature === undefined ? words.notPaid : words.signed}
             </span>
         </span>
         <span className="row">
             <Link
                 to="/executions/$executionId"
                 params={{ executionId }}
-                aria-label={`Go on with the call of ${visible(agentName)}`}
+                aria-label={words.goOnWith(visible(agentName))}
             >
-                Go on
+                {words.goOn}
             </Link>
             {signature === undefined && handedOver === undefined && (
                 <Button look="danger" onPress={() => removeCall(executionId)}>
-                    Forget it
+                    {words.forget}
                 </Button>
             )}
         </span>

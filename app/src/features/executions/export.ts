@@ -1,9 +1,10 @@
-// Every execution that matches, as CSV: page after page, so that a long list can be followed and stopped. The columns
-// are those of `crtx executions export`.
+// Every execution that matches, as CSV: page after page, so that a long list can be followed and stopped. The first
+// columns are those of `crtx executions export`.
 
 import { ApiError } from '../../shared/api/client';
 import { csvText } from '../../shared/csv';
 import { usdcText } from '../../shared/money';
+import type { KeyNames } from './keyNames';
 import type { ExecutionsPageAnswer, ListedExecution } from './query';
 
 /** As long as a table may be: a spreadsheet takes it, and a browser holds it. */
@@ -80,12 +81,25 @@ const COLUMNS = [
     'initiated_at',
     'completed_at',
     'on_chain_record',
+    'creator_amount_usdc',
+    'platform_amount_usdc',
+    'execution_time_ms',
+    'failure',
+    'session_public_key',
 ] as const;
 
-export const toCsv = (rows: readonly ListedExecution[]): string =>
-    csvText([COLUMNS, ...rows.map((row) => COLUMNS.map((column) => textOf(row[column])))]);
+/** `names`: of the keys. */
+export const toCsv = (rows: readonly ListedExecution[], names: KeyNames = new Map()): string =>
+    csvText([
+        [...COLUMNS, 'key_name'],
+        ...rows.map((row) => [
+            ...COLUMNS.map((column) => textOf(row[column])),
+            names.get(row.session_public_key ?? '') ?? '',
+        ]),
+    ]);
 
-const textOf = (value: bigint | string | null): string => (typeof value === 'bigint' ? usdcText(value) : (value ?? ''));
+const textOf = (value: bigint | number | string | null | undefined): string =>
+    typeof value === 'bigint' ? usdcText(value) : String(value ?? '');
 
 /** The name says what the file has. */
 export function fileName({ rows, total, end }: Exported, role: string, day: string): string {

@@ -4,17 +4,33 @@ import type { Address } from '@solana/kit';
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query';
 
 import { type Schemas, api, asWallet, body } from '../../shared/api/client';
-import { unlessFollowed } from '../../shared/wallet/events';
+import { isFollowed } from '../../shared/wallet/events';
 import type { ExecutionsSearch } from './search';
 
 const PAGE = 25;
 const OFTEN_MS = 2_000;
 const SELDOM_MS = 15_000;
+/** While events tell of everything else: what none tells of, such as a deadline that passes. */
+const FOLLOWED_MS = 60_000;
+/** No event tells a creator of a call that begins, fails or is refunded: such a call appears with the next reading. */
+const CREATORS_MS = 30_000;
 /** A longer list is read again when its reader asks for it. */
 const MOST_PAGES_READ_AGAIN = 3;
 
-export type ListedExecution = Schemas['ExecutionSummary'];
-export type ExecutionsPageAnswer = Schemas['ExecutionListResponse'];
+/** Members that the description of the API gets next; to be replaced by the generated type. */
+type New = {
+    /** The key that opened the call; `null`: the wallet itself. */
+    readonly session_public_key?: string | null;
+    /** Code of the reason. */
+    readonly failure?: string | null;
+    readonly creator_amount_usdc?: bigint;
+    readonly platform_amount_usdc?: bigint;
+    readonly execution_time_ms?: number | null;
+};
+export type ListedExecution = Schemas['ExecutionSummary'] & New;
+export type ExecutionsPageAnswer = Omit<Schemas['ExecutionListResponse'], 'executions'> & {
+    executions: ListedExecution[];
+};
 export type Refundable = Schemas['RefundableExecution'];
 
 export const isUnderWay = ({ status }: Pick<ListedExecution, 'status'>): boolean =>
@@ -44,10 +60,8 @@ export const executionsQuery = (wallet: Address, search: ExecutionsSearch) =>
         placeholderData: keepPreviousData,
         refetchInterval: ({ state: { data } }) => {
             if (data === undefined || data.pages.length > MOST_PAGES_READ_AGAIN) return false;
-            const every = data.pages.some(({ executions }) => executions.some(isUnderWay)) ? OFTEN_MS : SELDOM_MS;
-            // A creator hears of payouts and disputes. No event tells it of a call that begins, fails or is refunded: such a
-            // call appears with the next reading.
-            return unlessFollowed(every);
+            if (isFollowed()) return search.role === 'creator' ? CREATORS_MS : FOLLOWED_MS;
+            return data.pages.some(({ executions }) => executions.some(isUnderWay)) ? OFTEN_MS : SELDOM_MS;
         },
     });
 
@@ -59,5 +73,5 @@ export const refundableQuery = (wallet: Address) =>
             (await body(api.GET('/v1/wallets/{wallet}', { ...asWallet(wallet), params: { path: { wallet } }, signal })))
                 .refundable ?? [],
         // No event tells of a deadline that passes.
-        refetchInterval: () => unlessFollowed(SELDOM_MS),
+        refetchInterval: () => (isFollowed() ? FOLLOWED_MS : SELDOM_MS),
     });

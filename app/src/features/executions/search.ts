@@ -1,14 +1,8 @@
 // Filters of the list of executions, as they stand in the URL.
 
-export const STATUSES = {
-    pending: 'Waiting',
-    running: 'Running',
-    completed: 'Completed',
-    failed: 'Failed',
-    disputed: 'Disputed',
-} as const;
+export const STATUSES = ['pending', 'running', 'completed', 'failed', 'disputed'] as const;
 
-export type Status = keyof typeof STATUSES;
+export type Status = (typeof STATUSES)[number];
 
 export type ExecutionsSearch = {
     /** Left out: the wallet as a caller. */
@@ -27,7 +21,8 @@ export function readSearch(raw: Record<string, unknown>): ExecutionsSearch {
     const text = (name: string): string => (typeof raw[name] === 'string' ? raw[name].trim() : '');
     const search: ExecutionsSearch = {};
     if (text('role') === 'creator') search.role = 'creator';
-    if (Object.hasOwn(STATUSES, text('status'))) search.status = text('status') as Status;
+    const status = STATUSES.find((name) => name === text('status'));
+    if (status !== undefined) search.status = status;
     if (/^[1-9A-HJ-NP-Za-km-z]{32,44}$/.test(text('agent_id'))) search.agent_id = text('agent_id');
     const [from, to] = [momentOf(text('from')), momentOf(text('to'))];
     if (from !== undefined) search.from = from;

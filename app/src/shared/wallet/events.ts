@@ -33,6 +33,9 @@ const ALL = Object.values(SHOWN_BY).flat();
 
 let isOpen = false;
 
+/** Whether events tell the page what happens, so that it need not ask. */
+export const isFollowed = (): boolean => isOpen;
+
 /** How often a query asks that events are about. */
 export const unlessFollowed = (ms: number): number => (isOpen ? Math.max(ms, FOLLOWED_MS) : ms);
 

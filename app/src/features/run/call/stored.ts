@@ -1,6 +1,7 @@
 // Calls that this browser has started and that have not ended. A call is stored before anything is signed, with the id
 // of its execution, so that a repeated press, a reload or a crash continues the same call and never pays a second time.
 
+import { rememberTask } from '../../../shared/tasks';
 import type { Request } from './request';
 
 export type StoredCall = Request & {
@@ -36,6 +37,8 @@ export function putCall(call: StoredCall): void {
             'This browser does not keep data for this page, so a lost connection could not be repaired. Nothing was signed.',
         );
     }
+    // What the call is about stays after its end, in the list of executions. A call that nobody signs has no place there.
+    if (call.signature !== undefined) rememberTask(call.wallet, call.executionId, call.task);
     changed();
 }
 

@@ -1,0 +1,58 @@
+// The totals above the list: their period, and the figures of one status.
+
+import { expect, test } from 'vitest';
+
+import { isRange, startOf } from '../../src/features/executions/ranges';
+import { type Totals, figuresOf, isLonger, periodOf, successOf } from '../../src/features/executions/totals';
+
+// A time zone whose midnight is not that of UTC.
+process.env['TZ'] = 'Asia/Kolkata';
+
+const NOW = new Date('2026-11-28T17:00:00Z');
+
+test('a period begins at midnight of the reader', () => {
+    expect(startOf('today', NOW)).toBe('2026-11-27T18:30:00Z');
+    expect(startOf('week', NOW)).toBe('2026-11-21T18:30:00Z');
+    expect(startOf('days30', NOW)).toBe('2026-10-29T18:30:00Z');
+    expect(startOf('month', NOW)).toBe('2026-10-31T18:30:00Z');
+    expect(startOf('all', NOW)).toBeUndefined();
+    expect(startOf('days30', new Date('2027-01-05T12:00:00Z'))).toBe('2026-12-06T18:30:00Z');
+});
+
+test('a chosen period is found again in the URL, and an own end is none of them', () => {
+    expect(isRange({ from: '2026-11-27T18:30:00Z' }, 'today', NOW)).toBe(true);
+    expect(isRange({ from: '2026-11-27T18:30:00Z', to: '2026-11-28T00:00:00Z' }, 'today', NOW)).toBe(false);
+    expect(isRange({}, 'all', NOW)).toBe(true);
+    expect(isRange({ from: '2026-11-27T18:30:00Z' }, 'all', NOW)).toBe(false);
+});
+
+test('the service is asked for a year at most', () => {
+    const now = NOW.getTime();
+    expect(periodOf({ from: '2026-11-01T00:00:00Z' }, now)).toEqual({ from: '2026-11-01T00:00:00Z' });
+    expect(periodOf({}, now)).toEqual({ from: '2025-11-27T17:01:00Z' });
+    expect(periodOf({ from: '2020-01-01T00:00:00Z', to: '2022-01-01T00:00:00Z' }, now)).toEqual({
+        from: '2020-12-31T00:01:00Z',
+        to: '2022-01-01T00:00:00Z',
+    });
+    expect([isLonger({}, now), isLonger({ from: '2026-01-01T00:00:00Z' }, now)]).toEqual([true, false]);
+    // An end in the future is now.
+    expect(periodOf({ to: '2030-01-01T00:00:00Z' }, now).from).toBe('2025-11-27T17:01:00Z');
+});
+
+test('a status without executions has nothing, and success is of those that ended', () => {
+    const figures = { executions: 5, completed: 2, failed: 1, disputed: 1 };
+    const amounts = { paid_usdc: 3n, creator_usdc: 2n, platform_usdc: 1n, refunded_usdc: 1n };
+    const group = { session_public_key: null, agent_id: null, agent_name: null, ...figures, ...amounts };
+    const totals: Totals = {
+        from: '',
+        to: '',
+        groups: [{ ...group, status: 'completed' }],
+        total: { ...figures, ...amounts },
+        truncated: false,
+    };
+    expect(figuresOf(totals, undefined).paid_usdc).toBe(3n);
+    expect(figuresOf(totals, 'completed').executions).toBe(5);
+    expect(figuresOf(totals, 'failed')).toMatchObject({ executions: 0, paid_usdc: 0n });
+    expect(successOf(figuresOf(totals, undefined))).toBe('75%');
+    expect(successOf(figuresOf(totals, 'failed'))).toBe('–');
+});
