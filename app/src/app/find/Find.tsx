@@ -23,16 +23,25 @@ export default function Find({ onClose }: { onClose: () => void }) {
     const agents = useQuery({ ...foundAgentsQuery(asked), enabled: asked !== '' });
     const sections = useSections(text);
     const choose = useChoice();
+    const opener = useRef<Element>(null);
     useEffect(() => {
-        if (dialog.current?.open === false) dialog.current.showModal();
+        if (dialog.current?.open !== false) return;
+        opener.current = document.activeElement;
+        dialog.current.showModal();
     }, []);
+    /** Gives the focus back to what had it, at once: a page that opens next takes it then. */
+    const end = (): void => {
+        dialog.current?.close();
+        if (opener.current instanceof HTMLElement) opener.current.focus();
+        onClose();
+    };
     return (
         <dialog
             ref={dialog}
             className={styles.dialog}
             aria-label={words.find.name}
-            onClose={onClose}
-            onClick={(event) => event.target === dialog.current && dialog.current.close()}
+            onClose={end}
+            onClick={(event) => event.target === dialog.current && end()}
         >
             <Results
                 text={text}
@@ -41,11 +50,7 @@ export default function Find({ onClose }: { onClose: () => void }) {
                 agents={asked === '' || text.trim() === '' ? [] : (agents.data ?? [])}
                 isAsking={text.trim() !== asked || (asked !== '' && agents.isPending && !agents.isError)}
                 failed={asked !== '' && agents.isError}
-                onChoose={(entry) => {
-                    // The dialog gives the focus back first; a new page takes it then.
-                    dialog.current?.close();
-                    choose(entry);
-                }}
+                onChoose={(entry) => (end(), choose(entry))}
             />
         </dialog>
     );
