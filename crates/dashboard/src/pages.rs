@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Below these no page ever opens: a wrong path there is an error of a program.
-const ENDPOINTS: [&str; 7] = ["v1", "ipfs", "local", "openapi.json", "healthz", "readyz", "metrics"];
+const ENDPOINTS: [&str; 8] = ["v1", "badge", "ipfs", "local", "openapi.json", "healthz", "readyz", "metrics"];
 const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 
 /// What is shown instead of the page if nothing was built.

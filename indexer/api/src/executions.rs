@@ -57,16 +57,18 @@ const ON_CHAIN: [(FailureReason, &str, &str); 5] = [
     ),
 ];
 
-/// Why it failed; `None` unless it did.
-fn failure(execution: &ExecutionDetails) -> Result<Option<ExecutionFailure>, ApiError> {
-    if execution.status != ShownStatus::Failed {
-        return Ok(None);
-    }
-    let answered = execution.error_code.clone().zip(execution.error_message.clone());
-    Ok(match (answered, execution.failure_reason) {
-        (Some((code, problem)), Some(_)) => Some(ExecutionFailure { code, message: format!("{problem}; {REFUNDED}") }),
-        // Without a reason no escrow was opened.
-        (Some((code, message)), None) => Some(ExecutionFailure { code, message }),
+/// Why an execution failed. `code` and `message`: what its caller was answered. `reason`: the number on chain; without one
+/// no escrow was opened.
+pub(crate) fn failure(
+    code: Option<&str>,
+    message: Option<&str>,
+    reason: Option<i16>,
+) -> Result<Option<ExecutionFailure>, ApiError> {
+    Ok(match (code.zip(message), reason) {
+        (Some((code, problem)), reason) => {
+            let message = if reason.is_some() { format!("{problem}; {REFUNDED}") } else { problem.to_owned() };
+            Some(ExecutionFailure { code: code.to_owned(), message })
+        }
         (None, Some(number)) => {
             let found = ON_CHAIN.into_iter().find(|(reason, ..)| i16::from(*reason as u8) == number);
             let (_, code, message) =
@@ -75,6 +77,15 @@ fn failure(execution: &ExecutionDetails) -> Result<Option<ExecutionFailure>, Api
         }
         (None, None) => None,
     })
+}
+
+/// The code of the same in a list; `None` unless it failed.
+fn failure_code(execution: &ListedExecution) -> Result<Option<String>, ApiError> {
+    if execution.status != ShownStatus::Failed {
+        return Ok(None);
+    }
+    let code = execution.error_code.as_deref();
+    Ok(failure(code, code, execution.failure_reason)?.map(|failure| failure.code))
 }
 
 /// Which executions to list.
@@ -153,10 +164,10 @@ pub async fn list_executions(
     let Named { names, slot } = state.shared.agent_names.of(&agents).await?;
     let complete = |(execution, agent_name): (ListedExecution, String)| {
         let on_chain_record = state.links().account(&execution.record);
-        ListedExecution { agent_name, on_chain_record, ..execution }
+        Ok(ListedExecution { failure: failure_code(&execution)?, agent_name, on_chain_record, ..execution })
     };
     let list = ExecutionListResponse {
-        executions: listed.items.into_iter().zip(names).map(complete).collect(),
+        executions: listed.items.into_iter().zip(names).map(complete).collect::<Result<_, ApiError>>()?,
         total: listed.total,
         limit,
         offset,
@@ -220,8 +231,11 @@ pub async fn get_execution(
     {
         execution.result = state.published_result(hash).await;
     }
+    let failed = execution.status == ShownStatus::Failed;
+    let (code, message) = (execution.error_code.as_deref(), execution.error_message.as_deref());
+    let error = if failed { failure(code, message, execution.failure_reason)? } else { None };
     Ok(Json(ExecutionDetails {
-        error: failure(&execution)?.map(StoredJson),
+        error: error.map(StoredJson),
         on_chain_record: state.links().account(&execution.record),
         ipfs_url: hash.map(|hash| state.links().content(&hash)),
         ..execution

@@ -1,14 +1,17 @@
 //! The read API: agents, executions, wallets, the network, and the status of the mirror.
 
+mod agent_health;
 pub mod agent_list;
 mod agent_names;
 mod agents;
+mod badge;
 mod connections;
 mod deployment;
 mod digest;
 mod dispute_transactions;
 mod disputes;
 mod events;
+mod execution_totals;
 mod executions;
 mod freshness;
 mod history;
@@ -25,7 +28,7 @@ mod status;
 mod types;
 mod wallets;
 
-use axum::{Router, middleware::from_fn_with_state};
+use axum::{Router, middleware::from_fn_with_state, routing::get};
 use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -34,11 +37,15 @@ pub use freshness::DEFAULT_MAX_LAG;
 pub use layers::INDEXED_SLOT;
 pub use state::ApiState;
 
+// The path of a badge ends in `.svg`, which a route cannot say.
 #[derive(OpenApi)]
-#[openapi(info(
-    title = "crtx",
-    description = "Agent Marketplace Execution API: browse agents, pay per call, verify results."
-))]
+#[openapi(
+    paths(badge::get_badge),
+    info(
+        title = "crtx",
+        description = "Agent Marketplace Execution API: browse agents, pay per call, verify results."
+    )
+)]
 struct Description;
 
 /// Endpoints that show rows of the mirror.
@@ -47,8 +54,10 @@ fn rows() -> OpenApiRouter<ApiState> {
         .routes(routes!(list_agents::list_agents))
         .routes(routes!(agents::get_agent))
         .routes(routes!(agents::get_agent_history))
+        .routes(routes!(agent_health::get_agent_health))
         .routes(routes!(listings::get_listing))
         .routes(routes!(executions::list_executions))
+        .routes(routes!(execution_totals::get_execution_totals))
         .routes(routes!(executions::get_execution))
         .routes(routes!(disputes::list_disputes))
         .routes(routes!(disputes::get_dispute))
@@ -57,7 +66,7 @@ fn rows() -> OpenApiRouter<ApiState> {
         .routes(routes!(history::market_history))
 }
 
-/// Endpoints about the service itself. They answer even if the mirror is too old.
+/// Endpoints about the service itself. They answer even if the mirror is too old; so do badges, which name their slot.
 fn facts() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(status::status))
@@ -76,6 +85,7 @@ pub fn router(state: ApiState) -> Router {
     let (rows, facts) = (rows().split_for_parts().0, facts().split_for_parts().0);
     rows.layer(from_fn_with_state(state.clone(), layers::refuse_stale))
         .merge(facts)
+        .route("/badge/{file}", get(badge::get_badge))
         .layer(from_fn_with_state(state.clone(), layers::complete))
         .with_state(state)
 }

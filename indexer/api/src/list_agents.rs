@@ -132,10 +132,7 @@ pub async fn list_agents(
     RawQuery(query): RawQuery,
 ) -> Result<(Extension<ShownSlot>, KeptBody), ApiError> {
     let query = query.unwrap_or_default();
-    let Some(current) = state.agent_list().current().await else {
-        let message = "the list of agents is not read yet; try again";
-        return Err(ApiError::new(ErrorCode::Unavailable, message).with_retry_after(RETRY_AFTER));
-    };
+    let current = state.agent_list().current().await.ok_or_else(not_read_yet)?;
     let answers = &state.agent_list().answers;
     let make = async {
         let asked: AgentListQuery = read(&query)?;
@@ -147,6 +144,12 @@ pub async fn list_agents(
     };
     let body = answers.get(current.version, query.clone(), make).await?;
     Ok((Extension(ShownSlot(current.slot)), KeptBody(body)))
+}
+
+/// Before the first table.
+pub(crate) fn not_read_yet() -> ApiError {
+    let message = "the list of agents is not read yet; try again";
+    ApiError::new(ErrorCode::Unavailable, message).with_retry_after(RETRY_AFTER)
 }
 
 fn page(table: &Table, mut query: AgentListQuery) -> Result<Whole, ApiError> {

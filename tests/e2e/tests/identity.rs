@@ -313,6 +313,11 @@ fn check_foreign(endpoint: &Endpoint, answer: &Answer) {
         "list_keys" => empty("keys"),
         "list_executions" => empty("executions"),
         "list_disputes" => empty("disputes"),
+        "get_execution_totals" => {
+            assert_eq!((answer.status.as_u16(), &answer.body["groups"]), (200, &json!([])), "{answer:?}");
+            assert_eq!(answer.body["total"]["executions"], 0, "{answer:?}");
+        }
+        "get_agent_health" => refused(answer, 404, "agent_not_found"),
         "list_sessions" => assert_eq!(answer.body["sessions"].as_array().unwrap().len(), 2, "{answer:?}"),
         "get_wallet" => {
             assert_eq!(answer.status, 200, "{answer:?}");

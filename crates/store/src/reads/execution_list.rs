@@ -36,7 +36,7 @@ pub enum ShownStatus {
 }
 
 /// A wallet's side of an execution.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[schema(as = ExecutionRoleName, default = "caller")]
 #[serde(rename_all = "snake_case")]
 pub enum ExecutionRole {
@@ -68,7 +68,7 @@ pub struct ExecutionPlace {
 }
 
 /// An execution in a list.
-// What the API adds is empty in what this module reads: the agent's name and the link.
+// What the API adds is empty in what this module reads: the agent's name, the failure and the link.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = ExecutionSummary)]
 pub struct ListedExecution {
@@ -84,12 +84,33 @@ pub struct ListedExecution {
     /// Total charged; 0 after a refund.
     #[schema(value_type = f64)]
     pub cost_usdc: UsdcBase,
+    /// Part paid to the creator; 0 until the settlement.
+    #[schema(value_type = f64)]
+    pub creator_amount_usdc: UsdcBase,
+    /// Part kept by the marketplace; 0 until the settlement.
+    #[schema(value_type = f64)]
+    pub platform_amount_usdc: UsdcBase,
     pub initiated_at: Timestamp,
     /// null while pending or running.
     #[schema(required)]
     pub completed_at: Option<Timestamp>,
+    /// From dispatch to delivery; null before there is a result.
+    #[schema(required, value_type = Option<u64>)]
+    pub execution_time_ms: Option<Count>,
+    /// Session public key of the API key that opened it. null: the wallet opened it itself, or another deployment did; and
+    /// always for `role=creator`.
+    #[schema(required)]
+    pub session_public_key: Option<String>,
+    /// The code of the error in its record; null unless it failed and was refunded or never opened.
+    #[schema(required)]
+    pub failure: Option<String>,
     /// The `ExecutionRecord` on the chain explorer.
     pub on_chain_record: String,
+    /// As in `ExecutionDetails`.
+    #[serde(skip)]
+    pub error_code: Option<String>,
+    #[serde(skip)]
+    pub failure_reason: Option<i16>,
 }
 
 impl ListedExecution {
@@ -143,6 +164,8 @@ pub async fn execution_lists(
 /// The rows of the pages: the place of the question, from 1 on, the total, and an execution unless the page is empty. A page
 /// is a merge of one range of an index for each status. Of the four parts of `execution_list_rows`, for callers and for creators, with and without an agent, one has the rows of a question.
 ///
+/// What the list itself does not have is looked up for the rows of the page: amounts by the rules of `shown_executions`.
+///
 /// A total is a sum of counters, with the notes that are not added to them yet. In a time range, these are the days after
 /// the one in which it begins and before the one in which it ends; the rows of the range in these two days are counted,
 /// from the same indexes. `OFFSET 0` keeps the planner from computing a value again wherever it is named.
@@ -157,7 +180,17 @@ async fn rows_of(
         r#"SELECT q.place AS "place!", c.total AS "total!: Count", l.record AS "record?: Base58",
                   l.execution_id AS "execution_id?", l.agent AS "agent?: Base58", l.status AS "status?: ShownStatus",
                   l.cost AS "cost?: Usdc", l.initiated_at AS "initiated_at?: Timestamp",
-                  l.completed_at AS "completed_at?: Timestamp"
+                  l.completed_at AS "completed_at?: Timestamp",
+                  CASE WHEN is_settled(m.status) OR e.state = 'completed'
+                       THEN COALESCE(m.creator_amount, e.charged_creator_amount, 0) ELSE 0 END AS "creator_amount!: Usdc",
+                  CASE WHEN is_settled(m.status) OR e.state = 'completed'
+                       THEN COALESCE(m.platform_amount, e.charged_platform_amount, 0) ELSE 0 END
+                      AS "platform_amount!: Usdc",
+                  CASE WHEN is_settled(m.status) THEN m.execution_time_ms ELSE e.execution_time_ms END
+                      AS "execution_time_ms?: Count",
+                  CASE WHEN q.role = 0 THEN e.session_key END AS "session_public_key?",
+                  e.error_code AS "error_code?",
+                  CASE WHEN m.status IS NULL THEN e.failure_reason ELSE m.failure_reason END AS "failure_reason?"
            FROM unnest($1::text[], $2::int2[], $3::text[], $4::int2[], $5::timestamptz[], $6::timestamptz[],
                        $7::timestamptz[], $8::uuid[], $9::text[], $10::int8[], $11::int8[])
                 WITH ORDINALITY AS q (wallet, role, agent, status, since, until, place_time, place_id, place_record, most,
@@ -202,7 +235,14 @@ async fn rows_of(
                    ORDER BY l.initiated_at DESC, l.execution_id DESC, l.record DESC LIMIT q.most + q.skipped) AS p
                WHERE q.status IS NULL OR s.status = q.status
                ORDER BY p.initiated_at DESC, p.execution_id DESC, p.record DESC
-               LIMIT q.most OFFSET q.skipped) AS l ON true"#,
+               LIMIT q.most OFFSET q.skipped) AS l ON true
+           LEFT JOIN LATERAL (
+               SELECT status, creator_amount, platform_amount, execution_time_ms, failure_reason
+               FROM mirror_executions WHERE address = l.record OFFSET 0) AS m ON true
+           LEFT JOIN LATERAL (
+               SELECT session_key, state, charged_creator_amount, charged_platform_amount, execution_time_ms, error_code,
+                      failure_reason
+               FROM executions WHERE record = l.record OFFSET 0) AS e ON true"#,
         &each(questions, |q| q.wallet.to_string()),
         &each(questions, |q| i16::from(q.filter.role == ExecutionRole::Creator)),
         &each(questions, |q| q.filter.agent.map(|agent| agent.to_string()).unwrap_or_default()),
@@ -224,9 +264,16 @@ async fn rows_of(
                 agent_name: String::new(),
                 status: row.status?,
                 cost_usdc: row.cost?.into(),
+                creator_amount_usdc: row.creator_amount.into(),
+                platform_amount_usdc: row.platform_amount.into(),
                 initiated_at: row.initiated_at?,
                 completed_at: row.completed_at,
+                execution_time_ms: row.execution_time_ms,
+                session_public_key: row.session_public_key,
+                failure: None,
                 on_chain_record: String::new(),
+                error_code: row.error_code,
+                failure_reason: row.failure_reason,
             })
         };
         (row.place, row.total.into(), execution())

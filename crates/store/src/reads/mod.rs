@@ -10,8 +10,10 @@ mod disputes;
 mod execution_list;
 mod executions;
 mod freshness;
+mod health;
 mod listings;
 mod page;
+mod totals;
 mod wallets;
 
 pub use crate::columns::{Count, Timestamp};
@@ -38,8 +40,10 @@ pub use executions::{
     recent_executions,
 };
 pub use freshness::{Freshness, MirrorCounts, freshness, mirror_counts, quarantined};
+pub use health::{AgentFailure, AgentFigures, agent_failures, agent_figures};
 pub use listings::{ListingReason, ListingReasonCode, ListingState, is_quarantined, listing};
 pub use page::{Listed, Start};
+pub use totals::{ExecutionTotals, GroupedTotals, TotalsBy, TotalsQuestion, execution_totals};
 pub use wallets::{
     OverdueExecution, OwnedAgent, WalletProfile, WalletTotals, WithdrawableCollateral, overdue_executions,
     owned_agents, wallet_profile, wallet_totals, withdrawable_collateral,

@@ -25,6 +25,7 @@ mod openings;
 mod pools;
 mod schema;
 mod sessions;
+mod totals;
 mod transactions;
 mod trust;
 mod webhooks;

@@ -89,6 +89,7 @@ async fn a_creator_sees_what_the_chain_shows_of_its_agents_executions_and_no_mor
         let list = market.get_as(&key, &format!("/v1/executions?role=creator&{filter}")).await;
         assert_eq!(list.body["total"], total, "{filter}");
     }
+    assert!(list.body["executions"].as_array().unwrap().iter().all(|item| item["session_public_key"].is_null()));
     // The execution itself stays the caller's.
     market.get_as(&key, &format!("/v1/executions/{}", ids[0])).await.assert_error(404, "execution_not_found");
     let callers = market.key_of(caller).await;

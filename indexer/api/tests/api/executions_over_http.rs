@@ -138,8 +138,10 @@ async fn a_completed_execution_has_every_specified_field() {
         json!({
             "executions": [{
                 "execution_id": id, "agent_id": agent.to_string(), "agent_name": "alpha", "status": "completed",
-                "cost_usdc": 0.05, "initiated_at": "2026-11-21T10:00:00.500Z",
-                "completed_at": "2026-11-21T10:00:00.590Z", "on_chain_record": link
+                "cost_usdc": 0.05, "creator_amount_usdc": 0.0495, "platform_amount_usdc": 0.0005,
+                "initiated_at": "2026-11-21T10:00:00.500Z", "completed_at": "2026-11-21T10:00:00.590Z",
+                "execution_time_ms": 1200, "session_public_key": wallet(79).to_string(), "failure": null,
+                "on_chain_record": link
             }],
             "total": 1, "limit": 20, "offset": 0, "next_cursor": null
         })
@@ -222,6 +224,12 @@ async fn status_and_cost_follow_the_chain_first_and_the_gateway_second() {
         }
         let body = market.get_as(&key, &format!("/v1/executions/{id}")).await.body;
         let case = format!("{on_chain:?} {state:?}: {body}");
+        let listed = in_list(&market, &key, id).await;
+        for member in ["status", "cost_usdc", "creator_amount_usdc", "platform_amount_usdc", "execution_time_ms"] {
+            assert_eq!(listed[member], body[member], "{member} of the list: {case}");
+        }
+        assert_eq!(listed["failure"].as_str(), body["error"]["code"].as_str(), "{case}");
+        assert_eq!(listed["session_public_key"].is_string(), state.is_some(), "{case}");
         assert_eq!((body["status"].as_str(), body["cost_usdc"].as_f64()), (Some(status), Some(cost)), "{case}");
         assert_eq!(body["completed_at"].is_null(), matches!(status, "pending" | "running"), "{case}");
         assert_eq!(
@@ -275,6 +283,7 @@ async fn a_failed_execution_says_why() {
         put(pool, &addresses().execution(&caller, id.as_bytes()), 5, &account).await;
         let body = market.get_as(&key, &format!("/v1/executions/{id}")).await.body;
         assert_eq!(body["error"]["code"], code);
+        assert_eq!(in_list(&market, &key, id).await["failure"], code);
         assert_eq!(
             (&body["result"], &body["result_hash"], &body["ipfs_url"]),
             (&json!(null), &json!(null), &json!(null))
@@ -284,6 +293,15 @@ async fn a_failed_execution_says_why() {
     GatewayRow::new(caller, agent, id, "failed").insert(pool).await;
     let body = market.get_as(&key, &format!("/v1/executions/{id}")).await.body;
     assert_eq!(body["error"], json!({"code": "execution_timeout", "message": "no answer in time"}));
+    assert_eq!(in_list(&market, &key, id).await["failure"], "execution_timeout");
+}
+
+/// An execution as the list of its caller shows it.
+async fn in_list(market: &Market, key: &ApiKey, id: Uuid) -> serde_json::Value {
+    let list = market.get_as(key, "/v1/executions?limit=100").await.body;
+    let found =
+        list["executions"].as_array().expect("a list").iter().find(|item| item["execution_id"] == id.to_string());
+    found.expect("it is in the list").clone()
 }
 
 #[tokio::test]

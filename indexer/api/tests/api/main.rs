@@ -7,14 +7,17 @@
     reason = "tests"
 )]
 
+mod agent_health;
 mod agent_list;
 mod agent_names;
 mod agents;
 mod agents_over_http;
+mod badges;
 mod common;
 mod disputes;
 mod events;
 mod execution_list;
+mod execution_totals;
 mod executions_over_http;
 mod listings;
 mod read_api;

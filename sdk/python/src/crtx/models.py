@@ -649,12 +649,79 @@ class ExecutionFailure(BaseModel):
     message: str
 
 
+class ExecutionRoleName(Enum):
+    """
+    A wallet's side of an execution.
+    """
+
+    caller = 'caller'
+    creator = 'creator'
+
+
 class ExecutionStatusName(Enum):
     pending = 'pending'
     running = 'running'
     completed = 'completed'
     failed = 'failed'
     disputed = 'disputed'
+
+
+class ExecutionTotals(BaseModel):
+    """
+    What some executions come to. Of `day`, `session_public_key`, `agent_id` and `status` it has what they are grouped by.
+    """
+
+    model_config = ConfigDict(
+        extra='ignore',
+    )
+    agent_id: Annotated[str | None, Field(pattern='^[1-9A-HJ-NP-Za-km-z]{32,44}$')]
+    agent_name: str | None
+    compensation_usdc: Decimal
+    """
+    What disputes gave back of what was paid.
+    """
+    completed: Annotated[int, Field(ge=0)]
+    creator_usdc: Decimal
+    """
+    Part paid to creators.
+    """
+    day: Annotated[date | None, Field(examples=['2026-11-21'])]
+    disputed: Annotated[int, Field(ge=0)]
+    executions: Annotated[int, Field(ge=0)]
+    """
+    All of them; those that are pending or running are in no other count.
+    """
+    failed: Annotated[int, Field(ge=0)]
+    paid_usdc: Decimal
+    """
+    What callers paid: escrows that were released.
+    """
+    platform_usdc: Decimal
+    """
+    Part kept by the marketplace.
+    """
+    refunded_usdc: Decimal
+    """
+    Escrows that went back to their callers. They are not among what was paid.
+    """
+    session_public_key: Annotated[
+        str | None, Field(pattern='^[1-9A-HJ-NP-Za-km-z]{32,44}$')
+    ]
+    """
+    With `by=key`, null: the wallet opened them itself, or another deployment did.
+    """
+    status: ExecutionStatusName | None
+
+
+class ExecutionTotalsGroupingName(Enum):
+    """
+    What the executions of a group have in common.
+    """
+
+    day = 'day'
+    key = 'key'
+    agent = 'agent'
+    status = 'status'
 
 
 class ExplorerLinks(BaseModel):
@@ -1470,6 +1537,76 @@ class WithdrawableCollateral(BaseModel):
     """
 
 
+class AgentFailure(BaseModel):
+    """
+    An execution that failed.
+    """
+
+    model_config = ConfigDict(
+        extra='ignore',
+    )
+    code: str
+    """
+    Of the error in the record of the execution.
+    """
+    execution_id: UUID
+    initiated_at: Annotated[AwareDatetime, Field(examples=['2026-11-21T10:00:00Z'])]
+    """
+    A time, written in ISO 8601 with `Z`, to the microsecond where there is one.
+    """
+    message: str
+    """
+    For people; do not parse it.
+    """
+
+
+class AgentHealthResponse(BaseModel):
+    """
+    How an agent did lately, as far as the chain shows it.
+    """
+
+    model_config = ConfigDict(
+        extra='ignore',
+    )
+    agent_id: Annotated[str, Field(pattern='^[1-9A-HJ-NP-Za-km-z]{32,44}$')]
+    """
+    Address of the listing account.
+    """
+    completed: Annotated[int, Field(ge=0)]
+    """
+    Results that were paid and not found wrong, also while they are disputed.
+    """
+    executions: Annotated[int, Field(ge=0)]
+    """
+    All executions of this time; those that run are in no other count.
+    """
+    failed: Annotated[int, Field(ge=0)]
+    """
+    Executions that were refunded for whatever reason, and upheld disputes.
+    """
+    failures: list[AgentFailure]
+    """
+    The newest 20 that were refunded, of the last 30 days.
+    """
+    p50_ms: Annotated[int | None, Field(ge=0)]
+    """
+    Half of the completed executions that the gateway settled took at most this time.
+    """
+    p95_ms: Annotated[int | None, Field(ge=0)]
+    """
+    95 of 100 of them took at most this time.
+    """
+    success_rate: float | None
+    """
+    0.0 to 1.0, as in the metrics of the listing: completed without an upheld dispute, of completed and failed by the
+    agent. null before the first.
+    """
+    window_seconds: Annotated[int, Field(ge=0)]
+    """
+    Seconds that the figures cover, by the time at which executions were initiated.
+    """
+
+
 class AgentResponse(BaseModel):
     """
     A full listing.
@@ -2161,7 +2298,19 @@ class ExecutionSummary(BaseModel):
     """
     Total charged; 0 after a refund.
     """
+    creator_amount_usdc: Decimal
+    """
+    Part paid to the creator; 0 until the settlement.
+    """
     execution_id: UUID
+    execution_time_ms: Annotated[int | None, Field(ge=0)]
+    """
+    From dispatch to delivery; null before there is a result.
+    """
+    failure: str | None
+    """
+    The code of the error in its record; null unless it failed and was refunded or never opened.
+    """
     initiated_at: Annotated[AwareDatetime, Field(examples=['2026-11-21T10:00:00Z'])]
     """
     A time, written in ISO 8601 with `Z`, to the microsecond where there is one.
@@ -2170,7 +2319,52 @@ class ExecutionSummary(BaseModel):
     """
     The `ExecutionRecord` on the chain explorer.
     """
+    platform_amount_usdc: Decimal
+    """
+    Part kept by the marketplace; 0 until the settlement.
+    """
+    session_public_key: Annotated[
+        str | None, Field(pattern='^[1-9A-HJ-NP-Za-km-z]{32,44}$')
+    ]
+    """
+    Session public key of the API key that opened it. null: the wallet opened it itself, or another deployment did; and
+    always for `role=creator`.
+    """
     status: ExecutionStatusName
+
+
+class ExecutionTotalsResponse(BaseModel):
+    """
+    The executions of a wallet, added up.
+    """
+
+    model_config = ConfigDict(
+        extra='ignore',
+    )
+    by: ExecutionTotalsGroupingName
+    from_: Annotated[
+        AwareDatetime, Field(alias='from', examples=['2026-11-21T10:00:00Z'])
+    ]
+    """
+    A time, written in ISO 8601 with `Z`, to the microsecond where there is one.
+    """
+    groups: list[ExecutionTotals]
+    """
+    At most 1 000: days in their order, others by what was paid, largest first. A group without executions is left out.
+    """
+    role: ExecutionRoleName
+    to: Annotated[AwareDatetime, Field(examples=['2026-11-21T10:00:00Z'])]
+    """
+    A time, written in ISO 8601 with `Z`, to the microsecond where there is one.
+    """
+    total: ExecutionTotals
+    """
+    All executions of the range; what groups have in common is null.
+    """
+    truncated: bool
+    """
+    Whether there are more groups. `total` counts them, too.
+    """
 
 
 class FeePayerStatus(BaseModel):

@@ -1,0 +1,124 @@
+//! How an agent did lately, for its creator: what became of its calls, how long they took, and why the last ones failed.
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use solana_pubkey::Pubkey;
+use sqlx::PgExecutor;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::days::share;
+use crate::{
+    Result,
+    columns::{Count, Timestamp},
+};
+
+/// What became of an agent's executions.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AgentFigures {
+    pub executions: u64,
+    pub completed: u64,
+    pub failed: u64,
+    pub success_rate: Option<f64>,
+    pub p50_ms: Option<u64>,
+    pub p95_ms: Option<u64>,
+}
+
+/// The figures of an agent's executions that were initiated at `since` or later, as far as the chain shows them. `None`: the
+/// wallet has no such agent.
+pub async fn agent_figures(
+    db: impl PgExecutor<'_>,
+    creator: &Pubkey,
+    agent: &Pubkey,
+    since: DateTime<Utc>,
+) -> Result<Option<AgentFigures>> {
+    // Rates and times are those of `AgentMetrics`.
+    let row = sqlx::query!(
+        r#"SELECT f.executions AS "executions!: Count", f.completed AS "completed!: Count", f.failed AS "failed!: Count",
+                  f.settled - f.overturned AS "successful!: Count", f.settled + f.agents_failures AS "finished!: Count",
+                  f.p50 AS "p50: Count", f.p95 AS "p95: Count"
+           FROM mirror_agents a
+           CROSS JOIN LATERAL (
+               SELECT count(*) AS executions,
+                      count(*) FILTER (WHERE l.status IN (listed_status('completed'), listed_status('disputed')))
+                          AS completed,
+                      count(*) FILTER (WHERE l.status = listed_status('failed')) AS failed,
+                      count(*) FILTER (WHERE is_settled(m.status)) AS settled,
+                      count(*) FILTER (WHERE m.status = record_status('overturned')) AS overturned,
+                      count(*) FILTER (WHERE m.agents_failure) AS agents_failures,
+                      percentile_disc(0.5) WITHIN GROUP (ORDER BY m.execution_time_ms)
+                          FILTER (WHERE is_settled(m.status) AND m.settled_by = settler('gateway')) AS p50,
+                      percentile_disc(0.95) WITHIN GROUP (ORDER BY m.execution_time_ms)
+                          FILTER (WHERE is_settled(m.status) AND m.settled_by = settler('gateway')) AS p95
+               FROM unnest('{0, 1, 2, 3, 4}'::int2[]) AS s (status)
+               CROSS JOIN LATERAL (
+                   SELECT record, status FROM execution_list
+                   WHERE creator = $1 AND agent = $2 AND status = s.status AND initiated_at >= $3) AS l
+               LEFT JOIN LATERAL (
+                   SELECT status, agents_failure, settled_by, execution_time_ms FROM mirror_executions
+                   WHERE address = l.record OFFSET 0) AS m ON true) AS f
+           WHERE a.creator = $1 AND a.address = $2"#,
+        creator.to_string(),
+        agent.to_string(),
+        since,
+    );
+    let row = row.fetch_optional(db).await?;
+    Ok(row.map(|row| AgentFigures {
+        executions: row.executions.into(),
+        completed: row.completed.into(),
+        failed: row.failed.into(),
+        success_rate: share(row.successful.into(), row.finished.into()),
+        p50_ms: row.p50.map(u64::from),
+        p95_ms: row.p95.map(u64::from),
+    }))
+}
+
+/// An execution that failed.
+// What the API adds is empty in what this module reads: code and message.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct AgentFailure {
+    pub execution_id: Uuid,
+    pub initiated_at: Timestamp,
+    /// Of the error in the record of the execution.
+    pub code: String,
+    /// For people; do not parse it.
+    pub message: String,
+    /// As in `ExecutionDetails`.
+    #[serde(skip)]
+    pub error_code: Option<String>,
+    #[serde(skip)]
+    pub error_message: Option<String>,
+    #[serde(skip)]
+    pub failure_reason: Option<i16>,
+}
+
+/// The newest executions of a creator's agent that were refunded, of those initiated at `since` or later.
+pub async fn agent_failures(
+    db: impl PgExecutor<'_>,
+    creator: &Pubkey,
+    agent: &Pubkey,
+    since: DateTime<Utc>,
+    limit: u32,
+) -> Result<Vec<AgentFailure>> {
+    // An upheld dispute is shown as a failure, too; its result was delivered.
+    let failures = sqlx::query_as!(
+        AgentFailure,
+        r#"SELECT l.execution_id, l.initiated_at AS "initiated_at: Timestamp", '' AS "code!", '' AS "message!",
+                  e.error_code AS "error_code?", e.error_message AS "error_message?",
+                  m.failure_reason AS "failure_reason?"
+           FROM execution_list l
+           CROSS JOIN LATERAL (
+               SELECT status, failure_reason FROM mirror_executions WHERE address = l.record OFFSET 0) AS m
+           LEFT JOIN LATERAL (
+               SELECT error_code, error_message FROM executions WHERE record = l.record OFFSET 0) AS e ON true
+           WHERE l.creator = $1 AND l.agent = $2 AND l.status = listed_status('failed') AND l.initiated_at >= $3
+             AND m.status <> record_status('overturned')
+           ORDER BY l.initiated_at DESC, l.execution_id DESC, l.record DESC
+           LIMIT $4"#,
+        creator.to_string(),
+        agent.to_string(),
+        since,
+        i64::from(limit),
+    );
+    Ok(failures.fetch_all(db).await?)
+}
