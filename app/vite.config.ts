@@ -6,6 +6,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vitest/config';
 
+import { compress } from './scripts/compress.mjs';
 import { previous } from './scripts/previous.mjs';
 import { stamp } from './scripts/stamp.mjs';
 
@@ -27,7 +28,7 @@ const tests = ['tests', 'src'].flatMap((folder) =>
 const byThemselves = tests.filter((file) => changesGlobals.test(readFileSync(file, 'utf8')));
 
 export default defineConfig({
-    plugins: [react(), stamp(), previous()],
+    plugins: [react(), stamp(), previous(), compress()],
     build: {
         target: ['chrome123', 'edge123', 'firefox120', 'safari17.5'],
         // Everything that is inlined would need an exception in the content-security-policy.

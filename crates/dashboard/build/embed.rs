@@ -1,4 +1,5 @@
-//! Writes the table of all files as Rust source: each with its hash and, if that is smaller, its gzip form.
+//! Writes the table of all files as Rust source: each with its hash and, if that is smaller, its gzip form. A Brotli form is
+//! of the build (`app/scripts/compress.mjs`).
 
 use std::{
     fs,
@@ -15,6 +16,8 @@ use crate::sources::{STAMP, collect};
 const PRIVATE: [&str; 2] = [STAMP, "manifest.json"];
 /// Assets of the build before, which a page that is open since then still asks for (`app/scripts/previous.mjs`).
 const PREVIOUS: &str = "previous/";
+/// Behind the name of a file, for its Brotli form.
+const BROTLI: &str = ".br";
 /// Enough of a SHA-256 to tell versions of a file apart.
 const TAG_CHARS: usize = 32;
 
@@ -24,7 +27,7 @@ pub fn write(folder: &Path, target: &Path) -> io::Result<()> {
     if folder.is_dir() {
         collect(folder, Path::new(""), &mut names)?;
     }
-    names.retain(|name| !PRIVATE.contains(&name.as_str()));
+    names.retain(|name| !PRIVATE.contains(&name.as_str()) && !name.ends_with(BROTLI));
     names.sort();
     let compressed_folder = target.with_extension("gzip");
     fs::create_dir_all(&compressed_folder)?;
@@ -41,9 +44,14 @@ pub fn write(folder: &Path, target: &Path) -> io::Result<()> {
         } else {
             "None".to_owned()
         };
+        let brotli = folder.join(format!("{name}{BROTLI}"));
+        let brotli = match fs::canonicalize(brotli) {
+            Ok(file) => format!("Some(include_bytes!({file:?}))"),
+            Err(_) => "None".to_owned(),
+        };
         let name = name.strip_prefix(PREVIOUS).map_or_else(|| name.clone(), |name| format!("assets/{name}"));
         table.push_str(&format!(
-            "    File {{ path: {name:?}, tag: {tag:?}, bytes: include_bytes!({path:?}), gzip: {gzip} }},\n"
+            "    File {{ path: {name:?}, tag: {tag:?}, bytes: include_bytes!({path:?}), gzip: {gzip}, brotli: {brotli} }},\n"
         ));
     }
     table.push(']');

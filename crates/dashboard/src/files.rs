@@ -9,6 +9,7 @@ pub struct File {
     pub bytes: &'static [u8],
     /// The same compressed, if that is smaller.
     pub gzip: Option<&'static [u8]>,
+    pub brotli: Option<&'static [u8]>,
 }
 
 impl File {
@@ -43,4 +44,15 @@ pub fn at(path: &str) -> Option<&'static File> {
 /// The page that every address of the dashboard opens. `None` if nothing was built.
 pub fn index() -> Option<&'static File> {
     at("/index.html")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_font_has_the_type_of_fonts() {
+        let font = File { path: "assets/font-a1.woff2", tag: "", bytes: &[], gzip: None, brotli: None };
+        assert_eq!((font.content_type(), font.never_changes()), ("font/woff2", true));
+    }
 }

@@ -62,7 +62,7 @@ mod tests {
     fn the_page_reaches_its_own_origin_and_the_node_alone() {
         let text = |policy: &HeaderValue| policy.to_str().map(str::to_owned).unwrap_or_default();
         let policy = |url| text(&Policies::new(url).page);
-        assert!(policy(None).contains("connect-src 'self';"));
+        assert!(policy(None).contains("connect-src 'self';") && policy(None).contains("font-src 'self';"));
         let node = policy(Some("https://rpc.example:8899/key?x=1; script-src *"));
         assert!(node.contains("connect-src 'self' https://rpc.example:8899 wss://rpc.example:8899;"), "{node}");
         assert!(policy(Some("http://127.0.0.1:1")).contains(" http://127.0.0.1:1 ws://127.0.0.1:1;"));

@@ -6,7 +6,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{MethodRouter, any},
 };
-use crtx_http::{ApiError, ErrorCode, Site, caching::takes_gzip};
+use crtx_http::{ApiError, ErrorCode, Site, caching::takes};
 
 use crate::{
     files::{self, File},
@@ -93,11 +93,13 @@ fn own_address(site: &Site, uri: &Uri, headers: &HeaderMap) -> Option<HeaderValu
 fn send(file: &'static File, policy: &HeaderValue, headers: &HeaderMap) -> Response {
     let caching = if file.never_changes() { "public, max-age=31536000, immutable" } else { "no-cache" };
     let tag = format!("\"{}\"", file.tag);
-    let compressed = file.gzip.filter(|_| takes_gzip(headers));
+    let forms = [("br", file.brotli), ("gzip", file.gzip)];
+    let compressed =
+        forms.into_iter().find_map(|(coding, form)| Some((coding, form?)).filter(|_| takes(headers, coding)));
     let unchanged = headers.get_all(header::IF_NONE_MATCH).iter().any(|sent| contains(sent, &tag));
     let (status, body) = match (unchanged, compressed) {
         (true, _) => (StatusCode::NOT_MODIFIED, Body::empty()),
-        (false, Some(gzip)) => (StatusCode::OK, Body::from(gzip)),
+        (false, Some((_, form))) => (StatusCode::OK, Body::from(form)),
         (false, None) => (StatusCode::OK, Body::from(file.bytes)),
     };
     let mut response = (status, FIXED, body).into_response();
@@ -110,8 +112,8 @@ fn send(file: &'static File, policy: &HeaderValue, headers: &HeaderMap) -> Respo
     }
     if !unchanged {
         answer.insert(header::CONTENT_TYPE, HeaderValue::from_static(file.content_type()));
-        if compressed.is_some() {
-            answer.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        if let Some((coding, _)) = compressed {
+            answer.insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding));
         }
     }
     response

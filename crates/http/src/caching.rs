@@ -58,7 +58,7 @@ impl Asked {
             policy,
             is_read: matches!(*method, Method::GET | Method::HEAD),
             known: headers.get_all(header::IF_NONE_MATCH).iter().cloned().collect(),
-            takes_gzip: takes_gzip(headers),
+            takes_gzip: takes(headers, GZIP),
         }
     }
 
@@ -114,18 +114,20 @@ fn names(value: &HeaderValue, body: &Whole) -> bool {
     })
 }
 
-/// Whether the client takes gzip. All browsers do; a client that refuses it says `q=0`.
-pub fn takes_gzip(headers: &HeaderMap) -> bool {
+/// Whether the client takes a coding of bodies, such as gzip. All browsers take gzip; a client that refuses it says `q=0`.
+pub fn takes(headers: &HeaderMap, wanted: &str) -> bool {
     let values = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
     let mut any = false;
     for coding in values.flat_map(|value| value.split(',')) {
         let (name, parameters) = coding.split_once(';').unwrap_or((coding, ""));
         let quality = parameters.trim().strip_prefix("q=").map_or(1.0, |q| q.trim().parse::<f32>().unwrap_or(0.0));
-        match name.trim() {
-            // What names gzip itself decides.
-            name if name.eq_ignore_ascii_case(GZIP) || name.eq_ignore_ascii_case("x-gzip") => return quality > 0.0,
-            "*" => any = quality > 0.0,
-            _ => {}
+        let name = name.trim();
+        // What names the coding itself decides.
+        if name.strip_prefix("x-").unwrap_or(name).eq_ignore_ascii_case(wanted) {
+            return quality > 0.0;
+        }
+        if name == "*" {
+            any = quality > 0.0;
         }
     }
     any
