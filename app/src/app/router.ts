@@ -12,6 +12,7 @@ import { disputeRoutes } from '../features/disputes';
 import { docsRoute } from '../features/docs';
 import { executionRoute } from '../features/execution';
 import { executionsRoute } from '../features/executions';
+import { explorerRoutes } from '../features/explorer';
 import { keysRoute, newKeyRoute } from '../features/keys';
 import { listingRoutes } from '../features/listing';
 import { networkRoute } from '../features/network';
@@ -44,6 +45,7 @@ const routeTree = rootRoute.addChildren([
     webhooksRoute,
     ...disputeRoutes,
     proofRoute,
+    ...explorerRoutes,
 ]);
 
 export const makeRouter = (queryClient: QueryClient) =>

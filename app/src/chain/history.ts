@@ -129,16 +129,57 @@ export class History {
 
 const compare = (a: number, b: number): number => (a === b ? 0 : a < b ? -1 : 1);
 
+const CONFIG = { encoding: 'json', commitment: 'confirmed', maxSupportedTransactionVersion: 1 } as const;
+
 /** `null` if it failed. */
 async function readTransaction(rpc: Rpc<SolanaRpcApi>, signature: Signature): Promise<PlainTransaction | null> {
-    const config = { encoding: 'json', commitment: 'confirmed', maxSupportedTransactionVersion: 1 } as const;
-    const answer = await rpc.getTransaction(signature, config).send();
+    const answer = await rpc.getTransaction(signature, CONFIG).send();
     if (answer === null) throw new Error(`the RPC node lists ${signature} but does not have it`);
-    const { transaction, meta, blockTime } = answer as unknown as RpcTransaction;
+    const found = answer as unknown as RpcTransaction;
+    return metaOf(found).err === null ? plainOf(signature, found) : null;
+}
+
+/** A transaction with everything that a reader of it wants to see, also one that failed. */
+export type WholeTransaction = PlainTransaction & {
+    readonly slot: bigint;
+    readonly hasFailed: boolean;
+    /** Lamports. */
+    readonly fee: bigint;
+    readonly logs: readonly string[];
+    /** What it did to the SOL of each account. */
+    readonly lamports: readonly { readonly account: Address; readonly change: bigint }[];
+};
+
+/** `null`: the node does not have it. */
+export async function readWhole(rpc: Rpc<SolanaRpcApi>, signature: Signature): Promise<WholeTransaction | null> {
+    const answer = await rpc.getTransaction(signature, CONFIG).send();
+    if (answer === null) return null;
+    const found = answer as unknown as RpcTransaction;
+    const { err, fee = 0, logMessages, preBalances = [], postBalances = [] } = metaOf(found);
+    const changeAt = (index: number): bigint => BigInt(postBalances[index] ?? 0) - BigInt(preBalances[index] ?? 0);
+    return {
+        ...plainOf(signature, found),
+        slot: BigInt(found.slot),
+        hasFailed: err !== null,
+        fee: BigInt(fee),
+        logs: logMessages ?? [],
+        lamports: keysOf(found).map((account, index) => ({ account, change: changeAt(index) })),
+    };
+}
+
+function metaOf({ meta }: RpcTransaction): NonNullable<RpcTransaction['meta']> {
     if (meta === null) throw new Error('the RPC node gives no metadata');
-    if (meta.err !== null) return null;
-    const { writable = [], readonly = [] } = meta.loadedAddresses ?? {};
-    const keys = [...transaction.message.accountKeys, ...writable, ...readonly];
+    return meta;
+}
+
+function keysOf(found: RpcTransaction): readonly Address[] {
+    const { writable = [], readonly = [] } = metaOf(found).loadedAddresses ?? {};
+    return [...found.transaction.message.accountKeys, ...writable, ...readonly];
+}
+
+function plainOf(signature: Signature, found: RpcTransaction): PlainTransaction {
+    const { innerInstructions, preTokenBalances, postTokenBalances } = metaOf(found);
+    const keys = keysOf(found);
     const plain = ({ programIdIndex, accounts, data }: RpcInstruction): PlainInstruction => ({
         programId: keyAt(keys, programIdIndex),
         accounts: accounts.map((index) => keyAt(keys, index)),
@@ -146,12 +187,12 @@ async function readTransaction(rpc: Rpc<SolanaRpcApi>, signature: Signature): Pr
     });
     return {
         signature,
-        time: blockTime === null ? null : Number(blockTime),
-        instructions: transaction.message.instructions.map(plain),
-        inner: (meta.innerInstructions ?? []).flatMap(({ index, instructions }) =>
+        time: found.blockTime === null ? null : Number(found.blockTime),
+        instructions: found.transaction.message.instructions.map(plain),
+        inner: (innerInstructions ?? []).flatMap(({ index, instructions }) =>
             instructions.map((instruction) => ({ ...plain(instruction), by: Number(index) })),
         ),
-        changes: changesOf(keys, meta.preTokenBalances ?? [], meta.postTokenBalances ?? []),
+        changes: changesOf(keys, preTokenBalances ?? [], postTokenBalances ?? []),
     };
 }
 
@@ -181,10 +222,15 @@ function keyAt(keys: readonly Address[], index: number | bigint): Address {
 type RpcInstruction = { programIdIndex: number; accounts: readonly number[]; data: string };
 type RpcBalance = { accountIndex: number; mint: Address; owner: Address; uiTokenAmount: { amount: string } };
 type RpcTransaction = {
+    slot: bigint | number;
     blockTime: bigint | number | null;
     transaction: { message: { accountKeys: readonly Address[]; instructions: readonly RpcInstruction[] } };
     meta: null | {
         err: unknown;
+        fee?: bigint | number;
+        logMessages?: readonly string[] | null;
+        preBalances?: readonly (bigint | number)[];
+        postBalances?: readonly (bigint | number)[];
         loadedAddresses?: { writable: readonly Address[]; readonly: readonly Address[] };
         innerInstructions?: readonly { index: number | bigint; instructions: readonly RpcInstruction[] }[] | null;
         preTokenBalances?: readonly RpcBalance[] | null;

@@ -3,6 +3,7 @@
 import { Link } from '@tanstack/react-router';
 
 import { NOBODY } from '../../chain/market';
+import { accountLink, transactionLink } from '../../shared/explorer';
 import type { Schemas } from '../../shared/api/client';
 import { formatUsdc } from '../../shared/money';
 import { short } from '../../shared/text/short';
@@ -70,10 +71,7 @@ export function Facts({ dispute, found, resolver, wallet, network }: FactsProps)
                 )}
                 <dt>Dispute</dt>
                 <dd>
-                    <Address
-                        value={dispute.dispute}
-                        href={network?.explorer.account.replace('{address}', dispute.dispute)}
-                    />
+                    <Address value={dispute.dispute} href={accountLink(network, dispute.dispute)} />
                 </dd>
             </dl>
             <Transactions status={status} transactions={transactions} network={network} />
@@ -102,7 +100,6 @@ function Transactions({
     transactions: Dispute['transactions'];
     network: Network | undefined;
 }) {
-    const template = network?.explorer.transaction;
     const known = (['raised', 'answered', 'resolved'] as const).flatMap((step) => {
         const signature = transactions?.[step];
         return signature ? [{ step, signature }] : [];
@@ -115,7 +112,7 @@ function Transactions({
                     key={step}
                     name={step === 'resolved' ? endWord(status) : NAMES[step]}
                     signature={signature}
-                    href={template?.replace('{signature}', signature)}
+                    href={transactionLink(network, signature)}
                 />
             ))}
         </dl>

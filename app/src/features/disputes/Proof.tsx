@@ -8,6 +8,7 @@ import { type ReactNode, Suspense, useMemo } from 'react';
 import { hexOf } from '../../chain/accounts';
 import { StoredSettler } from '../../chain/stored';
 import type { Schemas } from '../../shared/api/client';
+import { accountLink } from '../../shared/explorer';
 import { contentPath } from '../../shared/content';
 import { splitOf } from '../../shared/fee';
 import { formatMs } from '../../shared/figures';
@@ -66,7 +67,7 @@ const RecordFacts = ({
 }) => (
     <dl className={styles.pairs}>
         <Pair name="Record on the chain">
-            <Address value={recordAddress} href={network?.explorer.account.replace('{address}', recordAddress)} />
+            <Address value={recordAddress} href={accountLink(network, recordAddress)} />
         </Pair>
         <Pair name="Opened">
             <Time iso={timeOf(record.openedAtUnixS)} />

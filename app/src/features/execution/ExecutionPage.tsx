@@ -8,6 +8,7 @@ import { Suspense, useEffect, useRef, useState } from 'react';
 import { findExecutionRecordAddress } from '../../chain/addresses';
 import { uuidBytes } from '../../chain/record';
 import { networkQuery } from '../../shared/api/queries';
+import { type Described, accountLinkOf } from '../../shared/explorer';
 import { UserText } from '../../shared/text/UserText';
 import { Address as ShownAddress } from '../../shared/ui/Address';
 import { Failure } from '../../shared/ui/Failure';
@@ -144,7 +145,7 @@ export function ExecutionPage() {
                 </div>
                 {execution && (
                     <div className={styles.side}>
-                        <Figures execution={execution} />
+                        <Figures execution={execution} network={network} />
                         {!isUnderWay(execution) && execution.binding !== null && (
                             <ShareProof record={recordAddressOf(execution)} network={network} />
                         )}
@@ -203,7 +204,7 @@ function Found({ execution, rpcUrl }: { execution: Execution; rpcUrl: string | n
     );
 }
 
-const Figures = ({ execution }: { execution: Execution }) => (
+const Figures = ({ execution, network }: { execution: Execution; network: Described }) => (
     <section className={styles.cost} aria-labelledby="cost">
         <h2 id="cost">Cost</h2>
         <dl className={styles.figures}>
@@ -221,7 +222,7 @@ const Figures = ({ execution }: { execution: Execution }) => (
             )}
         </dl>
         <p>
-            <a href={execution.on_chain_record} target="_blank" rel="noreferrer">
+            <a href={accountLinkOf(network, execution.on_chain_record)} target="_blank" rel="noreferrer">
                 Record in the explorer
             </a>
         </p>

@@ -3,6 +3,7 @@
 import type { ReactNode } from 'react';
 
 import type { Schemas } from '../../shared/api/client';
+import { transactionLink } from '../../shared/explorer';
 import { formatUsdc } from '../../shared/money';
 import { short } from '../../shared/text/short';
 import type { StoredCall } from '../run';
@@ -137,7 +138,7 @@ type SentProps = {
 
 /** A transaction: when, how long after the step before, and where to look at it. */
 const Sent = ({ of, since, network }: SentProps) => {
-    const href = network?.explorer.transaction?.replace('{signature}', of.signature);
+    const href = transactionLink(network, of.signature);
     return (
         <>
             {of.time !== null && <ExactTime at={of.time} />}

@@ -4,6 +4,7 @@ import type { Address } from '@solana/kit';
 import { Link } from '@tanstack/react-router';
 
 import type { Schemas } from '../../shared/api/client';
+import { accountLink } from '../../shared/explorer';
 import { Address as ShownAddress } from '../../shared/ui/Address';
 import { Button, buttonClass } from '../../shared/ui/Button';
 import { Notice } from '../../shared/ui/Notice';
@@ -16,12 +17,7 @@ export const Listed = ({ agentId, network, onAnother }: ListedProps) => (
         <Notice kind="good" title="Your agent is listed">
             <div className="row">
                 <span>Its address is</span>
-                <ShownAddress
-                    value={agentId}
-                    what="agent address"
-                    ends={6}
-                    href={network.explorer.account.replace('{address}', agentId)}
-                />
+                <ShownAddress value={agentId} what="agent address" ends={6} href={accountLink(network, agentId)} />
             </div>
         </Notice>
         <ShownState agentId={agentId as Address} network={network} />

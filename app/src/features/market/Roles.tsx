@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 
 import { networkQuery } from '../../shared/api/queries';
+import { accountLink } from '../../shared/explorer';
 import { momentText } from '../../shared/time/moments';
 import { Address } from '../../shared/ui/Address';
 import { Table } from '../../shared/ui/Table';
@@ -88,5 +89,5 @@ export const Roles = ({ facts }: { facts: MarketFacts }) => (
 export function RoleHolder({ address }: { address: string | null }) {
     const { data: network } = useQuery(networkQuery);
     if (address === null) return <em>nobody</em>;
-    return <Address value={address} href={network?.explorer.account.replace('{address}', address)} />;
+    return <Address value={address} href={accountLink(network, address)} />;
 }

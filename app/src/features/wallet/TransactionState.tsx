@@ -4,6 +4,7 @@
 import { useQuery } from '@tanstack/react-query';
 
 import { networkQuery } from '../../shared/api/queries';
+import { transactionLink } from '../../shared/explorer';
 import { solText } from '../../shared/money';
 import { Notice } from '../../shared/ui/Notice';
 import { whyNot } from '../../shared/wallet/standard';
@@ -76,10 +77,10 @@ function wayOn(cause: Extract<TransactionStatus, { kind: 'failed' }>['cause'], i
 /** Opens the transaction in the explorer. */
 export function TransactionLink({ signature }: { signature: string }) {
     const { data: network } = useQuery(networkQuery);
-    const template = network?.explorer.transaction;
-    if (!template) return null;
+    const href = transactionLink(network, signature);
+    if (href === undefined) return null;
     return (
-        <a href={template.replace('{signature}', encodeURIComponent(signature))} target="_blank" rel="noreferrer">
+        <a href={href} target="_blank" rel="noreferrer">
             {said.link}
         </a>
     );

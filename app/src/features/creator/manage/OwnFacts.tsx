@@ -5,6 +5,7 @@ import { Link } from '@tanstack/react-router';
 
 import { requiredCollateral } from '../../../chain/collateral';
 import type { Schemas } from '../../../shared/api/client';
+import { accountLink } from '../../../shared/explorer';
 import { promiseText } from '../../../shared/cover';
 import { formatCount, formatMs } from '../../../shared/figures';
 import { formatUsdc } from '../../../shared/money';
@@ -34,7 +35,7 @@ export type OwnFactsProps = {
 export function OwnFacts({ agentId, chain: { listing, tiers }, metrics, earned, network }: OwnFactsProps) {
     const status = statusOf(listing.status);
     const { badge, kind } = stateOf(status, null, listing.suspended !== 0);
-    const explorer = network.explorer.account.replace('{address}', agentId);
+    const explorer = accountLink(network, agentId);
     return (
         <section aria-labelledby="listing" className={styles.panel}>
             <div className={styles.head}>
