@@ -30,6 +30,7 @@ export const PAGES: readonly PageLink[] = [
     { group: 'market', to: '/', ...pages.agents },
     { group: 'market', to: '/network', ...pages.network },
     { group: 'market', to: '/docs', ...pages.docs },
+    { group: 'buy', to: '/overview', ...pages.overview },
     { group: 'buy', to: '/executions', ...pages.executions },
     { group: 'buy', to: '/keys', ...pages.keys },
     { group: 'buy', to: '/disputes', ...pages.disputes },

@@ -16,6 +16,7 @@ import { explorerRoutes } from '../features/explorer';
 import { keysRoute, newKeyRoute } from '../features/keys';
 import { listingRoutes } from '../features/listing';
 import { networkRoute } from '../features/network';
+import { overviewRoute } from '../features/overview';
 import { proofRoute } from '../features/proof';
 import { runRoute } from '../features/run';
 import { webhooksRoute } from '../features/webhooks';
@@ -39,6 +40,7 @@ const routeTree = rootRoute.addChildren([
     networkRoute,
     docsRoute,
     adminRoute,
+    overviewRoute,
     executionsRoute,
     keysRoute,
     newKeyRoute,

@@ -11,6 +11,7 @@ export const words = {
         agents: { label: 'Agents', hint: 'Find an agent and run it' },
         network: { label: 'Network', hint: 'Rules, roles and totals of the market' },
         docs: { label: 'Docs', hint: 'How to buy, sell and verify' },
+        overview: { label: 'Overview', hint: 'Your money, and what needs you' },
         executions: { label: 'Executions', hint: 'The calls that you paid for' },
         keys: { label: 'Keys', hint: 'Let a program pay, within limits' },
         disputes: { label: 'Disputes', hint: 'Results that someone disputes' },

@@ -6,6 +6,7 @@ const of = (path: string, search: Record<string, string> = {}): string => {
 };
 
 export const NEW_AGENT = of('/creator/new');
+export const managePath = (agentId: string): string => of(`/creator/agents/${agentId}`);
 export const editPath = (agentId: string): string => of(`/creator/agents/${agentId}/edit`);
 export const testPath = (agentId: string): string => of(`/creator/agents/${agentId}/test`);
 export const MY_EXECUTIONS = of('/executions', { role: 'creator' });

@@ -53,6 +53,13 @@ export function putNewDraft(wallet: string, draft: NewDraft): void {
     }
 }
 
+/** The name in a draft that was begun and not listed, perhaps empty; `null` if there is none. */
+export function unpublishedName(wallet: string): string | null {
+    const { fields, attempt, listed } = newDraft(wallet);
+    const isBegun = attempt !== null || FIELD_NAMES.some((name) => !isSame(fields[name], EMPTY[name]));
+    return isBegun && listed === null ? fields.name : null;
+}
+
 export const removeNewDraft = (wallet: string): void => localStorage.removeItem(newKey(wallet));
 
 /** The fields of a listing that were changed and not sent yet. */

@@ -1,1 +1,2 @@
+export { unpublishedName } from './draft';
 export { listingRoutes } from './route';
