@@ -8,6 +8,7 @@ import { networkQuery } from '../../shared/api/queries';
 import { Failure } from '../../shared/ui/Failure';
 import { Notice } from '../../shared/ui/Notice';
 import { Page } from '../../shared/ui/Page';
+import { SectionBoundary } from '../../shared/ui/SectionBoundary';
 import { Skeleton } from '../../shared/ui/Skeleton';
 import { RoleHolder } from '../market';
 import { WalletGate } from '../wallet';
@@ -48,11 +49,21 @@ function ForRole({ account, market }: { account: string; market: Market }) {
         return (
             <>
                 <p className="muted">What you do here is public, and the program enforces its limits and delays.</p>
-                <CreatorsPanel />
-                <PausePanel market={market} mayResume />
-                <SuspendPanel mayResume />
-                <ParametersPanel market={market} />
-                <RolesPanel market={market} />
+                <SectionBoundary name="Verify creators">
+                    <CreatorsPanel />
+                </SectionBoundary>
+                <SectionBoundary name="Emergency stop">
+                    <PausePanel market={market} mayResume />
+                </SectionBoundary>
+                <SectionBoundary name="Suspend an agent">
+                    <SuspendPanel mayResume />
+                </SectionBoundary>
+                <SectionBoundary name="Parameters">
+                    <ParametersPanel market={market} />
+                </SectionBoundary>
+                <SectionBoundary name="Roles">
+                    <RolesPanel market={market} />
+                </SectionBoundary>
             </>
         );
     }
@@ -63,8 +74,12 @@ function ForRole({ account, market }: { account: string; market: Market }) {
                 <p className="muted">
                     You are the guardian: you stop something in an emergency, and the admin resumes it.
                 </p>
-                <PausePanel market={market} mayResume={false} />
-                <SuspendPanel mayResume={false} />
+                <SectionBoundary name="Emergency stop">
+                    <PausePanel market={market} mayResume={false} />
+                </SectionBoundary>
+                <SectionBoundary name="Suspend an agent">
+                    <SuspendPanel mayResume={false} />
+                </SectionBoundary>
             </>
         );
     }

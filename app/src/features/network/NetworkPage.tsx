@@ -5,6 +5,7 @@ import { useQuery } from '@tanstack/react-query';
 import { networkQuery, statusQuery } from '../../shared/api/queries';
 import { Failure } from '../../shared/ui/Failure';
 import { Page } from '../../shared/ui/Page';
+import { SectionBoundary } from '../../shared/ui/SectionBoundary';
 import { Skeleton } from '../../shared/ui/Skeleton';
 import { AuditSection } from './AuditSection';
 import { CreatorsSection } from './CreatorsSection';
@@ -23,10 +24,18 @@ export function NetworkPage() {
             {error && <Failure error={error} onRetry={() => void refetch()} />}
             {status ? (
                 <>
-                    <StatusSection status={status} />
-                    <TotalsSection counts={status.counts} />
-                    <AuditSection status={status} />
-                    <ServiceSection status={status} />
+                    <SectionBoundary name="State">
+                        <StatusSection status={status} />
+                    </SectionBoundary>
+                    <SectionBoundary name="Totals">
+                        <TotalsSection counts={status.counts} />
+                    </SectionBoundary>
+                    <SectionBoundary name="Audit">
+                        <AuditSection status={status} />
+                    </SectionBoundary>
+                    <SectionBoundary name="Service">
+                        <ServiceSection status={status} />
+                    </SectionBoundary>
                 </>
             ) : (
                 !error && <Skeleton height="60rem" />
@@ -34,9 +43,15 @@ export function NetworkPage() {
             {networkError && <Failure error={networkError} onRetry={() => void refetchNetwork()} />}
             {network ? (
                 <>
-                    <MarketSection network={network} />
-                    <ProgramSection network={network} />
-                    <CreatorsSection network={network} />
+                    <SectionBoundary name="Market">
+                        <MarketSection network={network} />
+                    </SectionBoundary>
+                    <SectionBoundary name="Program">
+                        <ProgramSection network={network} />
+                    </SectionBoundary>
+                    <SectionBoundary name="For creators">
+                        <CreatorsSection network={network} />
+                    </SectionBoundary>
                 </>
             ) : (
                 !networkError && <Skeleton height="60rem" />

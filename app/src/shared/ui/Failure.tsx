@@ -1,16 +1,24 @@
 // Shown instead of what an error prevented: what happened, and a button that tries again.
 
 import { ApiError, isSignedOut } from '../api/client';
+import { UserText } from '../text/UserText';
 import { Button } from './Button';
 import styles from './Notice.module.css';
 import { words } from './words';
 
-export type FailureProps = { error: unknown; onRetry?: (() => void) | undefined };
+export type FailureProps = {
+    error: unknown;
+    onRetry?: (() => void) | undefined;
+    /** In place of what the error says of itself. */
+    title?: string;
+};
 
-export const Failure = ({ error, onRetry }: FailureProps) => (
+export const Failure = ({ error, onRetry, title }: FailureProps) => (
     <div role="alert" className={`${styles.notice} ${styles.bad}`}>
-        <p className={styles.title}>{headline(error)}</p>
-        <p dir="auto">{messageOf(error)}</p>
+        <p className={styles.title}>{title ?? headline(error)}</p>
+        <p>
+            <UserText text={messageOf(error)} />
+        </p>
         {onRetry && (
             <p>
                 <Button onPress={onRetry}>{words.failure.retry}</Button>

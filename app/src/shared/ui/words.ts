@@ -19,6 +19,13 @@ export const words = {
         wait: (message: string, seconds: number) => `${message} (Try again in ${seconds} s.)`,
         noMessage: 'Reload the page. If it happens again, the console of the browser says more.',
     },
+    section: {
+        notShown: (name: string) => `${name} could not be shown`,
+    },
+    confirm: {
+        cancel: 'Cancel',
+        tickFirst: 'Tick the box first.',
+    },
     more: {
         loading: 'Loading more …',
         more: 'Show more',
