@@ -110,6 +110,21 @@ async function withHealth(page: Page): Promise<void> {
         platform_usdc: fees_usdc,
     }));
     await page.route('**/v1/executions/totals?*', (route) => route.fulfill({ json: { groups } }));
+    const states = ['running', 'completed', 'failed', 'completed', 'disputed', 'completed'] as const;
+    const executions = states.map((status, number) => ({
+        execution_id: id(number),
+        agent_id: '',
+        agent_name: '',
+        status,
+        cost_usdc: status === 'failed' ? 0 : 0.01,
+        initiated_at: at(2 + 11 * number),
+        completed_at: status === 'running' ? null : at(1 + 11 * number),
+        on_chain_record: `/proof/${number}`,
+        failure: status === 'failed' ? 'timeout' : null,
+        creator_amount_usdc: status === 'completed' ? 0.0099 : 0,
+        execution_time_ms: status === 'running' ? null : 640 + 90 * number,
+    }));
+    await page.route('**/v1/executions?*', (route) => route.fulfill({ json: { executions, total: 6, limit: 25, offset: 0, next_cursor: null } }));
 }
 
 export const CREATOR_PAGES: readonly PageCase[] = [
@@ -190,7 +205,7 @@ export const CREATOR_PAGES: readonly PageCase[] = [
     demoTab('leave', 'Leave', async (page) => {
         await page.getByRole('button', { name: 'Delist …' }).click();
         await page.getByRole('button', { name: 'Delist for good' }).click();
-        await page.getByText('Say first').waitFor();
+        await page.getByText('Tick the box first.').waitFor();
     }),
     {
         name: 'own-agent-paused',

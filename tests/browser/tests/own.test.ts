@@ -212,7 +212,7 @@ test('an agent leaves the market: delisted, collateral back, accounts closed, to
     await openAs(page, creator, managePath(agentId, 'leave'));
     await page.getByRole('button', { name: 'Delist …' }).click();
     await page.getByRole('button', { name: 'Delist for good' }).click();
-    await page.getByText('Say first').waitFor();
+    await page.getByText('Tick the box first.').waitFor();
     expect(await asked(page)).toBe(0);
     await page.getByRole('checkbox', { name: 'I know that this cannot be undone' }).check();
     await page.getByRole('button', { name: 'Delist for good' }).click();

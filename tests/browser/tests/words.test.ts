@@ -9,6 +9,7 @@ import { SCHEMES, useBrowser } from '../support/browser';
 import { accessibilityProblems, layoutProblems } from '../support/checks';
 import { factsOf, until } from '../support/market';
 import { type Network, startNetwork } from '../support/network';
+import { openTab } from '../support/creatorPages';
 import { connectNew, signIn } from '../support/newWallet';
 import { actAs, call, connect, follow, openForm, payButton } from '../support/runs';
 
@@ -134,9 +135,10 @@ test('what takes something away looks like it, and nothing else does', async () 
     await actAs(page, 'Creator');
     await page.getByRole('table', { name: 'My agents' }).getByRole('link', { name: network.agents[0]?.name ?? '' }).click();
     await danger('Pause the agent', /Add|Copy/);
-    await danger('Delist …', /Add|Copy/);
+    await openTab(page, 'Leave');
+    await danger('Delist …', 'Sign in');
     await page.getByRole('button', { name: 'Delist …' }).click();
-    await danger('Delist for good', 'Keep it');
+    await danger('Delist for good', 'Cancel');
     await page.goto('/keys');
     await actAs(page, 'Caller');
     await signIn(page);
@@ -286,9 +288,9 @@ test('the focus never falls to the body, on any page and after any action', asyn
     await actAs(page, 'Creator');
     await page.getByRole('table', { name: 'My agents' }).getByRole('link', { name: network.agents[1]?.name ?? '' }).focus();
     await page.keyboard.press('Enter');
-    await page.getByRole('button', { name: 'Delist …' }).waitFor();
+    await openTab(page, 'Leave');
     await press('Delist …');
-    await press('Keep it');
+    await press('Cancel', 'dialog');
     await press('Pause the agent');
     await page.getByRole('button', { name: 'Resume the agent' }).waitFor();
     await look('after the pause');

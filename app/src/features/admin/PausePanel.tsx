@@ -4,9 +4,9 @@ import type { Market } from '../../chain/market';
 import type { Config } from '../../generated/accounts/config';
 import { getSetPausedInstructionAsync } from '../../generated/instructions/setPaused';
 import { Badge } from '../../shared/ui/Badge';
+import { Panel } from '../../shared/ui/Panel';
 import { Action } from './act/Action';
 import { asStopper } from './act/requests';
-import { Panel } from './Panel';
 
 type Subject = {
     /** On the buttons: `Stop new calls`. */

@@ -8,6 +8,7 @@ import { UserText } from '../../shared/text/UserText';
 import { visible } from '../../shared/text/visible';
 import { Badge } from '../../shared/ui/Badge';
 import { Button } from '../../shared/ui/Button';
+import { Confirm } from '../../shared/ui/Confirm';
 import { Failure } from '../../shared/ui/Failure';
 import { Figure, Figures } from '../../shared/ui/Figures';
 import { Notice } from '../../shared/ui/Notice';
@@ -78,20 +79,23 @@ export function WebhookCard({ webhook, account }: { webhook: Webhook; account: s
                     {w.log}
                 </Button>
                 <Button onPress={() => rotating.mutate()}>{w.newSecret}</Button>
-                <Button look="danger" aria-expanded={isDeleting} onPress={() => setDeleting(!isDeleting)}>
+                <Button look="danger" onPress={() => setDeleting(true)}>
                     {w.delete}
                 </Button>
             </div>
             {isDeleting && (
-                <div className="row">
-                    <p>{w.deleteEffects.join(' ')}</p>
-                    <Button look="danger" onPress={() => deleting.mutate()}>
-                        {w.deleteForGood}
-                    </Button>
-                    <Button look="quiet" onPress={() => setDeleting(false)}>
-                        Cancel
-                    </Button>
-                </div>
+                <Confirm
+                    question={w.deleteQuestion}
+                    label={w.deleteForGood}
+                    isDangerous
+                    onConfirm={() => deleting.mutate()}
+                    onClose={() => setDeleting(false)}
+                >
+                    <p>
+                        <UserText text={webhook.url} />
+                    </p>
+                    <p>{w.deleteEffects}</p>
+                </Confirm>
             )}
             {error && <Failure error={error} />}
             {testing.data && (

@@ -4,10 +4,10 @@ import type { Signature } from '@solana/kit';
 import { type ReactNode, useState } from 'react';
 
 import { Button } from '../../../shared/ui/Button';
+import { Confirm } from '../../../shared/ui/Confirm';
 import { useTransaction } from '../../../shared/wallet/useTransaction';
 import { TransactionState } from '../../wallet';
 import styles from '../Admin.module.css';
-import { Confirm } from './Confirm';
 import { type Make, useRequest } from './requests';
 
 export type ActionProps = {
@@ -49,7 +49,6 @@ export function Action({
     // The words of the action may change once the chain shows its effect.
     const [whenDone, setWhenDone] = useState(done);
     const start = (): void => {
-        setAsking(false);
         setWhenDone(done);
         void send({ build: request(make), ...(after && { after }) });
     };
@@ -74,7 +73,7 @@ export function Action({
                     label={label}
                     isDangerous={isDangerous}
                     onConfirm={start}
-                    onCancel={() => setAsking(false)}
+                    onClose={() => setAsking(false)}
                 >
                     {list}
                 </Confirm>

@@ -14,10 +14,10 @@ import { Badge } from '../../../shared/ui/Badge';
 import { Button } from '../../../shared/ui/Button';
 import { Failure } from '../../../shared/ui/Failure';
 import { TextField } from '../../../shared/ui/Field';
+import { Panel } from '../../../shared/ui/Panel';
 import { Skeleton } from '../../../shared/ui/Skeleton';
 import { Table } from '../../../shared/ui/Table';
 import styles from '../Admin.module.css';
-import { Panel } from '../Panel';
 import { Creator } from './Creator';
 import { type NewCreator, newCreatorsQuery } from './query';
 

@@ -8,6 +8,7 @@ import { getApplyParametersInstructionAsync } from '../../../generated/instructi
 import type { Config } from '../../../generated/accounts/config';
 import { momentText } from '../../../shared/time/moments';
 import { Notice } from '../../../shared/ui/Notice';
+import { Panel } from '../../../shared/ui/Panel';
 import {
     AnnouncedParameters,
     Differences,
@@ -19,7 +20,6 @@ import {
 import { Action } from '../act/Action';
 import { AnnouncementActions } from '../act/AnnouncementActions';
 import { asAdmin } from '../act/requests';
-import { Panel } from '../Panel';
 import { type Draft, draftOf, readDraft } from './draft';
 import { ParameterFields } from './ParameterFields';
 

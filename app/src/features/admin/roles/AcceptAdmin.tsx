@@ -2,9 +2,9 @@
 
 import type { Market } from '../../../chain/market';
 import { getAcceptAdminInstructionAsync } from '../../../generated/instructions/acceptAdmin';
+import { Panel } from '../../../shared/ui/Panel';
 import { RoleHolder } from '../../market';
 import { Action } from '../act/Action';
-import { Panel } from '../Panel';
 
 export const AcceptAdmin = ({ market: { config } }: { market: Market }) => (
     <Panel title="You are nominated as the next admin">

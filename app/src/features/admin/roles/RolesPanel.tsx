@@ -1,8 +1,8 @@
 // Who has which role, and how the admin changes it: by announcement, or at once where that cannot harm anybody.
 
 import type { Market } from '../../../chain/market';
+import { Panel } from '../../../shared/ui/Panel';
 import { Roles, factsOfChain } from '../../market';
-import { Panel } from '../Panel';
 import { GatewayAuthority } from './GatewayAuthority';
 import { Guardian } from './Guardian';
 import { NominateAdmin } from './NominateAdmin';

@@ -9,11 +9,11 @@ import { getSuspendAgentInstructionAsync } from '../../../generated/instructions
 import { networkQuery } from '../../../shared/api/queries';
 import { Badge } from '../../../shared/ui/Badge';
 import { Failure } from '../../../shared/ui/Failure';
+import { Panel } from '../../../shared/ui/Panel';
 import { Skeleton } from '../../../shared/ui/Skeleton';
 import { waitForIndex } from '../../../shared/wallet/indexed';
 import { Action } from '../act/Action';
 import { asStopper } from '../act/requests';
-import { Panel } from '../Panel';
 import { suspensionQuery } from './query';
 
 const SUSPENDS = [

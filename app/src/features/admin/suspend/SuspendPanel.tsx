@@ -6,8 +6,8 @@ import { type SubmitEvent, useState } from 'react';
 
 import { Button } from '../../../shared/ui/Button';
 import { TextField } from '../../../shared/ui/Field';
+import { Panel } from '../../../shared/ui/Panel';
 import styles from '../Admin.module.css';
-import { Panel } from '../Panel';
 
 export type SuspendPanelProps = { /** The guardian only suspends. */ mayResume: boolean };
 

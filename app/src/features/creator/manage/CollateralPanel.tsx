@@ -12,7 +12,7 @@ import { coverText } from '../cover';
 import { Effects } from '../Effects';
 import { topUp } from '../instructions';
 import styles from './Manage.module.css';
-import { Panel, SendButton } from './Panel';
+import { SendButton, StepPanel } from './StepPanel';
 import type { Managing, Owned } from './useManaging';
 
 /** Checks the amount before anything is signed. Throws a `MoneyError` for the user. */
@@ -67,7 +67,7 @@ export function CollateralPanel({ chain, managing, metrics, maxPrice }: Collater
         });
     };
     return (
-        <Panel step="collateral" title="Collateral" managing={managing}>
+        <StepPanel step="collateral" title="Collateral" managing={managing}>
             <p className="muted">
                 It pays callers whose dispute is upheld. Callers see how far it covers what they can lose.
             </p>
@@ -109,7 +109,7 @@ export function CollateralPanel({ chain, managing, metrics, maxPrice }: Collater
                     Add to the collateral
                 </SendButton>
             </form>
-        </Panel>
+        </StepPanel>
     );
 }
 

@@ -15,7 +15,7 @@ import { Effects } from '../Effects';
 import { rotateKey } from '../instructions';
 import { testPath } from '../paths';
 import styles from './Manage.module.css';
-import { Panel, SendButton } from './Panel';
+import { SendButton, StepPanel } from './StepPanel';
 import type { Managing, Owned } from './useManaging';
 
 export type KeyPanelProps = { agentId: Address; chain: Owned; managing: Managing };
@@ -74,7 +74,7 @@ export function KeyPanel({ agentId, chain, managing }: KeyPanelProps) {
         });
     };
     return (
-        <Panel step="key" title="Result key" managing={managing}>
+        <StepPanel step="key" title="Result key" managing={managing}>
             <p className="row">
                 <span className="muted">Results are signed by</span>{' '}
                 <ShownAddress value={listing.resultKey} what="result key" ends={6} />
@@ -119,7 +119,7 @@ export function KeyPanel({ agentId, chain, managing }: KeyPanelProps) {
             <SendButton step="key" managing={managing} onPress={() => void submit()}>
                 Replace the key
             </SendButton>
-        </Panel>
+        </StepPanel>
     );
 }
 

@@ -9,13 +9,12 @@ import type { AgentListed } from '../../../generated/accounts/agentListed';
 import { plural } from '../../../shared/figures';
 import { formatSol, formatUsdc } from '../../../shared/money';
 import { exactTime } from '../../../shared/time/moments';
-import { Button } from '../../../shared/ui/Button';
-import { Checkbox } from '../../../shared/ui/Field';
+import { Checklist, ChecklistItem } from '../../../shared/ui/Checklist';
+import { Confirm } from '../../../shared/ui/Confirm';
 import { Effects } from '../Effects';
 import { close, delist, withdraw } from '../instructions';
 import { Locked } from './Locked';
-import styles from './Manage.module.css';
-import { Panel, SendButton } from './Panel';
+import { SendButton, StepPanel } from './StepPanel';
 import type { Managing, Owned } from './useManaging';
 
 export type LeavePanelProps = { agentId: Address; chain: Owned; managing: Managing };
@@ -38,16 +37,19 @@ export function LeavePanel({ agentId, chain, managing }: LeavePanelProps) {
         />
     );
     return (
-        <Panel step="leave" title="Leave the market" managing={managing}>
-            <ol className={styles.steps}>
-                <StepItem title="Delist the agent" state={isDelisted ? 'done' : 'now'}>
+        <StepPanel step="leave" title="Leave the market" managing={managing}>
+            <Checklist>
+                <ChecklistItem title="Delist the agent" state={isDelisted ? 'done' : 'now'}>
                     {isDelisted ? (
                         <p>The agent takes no calls any more.</p>
                     ) : (
                         <Delist chain={chain} managing={managing} />
                     )}
-                </StepItem>
-                <StepItem title="Withdraw the collateral" state={isPaidOut ? 'done' : isDelisted ? 'now' : 'later'}>
+                </ChecklistItem>
+                <ChecklistItem
+                    title="Withdraw the collateral"
+                    state={isPaidOut ? 'done' : isDelisted ? 'now' : 'later'}
+                >
                     {isPaidOut ? (
                         <p>No collateral is left in the agent.</p>
                     ) : !isDelisted ? (
@@ -58,8 +60,8 @@ export function LeavePanel({ agentId, chain, managing }: LeavePanelProps) {
                     ) : (
                         <Withdraw chain={chain} managing={managing} claims={claims} locked={locked} />
                     )}
-                </StepItem>
-                <StepItem title="Close its accounts" state={isPaidOut ? 'now' : 'later'}>
+                </ChecklistItem>
+                <ChecklistItem title="Close its accounts" state={isPaidOut ? 'now' : 'later'}>
                     {isPaidOut ? (
                         <Close chain={chain} managing={managing} claims={claims} locked={locked} />
                     ) : (
@@ -67,23 +69,11 @@ export function LeavePanel({ agentId, chain, managing }: LeavePanelProps) {
                             The rent of {formatSol(chain.rent)} SOL comes back, once the collateral is withdrawn.
                         </p>
                     )}
-                </StepItem>
-            </ol>
-        </Panel>
+                </ChecklistItem>
+            </Checklist>
+        </StepPanel>
     );
 }
-
-type StepProps = { title: string; state: 'done' | 'now' | 'later'; children: ReactNode };
-
-const StepItem = ({ title, state, children }: StepProps) => (
-    <li className={styles.step} data-state={state} aria-current={state === 'now' ? 'step' : undefined}>
-        <h3>
-            {title}
-            {state === 'done' && <span className="visually-hidden">, done</span>}
-        </h3>
-        {children}
-    </li>
-);
 
 /** When the collateral is free if the agent is delisted now. */
 function freeFrom({ lastDisputeDeadlineUnixS, openExecutions }: AgentListed, now: number): string {
@@ -97,8 +87,6 @@ type PartProps = { chain: Owned; managing: Managing };
 
 function Delist({ chain: { listing, now }, managing }: PartProps) {
     const [isAsked, setAsked] = useState(false);
-    const [isSure, setSure] = useState(false);
-    const [problem, setProblem] = useState('');
     const effects = [
         'The agent takes no calls any more, for good. Another listing of it has another address and begins without its record.',
         listing.openExecutions === 0
@@ -109,23 +97,7 @@ function Delist({ chain: { listing, now }, managing }: PartProps) {
             ? [`Open disputes keep up to ${formatUsdc(listing.slashableAmount)} USDC of it until they end.`]
             : []),
     ];
-    if (!isAsked) {
-        return (
-            <>
-                <p className="muted">It leaves the market for good. To stop for a while, pause it.</p>
-                <div>
-                    <Button look="danger" onPress={() => setAsked(true)}>
-                        Delist …
-                    </Button>
-                </div>
-            </>
-        );
-    }
-    const submit = (): void => {
-        if (!isSure) {
-            setProblem('Say first that you know that this cannot be undone.');
-            return;
-        }
+    const submit = (): void =>
         void managing.send({
             step: 'leave',
             done: 'The agent is delisted.',
@@ -135,31 +107,24 @@ function Delist({ chain: { listing, now }, managing }: PartProps) {
                 return delist(own);
             },
         });
-    };
     return (
         <>
-            <Effects effects={effects} />
-            <div>
-                <Checkbox
-                    label="I know that this cannot be undone"
-                    checked={isSure}
-                    onChange={(event) => {
-                        setSure(event.target.checked);
-                        setProblem('');
-                    }}
-                />
-            </div>
-            <p aria-live="polite" className={styles.problem}>
-                {problem}
-            </p>
-            <div className="row">
-                <SendButton step="leave" managing={managing} look="danger" onPress={submit}>
-                    Delist for good
-                </SendButton>
-                <Button look="quiet" onPress={() => setAsked(false)}>
-                    Keep it
-                </Button>
-            </div>
+            <p className="muted">It leaves the market for good. To stop for a while, pause it.</p>
+            <SendButton step="leave" managing={managing} look="danger" onPress={() => setAsked(true)}>
+                Delist …
+            </SendButton>
+            {isAsked && (
+                <Confirm
+                    question="Delist this agent for good?"
+                    label="Delist for good"
+                    isDangerous
+                    acknowledge="I know that this cannot be undone"
+                    onConfirm={submit}
+                    onClose={() => setAsked(false)}
+                >
+                    <Effects effects={effects} />
+                </Confirm>
+            )}
         </>
     );
 }

@@ -4,6 +4,7 @@ import { getRouteApi } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { Tab, TabList, TabPanel, Tabs } from 'react-aria-components/Tabs';
 
+import { SectionBoundary } from '../../../shared/ui/SectionBoundary';
 import styles from './ManageTabs.module.css';
 import { type Tab as Name, readTab } from './tabs';
 import { words } from './words';
@@ -30,7 +31,7 @@ export function ManageTabs({ tabs, shown, panels }: ManageTabsProps) {
             </TabList>
             {tabs.map((tab) => (
                 <TabPanel key={tab} id={tab} className={styles.panel ?? ''} shouldForceMount={!ASKING.includes(tab)}>
-                    {panels[tab]}
+                    <SectionBoundary name={words.tabs[tab]}>{panels[tab]}</SectionBoundary>
                 </TabPanel>
             ))}
         </Tabs>

@@ -13,13 +13,13 @@ import { Address as ShownAddress } from '../../../shared/ui/Address';
 import { Badge } from '../../../shared/ui/Badge';
 import { buttonClass } from '../../../shared/ui/Button';
 import { Figure, Figures } from '../../../shared/ui/Figures';
+import { Panel } from '../../../shared/ui/Panel';
 import { Time } from '../../../shared/ui/Time';
 import type { Agent } from '../../agent';
 import { coverText } from '../cover';
 import { editPath, testPath } from '../paths';
 import { stateOf } from '../reasons';
 import { statusOf } from '../rows';
-import styles from './Manage.module.css';
 import type { Owned } from './useManaging';
 import { words } from './words';
 
@@ -37,11 +37,7 @@ export function OwnFacts({ agentId, chain: { listing, tiers }, metrics, earned, 
     const { badge, kind } = stateOf(status, null, listing.suspended !== 0);
     const explorer = accountLink(network, agentId);
     return (
-        <section aria-labelledby="listing" className={styles.panel}>
-            <div className={styles.head}>
-                <h2 id="listing">{words.listing.title}</h2>
-                <Badge kind={kind}>{badge}</Badge>
-            </div>
+        <Panel title={words.listing.title} beside={<Badge kind={kind}>{badge}</Badge>}>
             {status !== 'delisted' && (
                 <p className="row">
                     <Link to={editPath(agentId)} className={buttonClass()}>
@@ -87,6 +83,6 @@ export function OwnFacts({ agentId, chain: { listing, tiers }, metrics, earned, 
                     <ShownAddress value={agentId} what="agent address" href={explorer} />
                 </Figure>
             </Figures>
-        </section>
+        </Panel>
     );
 }

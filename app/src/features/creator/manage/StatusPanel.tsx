@@ -8,7 +8,7 @@ import { formatUsdc } from '../../../shared/money';
 import { Notice } from '../../../shared/ui/Notice';
 import { Effects } from '../Effects';
 import { pause, resume } from '../instructions';
-import { Panel, SendButton } from './Panel';
+import { SendButton, StepPanel } from './StepPanel';
 import type { Managing, Owned } from './useManaging';
 import { words } from './words';
 
@@ -20,7 +20,7 @@ export function StatusPanel({ chain, managing, isMarketPaused }: StatusPanelProp
     const isSuspended = chain.listing.suspended !== 0;
     const title = isSuspended ? 'It is suspended' : isActive ? 'It takes calls' : 'It is paused';
     return (
-        <Panel step="status" title={title} managing={managing}>
+        <StepPanel step="status" title={title} managing={managing}>
             {isSuspended && <Suspended isActive={isActive} />}
             {isMarketPaused && (
                 <Notice kind="warn" title="The marketplace is paused">
@@ -28,14 +28,14 @@ export function StatusPanel({ chain, managing, isMarketPaused }: StatusPanelProp
                 </Notice>
             )}
             {isActive ? <Active managing={managing} /> : <Paused chain={chain} managing={managing} />}
-        </Panel>
+        </StepPanel>
     );
 }
 
 const Delisted = ({ managing }: { managing: Managing }) => (
-    <Panel step="status" title={words.state.delisted} managing={managing}>
+    <StepPanel step="status" title={words.state.delisted} managing={managing}>
         <p className="muted">{words.state.delistedText}</p>
-    </Panel>
+    </StepPanel>
 );
 
 const Suspended = ({ isActive }: { isActive: boolean }) => (

@@ -22,7 +22,7 @@ export const words = {
         success: 'Success',
         half: 'Median time',
         most: '95% answer within',
-        earnings: (days: number) => `Earnings, last ${days} days`,
+        earnings: 'Earnings',
         noEarnings: 'No call of this agent ended in these days.',
     },
     state: {

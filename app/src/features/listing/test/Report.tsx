@@ -3,6 +3,7 @@
 import { UserBlock, UserText } from '../../../shared/text/UserText';
 import type { Schemas } from '../../../shared/api/client';
 import { formatMs, plural } from '../../../shared/figures';
+import { Checklist, ChecklistItem } from '../../../shared/ui/Checklist';
 import { Notice } from '../../../shared/ui/Notice';
 import { titleOf } from './checkTitles';
 import styles from './Report.module.css';
@@ -35,26 +36,26 @@ export function Verdict({ report }: { report: Schemas['Report'] }) {
 
 /** In the order of the report: later checks build on earlier ones. */
 export const Checks = ({ checks }: { checks: readonly Check[] }) => (
-    <ol className={styles.checks} aria-label="Checks">
-        {checks.map((check) => (
-            <li key={check.name} className={styles[kindOf(check)]}>
-                <h3>
-                    <span aria-hidden="true">{MARKS[kindOf(check)]}</span> {titleOf(check.name)}{' '}
-                    <span className={styles.word}>{WORDS[kindOf(check)]}</span>
-                </h3>
-                {check.skipped != null && (
-                    <p className="small muted">
-                        <UserText text={check.skipped} />
-                    </p>
-                )}
-                {check.skipped == null && <Details check={check} />}
-            </li>
-        ))}
-    </ol>
+    <Checklist label="Checks" isFramed>
+        {checks.map((check) => {
+            const { state, word } = STATES[kindOf(check)];
+            return (
+                <ChecklistItem key={check.name} title={titleOf(check.name)} state={state} word={word} isWordShown>
+                    {check.skipped != null ? (
+                        <p className="small muted">
+                            <UserText text={check.skipped} />
+                        </p>
+                    ) : (
+                        <Details check={check} />
+                    )}
+                </ChecklistItem>
+            );
+        })}
+    </Checklist>
 );
 
 const Details = ({ check: { expected, received, fix } }: { check: Check }) => (
-    <dl>
+    <dl className={styles.details}>
         <dt>Expected</dt>
         <dd>
             <UserText text={expected} />
@@ -80,5 +81,8 @@ const Details = ({ check: { expected, received, fix } }: { check: Check }) => (
 
 type Kind = 'passed' | 'failed' | 'skipped';
 const kindOf = ({ passed }: Check): Kind => (passed === true ? 'passed' : passed === false ? 'failed' : 'skipped');
-const MARKS = { passed: '✓', failed: '✗', skipped: '–' } as const;
-const WORDS = { passed: 'passed', failed: 'FAILED', skipped: 'skipped' } as const;
+const STATES = {
+    passed: { state: 'done', word: 'passed' },
+    failed: { state: 'failed', word: 'FAILED' },
+    skipped: { state: 'skipped', word: 'skipped' },
+} as const;

@@ -7,6 +7,7 @@ import { UserText } from '../../../../shared/text/UserText';
 import { Button } from '../../../../shared/ui/Button';
 import { Copy } from '../../../../shared/ui/Copy';
 import { ExactTime } from '../../../../shared/ui/ExactTime';
+import { Panel } from '../../../../shared/ui/Panel';
 import { type Column, Table } from '../../../../shared/ui/Table';
 import type { AgentFailure } from '../contract';
 import { reasonText } from '../reasonText';
@@ -51,8 +52,7 @@ export function Failures({ failures }: { failures: readonly AgentFailure[] }) {
     const [isAll, setAll] = useState(false);
     const shown = isAll ? failures : failures.slice(0, FIRST);
     return (
-        <section aria-labelledby="failures" className={`${styles.panel} ${styles.wide}`}>
-            <h2 id="failures">{w.title}</h2>
+        <Panel title={w.title} className={styles.wide}>
             {failures.length === 0 ? (
                 <p className="muted">{w.none}</p>
             ) : (
@@ -66,6 +66,6 @@ export function Failures({ failures }: { failures: readonly AgentFailure[] }) {
                     <Button onPress={() => setAll(true)}>{w.showAll(failures.length)}</Button>
                 </div>
             )}
-        </section>
+        </Panel>
     );
 }

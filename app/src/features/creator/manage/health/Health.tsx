@@ -4,13 +4,13 @@ import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 
 import { formatCount, formatMs, formatShare } from '../../../../shared/figures';
-import { formatUsdc } from '../../../../shared/money';
 import { Failure } from '../../../../shared/ui/Failure';
 import { Figure, Figures } from '../../../../shared/ui/Figures';
+import { Panel } from '../../../../shared/ui/Panel';
+import { SectionBoundary } from '../../../../shared/ui/SectionBoundary';
 import { Skeleton } from '../../../../shared/ui/Skeleton';
 import { SessionGate } from '../../../wallet';
 import { EarningsPlot } from '../../earnings/EarningsPlot';
-import { sumsOfDays } from '../../earnings/history';
 import { words } from '../words';
 import { Failures } from './Failures';
 import styles from './Health.module.css';
@@ -28,9 +28,15 @@ export const Health = ({ agentId, state }: HealthProps) => (
         <SessionGate why={words.health.why}>
             {(wallet) => (
                 <>
-                    <LastDay wallet={wallet} agentId={agentId} />
-                    <Earnings wallet={wallet} agentId={agentId} />
-                    <LastFailures wallet={wallet} agentId={agentId} />
+                    <SectionBoundary name={words.health.lastDay}>
+                        <LastDay wallet={wallet} agentId={agentId} />
+                    </SectionBoundary>
+                    <SectionBoundary name={words.health.earnings}>
+                        <Earnings wallet={wallet} agentId={agentId} />
+                    </SectionBoundary>
+                    <SectionBoundary name={words.failures.title}>
+                        <LastFailures wallet={wallet} agentId={agentId} />
+                    </SectionBoundary>
                 </>
             )}
         </SessionGate>
@@ -42,8 +48,7 @@ type OwnProps = { wallet: string; agentId: string };
 function LastDay({ wallet, agentId }: OwnProps) {
     const { data, error, refetch } = useQuery(healthQuery(wallet, agentId));
     return (
-        <section aria-labelledby="last-day" className={styles.panel}>
-            <h2 id="last-day">{words.health.lastDay}</h2>
+        <Panel title={words.health.lastDay}>
             {data === undefined ? (
                 <Pending error={error} onRetry={() => void refetch()} height="7rem" />
             ) : (
@@ -54,7 +59,7 @@ function LastDay({ wallet, agentId }: OwnProps) {
                     <Figure name={words.health.most}>{timeText(data.p95_ms)}</Figure>
                 </Figures>
             )}
-        </section>
+        </Panel>
     );
 }
 
@@ -67,19 +72,15 @@ function LastFailures({ wallet, agentId }: OwnProps) {
 function Earnings({ wallet, agentId }: OwnProps) {
     const { data: days, error, refetch } = useQuery(earningsQuery(wallet, agentId));
     return (
-        <section aria-labelledby="agent-earnings" className={`${styles.panel} ${styles.tall}`}>
-            <h2 id="agent-earnings">{words.health.earnings(WINDOW_DAYS)}</h2>
+        <Panel title={words.health.earnings} className={styles.tall}>
             {days === undefined ? (
                 <Pending error={error} onRetry={() => void refetch()} height="14rem" />
             ) : days.length === 0 ? (
                 <p className="muted">{words.health.noEarnings}</p>
             ) : (
-                <>
-                    <p className={styles.sum}>{words.usdc(formatUsdc(sumsOfDays(days).earned))}</p>
-                    <EarningsPlot days={days} windowDays={WINDOW_DAYS} />
-                </>
+                <EarningsPlot days={days} windowDays={WINDOW_DAYS} />
             )}
-        </section>
+        </Panel>
     );
 }
 

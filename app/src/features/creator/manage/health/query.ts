@@ -2,6 +2,7 @@
 
 import { queryOptions } from '@tanstack/react-query';
 
+import { dayOf, dayText } from '../../../../shared/time/days';
 import type { EarningsDay } from '../../earnings/history';
 import { type AgentHealth, type DayOfCalls, read } from '../contract';
 
@@ -16,21 +17,23 @@ export const healthQuery = (wallet: string, agentId: string) =>
         refetchInterval: SELDOM_MS,
     });
 
-/** The service looks at 30 days, today among them, unless it is asked for others. */
-export const WINDOW_DAYS = 30;
+/** Today among them: twice the longest window of the plot, so that it can be compared with the one before. */
+export const WINDOW_DAYS = 180;
+
+const firstDay = (): string => `${dayText(dayOf(new Date()) - WINDOW_DAYS + 1)}T00:00:00Z`;
 
 export const earningsQuery = (wallet: string, agentId: string) =>
     queryOptions({
         queryKey: ['own-agent', agentId, wallet, 'earnings'] as const,
         queryFn: async ({ signal }): Promise<EarningsDay[]> => {
-            const query = { role: 'creator', by: 'day', agent_id: agentId };
+            const query = { role: 'creator', by: 'day', agent_id: agentId, from: firstDay() };
             const { groups } = await read<{ groups: DayOfCalls[] }>(wallet, '/v1/executions/totals', { query }, signal);
-            return groups.flatMap(dayOf);
+            return groups.flatMap(earningsOf);
         },
         refetchInterval: SELDOM_MS,
     });
 
-const dayOf = ({ day, completed, failed, disputed, creator_usdc, platform_usdc }: DayOfCalls): EarningsDay[] =>
+const earningsOf = ({ day, completed, failed, disputed, creator_usdc, platform_usdc }: DayOfCalls): EarningsDay[] =>
     day === null
         ? []
         : [

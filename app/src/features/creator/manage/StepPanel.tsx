@@ -3,19 +3,18 @@
 import type { ReactNode } from 'react';
 
 import { Button, type Look } from '../../../shared/ui/Button';
+import { Panel } from '../../../shared/ui/Panel';
 import { TransactionState } from '../../wallet';
-import styles from './Manage.module.css';
 import type { Managing, Step } from './useManaging';
 
-export type PanelProps = { step: Step; title: string; managing: Managing; children: ReactNode };
+export type StepPanelProps = { step: Step; title: string; managing: Managing; children: ReactNode };
 
-export const Panel = ({ step, title, managing, children }: PanelProps) => (
-    <section aria-labelledby={`${step}-title`} className={styles.panel}>
-        <h2 id={`${step}-title`}>{title}</h2>
+export const StepPanel = ({ step, title, managing, children }: StepPanelProps) => (
+    <Panel title={title}>
         {children}
         {/* Always there, so that what changes in it is announced. */}
         <TransactionState status={managing.step === step ? managing.status : { kind: 'idle' }} done={managing.done} />
-    </section>
+    </Panel>
 );
 
 export type SendButtonProps = {
