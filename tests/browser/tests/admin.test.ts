@@ -94,7 +94,7 @@ test('a wallet without a profile, and what is no address, cannot be verified', a
     await openAdmin(page);
     await page.getByLabel('Wallet of the creator').fill('me');
     await page.getByRole('button', { name: 'Look up' }).click();
-    await page.getByText('This is no address of a wallet').waitFor();
+    await page.getByText('This is not an address of a wallet').waitFor();
     await page.getByLabel('Wallet of the creator').fill(SOMEBODY);
     await page.getByRole('button', { name: 'Look up' }).click();
     await page.getByText('This wallet has no creator profile').waitFor();
@@ -188,7 +188,7 @@ test('the guardian suspends an agent, everybody reads why it takes no calls, and
     await openAdmin(page, 'Guardian');
     await page.getByLabel('Address of the agent').fill('an agent');
     await page.getByRole('button', { name: 'Open its page' }).click();
-    await page.getByText('This is no address of an agent').waitFor();
+    await page.getByText('This is not an address of an agent').waitFor();
     await page.getByLabel('Address of the agent').fill(agentId);
     await page.getByRole('button', { name: 'Open its page' }).click();
     try {

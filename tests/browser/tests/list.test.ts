@@ -66,7 +66,7 @@ test('an agent is listed step by step with a key of this browser, and answers pa
     expect(await page.getByLabel('Endpoint').inputValue()).toBe(service.endpoint);
     await page.getByText('Is the file of this key saved?').waitFor();
     expect(await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }))).not.toMatch(/\d+(,\s?\d+){20}/);
-    await page.getByLabel('I have the file of this key').check();
+    await page.getByLabel('I saved the file of this key').check();
     await next.click();
 
     await signIn(page);
@@ -360,7 +360,7 @@ test('a test says what was expected, which bytes were received, and how to mend 
     const wrong = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: /The signature is made with the result key FAILED/ }) });
     await wrong.getByText('Expected', { exact: true }).waitFor();
     await wrong.getByText('Received', { exact: true }).waitFor();
-    await wrong.getByText('To mend it', { exact: true }).waitFor();
+    await wrong.getByText('How to fix it', { exact: true }).waitFor();
     expect(await wrong.innerText()).toMatch(/[0-9a-f]{16}|[1-9A-HJ-NP-Za-km-z]{32}/);
 
     // Another endpoint is tested without a change of the listing; the inputs are still there after a reload.

@@ -92,8 +92,8 @@ test('a deposit moves exactly what was typed, and the page says before what chan
     const amount = page.getByLabel('USDC to add');
     const add = page.getByRole('button', { name: 'Add to the collateral' });
     for (const [text, reason] of [
-        ['', 'Write how much'],
-        ['0', 'more than nothing'],
+        ['', 'Enter how much'],
+        ['0', 'more than 0'],
         ['1e3', 'Write an amount such as'],
         ['0.0000001', 'at most six decimals'],
         ['990.000001', 'Your wallet has 990 USDC.'],
@@ -152,14 +152,14 @@ test('a result key made in the browser is saved as a file with which the service
     expect((await usdcOf(creator.address)) - before).toBe(PRICE - PRICE / 100n);
 
     // The key that is there already, what is no key, and the old key by its address.
-    await page.getByRole('radio', { name: 'a key that you have already' }).check();
+    await page.getByRole('radio', { name: 'a key that you already have' }).check();
     const pasted = page.getByLabel('Public key');
     for (const [text, reason] of [
         ['', 'Paste the public key'],
         ['not a key', 'A public key has 32 to 44'],
         ['[1, 2, 3]', 'A key file is a JSON array of 64 numbers'],
         ['11111111111111111111111111111111', 'Anybody can sign'],
-        [readFileSync(file, 'utf8'), 'This is the result key already.'],
+        [readFileSync(file, 'utf8'), 'This is already the result key.'],
     ] as const) {
         await pasted.fill(text);
         await replace.click();
@@ -303,7 +303,7 @@ test('what was done elsewhere in the meantime is not done twice', async () => {
     await page.getByRole('button', { name: 'Delist …' }).click();
     await page.getByRole('checkbox', { name: 'I know that this cannot be undone' }).check();
     await page.getByRole('button', { name: 'Delist for good' }).click();
-    await page.getByText('The agent is delisted already.').waitFor();
+    await page.getByText('The agent is already delisted.').waitFor();
     await page.getByRole('button', { name: 'Withdraw 10 USDC' }).waitFor();
     expect(await asked(page)).toBe(0);
     expect(problems).toEqual([]);

@@ -18,10 +18,11 @@ import { ParametersPanel } from './parameters/ParametersPanel';
 import { PausePanel } from './PausePanel';
 import { RolesPanel } from './roles/RolesPanel';
 import { SuspendPanel } from './suspend/SuspendPanel';
+import { words } from './words';
 
 export const AdminPage = () => (
-    <Page title="Admin">
-        <WalletGate why="This page is for the wallets of the marketplace’s admin and guardian.">
+    <Page title={words.adminPage.admin}>
+        <WalletGate why={words.adminPage.thisPageIsForTheWallets}>
             {(account) => <ForAccount account={account} />}
         </WalletGate>
     </Page>
@@ -33,8 +34,8 @@ function ForAccount({ account }: { account: string }) {
     if (networkError) return <Failure error={networkError} onRetry={() => void refetchNetwork()} />;
     if (network?.rpc_url === null) {
         return (
-            <Notice kind="warn" title="No Solana node">
-                <p>This service names no node for browsers. Use the command line: crtx admin.</p>
+            <Notice kind="warn" title={words.adminPage.noSolanaNode}>
+                <p>{words.adminPage.thisServiceNamesNoNodeFor}</p>
             </Notice>
         );
     }
@@ -48,20 +49,20 @@ function ForRole({ account, market }: { account: string; market: Market }) {
     if (account === admin) {
         return (
             <>
-                <p className="muted">What you do here is public, and the program enforces its limits and delays.</p>
-                <SectionBoundary name="Verify creators">
+                <p className="muted">{words.adminPage.whatYouDoHereIsPublic}</p>
+                <SectionBoundary name={words.adminPage.verifyCreators}>
                     <CreatorsPanel />
                 </SectionBoundary>
-                <SectionBoundary name="Emergency stop">
+                <SectionBoundary name={words.adminPage.emergencyStop}>
                     <PausePanel market={market} mayResume />
                 </SectionBoundary>
-                <SectionBoundary name="Suspend an agent">
+                <SectionBoundary name={words.adminPage.suspendAnAgent}>
                     <SuspendPanel mayResume />
                 </SectionBoundary>
-                <SectionBoundary name="Parameters">
+                <SectionBoundary name={words.adminPage.parameters}>
                     <ParametersPanel market={market} />
                 </SectionBoundary>
-                <SectionBoundary name="Roles">
+                <SectionBoundary name={words.adminPage.roles}>
                     <RolesPanel market={market} />
                 </SectionBoundary>
             </>
@@ -71,27 +72,25 @@ function ForRole({ account, market }: { account: string; market: Market }) {
     if (account === guardian && guardian !== NOBODY) {
         return (
             <>
-                <p className="muted">
-                    You are the guardian: you stop something in an emergency, and the admin resumes it.
-                </p>
-                <SectionBoundary name="Emergency stop">
+                <p className="muted">{words.adminPage.youAreTheGuardianYouStop}</p>
+                <SectionBoundary name={words.adminPage.emergencyStop}>
                     <PausePanel market={market} mayResume={false} />
                 </SectionBoundary>
-                <SectionBoundary name="Suspend an agent">
+                <SectionBoundary name={words.adminPage.suspendAnAgent}>
                     <SuspendPanel mayResume={false} />
                 </SectionBoundary>
             </>
         );
     }
     return (
-        <Notice title="This wallet is neither the admin nor the guardian">
+        <Notice title={words.adminPage.thisWalletIsNeitherTheAdmin}>
             <p className="row">
-                The admin is <RoleHolder address={admin} />
+                {words.adminPage.theAdminIs} <RoleHolder address={admin} />
             </p>
             <p className="row">
-                The guardian is <RoleHolder address={guardian === NOBODY ? null : guardian} />
+                {words.adminPage.theGuardianIs} <RoleHolder address={guardian === NOBODY ? null : guardian} />
             </p>
-            <p>Connect one of these wallets to change something here. The program refuses every other one.</p>
+            <p>{words.adminPage.connectOneOfTheseWalletsTo}</p>
         </Notice>
     );
 }

@@ -7,6 +7,7 @@ import { Badge } from '../../shared/ui/Badge';
 import { Panel } from '../../shared/ui/Panel';
 import { Action } from './act/Action';
 import { asStopper } from './act/requests';
+import { words } from './words';
 
 type Subject = {
     /** On the buttons: `Stop new calls`. */
@@ -22,24 +23,24 @@ const SUBJECTS: readonly Subject[] = [
         what: 'new calls',
         isStopped: ({ openingsPaused }) => openingsPaused !== 0,
         change: (openings) => ({ openings, listings: null }),
-        stops: 'At once: nobody can call an agent, with a wallet or with an API key.',
-        resumes: 'At once: everybody can call agents again.',
+        stops: words.pausePanel.atOnceNobodyCanCallAn,
+        resumes: words.pausePanel.atOnceEverybodyCanCallAgents,
     },
     {
         what: 'new listings',
         isStopped: ({ listingsPaused }) => listingsPaused !== 0,
         change: (listings) => ({ openings: null, listings }),
-        stops: 'At once: nobody can list an agent.',
-        resumes: 'At once: everybody can list agents again.',
+        stops: words.pausePanel.atOnceNobodyCanListAn,
+        resumes: words.pausePanel.atOnceEverybodyCanListAgents,
     },
 ];
 
-const CONTINUES = 'Settlement, refund, dispute and withdrawal go on as before. Money in escrow is not touched.';
+const CONTINUES = words.pausePanel.settlementRefundDisputeAndWithdrawalGo;
 
 export type PausePanelProps = { market: Market; /** The guardian only stops. */ mayResume: boolean };
 
 export const PausePanel = ({ market, mayResume }: PausePanelProps) => (
-    <Panel title="Emergency stop">
+    <Panel title={words.pausePanel.emergencyStop}>
         {SUBJECTS.map((subject) => (
             <Switch key={subject.what} subject={subject} market={market} mayResume={mayResume} />
         ))}
@@ -54,21 +55,23 @@ function Switch({ subject, market: { config }, mayResume }: PausePanelProps & { 
         <>
             <h3>{sentence(what)}</h3>
             <p className="row">
-                <Badge kind={isStopped ? 'warn' : 'good'}>{isStopped ? 'Stopped' : 'Allowed'}</Badge>
-                {isStopped && !mayResume && `Only the admin can resume ${what}.`}
+                <Badge kind={isStopped ? 'warn' : 'good'}>
+                    {isStopped ? words.pausePanel.stopped : words.pausePanel.allowed}
+                </Badge>
+                {isStopped && !mayResume && words.pausePanel.onlyTheAdminCanResume(what)}
             </p>
             <Action
                 label={`${verb} ${what}`}
-                question={`${verb} ${what} for everybody?`}
+                question={words.pausePanel.forEverybody(verb, what)}
                 isDangerous={!isStopped}
                 isGone={isStopped && !mayResume}
-                effects={isStopped ? [resumes] : [stops, CONTINUES, `It lasts until the admin resumes ${what}.`]}
+                effects={isStopped ? [resumes] : [stops, CONTINUES, words.pausePanel.itLastsUntilTheAdminResumes(what)]}
                 make={asStopper(isStopped, (authority, { market: now }) => {
                     if (subject.isStopped(now.config) !== isStopped)
-                        throw new Error(`${sentence(what)} are ${isStopped ? 'allowed' : 'stopped'} already.`);
+                        throw new Error(words.pausePanel.areAlready(sentence(what), isStopped ? 'allowed' : 'stopped'));
                     return getSetPausedInstructionAsync({ authority, ...change(!isStopped) });
                 })}
-                done={`${sentence(what)} are ${isStopped ? 'allowed' : 'stopped'}. The service shows it within half a minute.`}
+                done={words.pausePanel.areTheServiceShowsItWithin(sentence(what), isStopped ? 'allowed' : 'stopped')}
             />
         </>
     );

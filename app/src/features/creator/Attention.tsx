@@ -13,6 +13,7 @@ import { OwnAgentLink } from './OwnAgentLink';
 import { MY_DISPUTES } from './paths';
 import { explanationOf, isAboutDocument } from './reasons';
 import { type AgentRow, sumsOf } from './rows';
+import { words } from './words';
 
 export function Attention({ rows, chain }: { rows: readonly AgentRow[]; chain: OwnListings }) {
     const { openDisputes } = sumsOf(rows);
@@ -27,37 +28,40 @@ export function Attention({ rows, chain }: { rows: readonly AgentRow[]; chain: O
             {openDisputes > 0 && (
                 <Notice
                     kind="warn"
-                    title={`${plural(openDisputes, 'dispute')} against you ${openDisputes === 1 ? 'is' : 'are'} open`}
+                    title={words.attention.againstYouOpen(
+                        plural(openDisputes, 'dispute'),
+                        openDisputes === 1 ? 'is' : 'are',
+                    )}
                 >
                     <p>
-                        Answer with evidence within 24 hours: from then on a dispute can be upheld without your answer.{' '}
-                        <Link to={MY_DISPUTES}>See the disputes</Link>
+                        {words.attention.answerWithEvidenceWithin24Hours}{' '}
+                        <Link to={MY_DISPUTES}>{words.attention.seeTheDisputes}</Link>
                     </p>
                 </Notice>
             )}
             {hidden.length > 0 && (
-                <Notice kind="bad" title="Callers cannot find these agents">
+                <Notice kind="bad" title={words.attention.callersCannotFindTheseAgents}>
                     <Agents rows={hidden}>{({ reason }) => reason && explanationOf(reason.code).text}</Agents>
                 </Notice>
             )}
             {suspended.length > 0 && (
-                <Notice kind="bad" title="Suspended by the marketplace">
-                    <Agents rows={suspended}>
-                        {() => 'takes no new calls until the admin of the marketplace resumes it.'}
-                    </Agents>
+                <Notice kind="bad" title={words.attention.suspendedByTheMarketplace}>
+                    <Agents rows={suspended}>{() => words.attention.takesNoNewCallsUntilThe}</Agents>
                 </Notice>
             )}
             {short.length > 0 && (
-                <Notice kind="warn" title="Paused, with too little collateral to resume">
+                <Notice kind="warn" title={words.attention.pausedWithTooLittleCollateralTo}>
                     <Agents rows={short} tab="collateral">
-                        {({ collateral, required }) => `needs ${formatUsdc((required ?? 0n) - collateral)} USDC more.`}
+                        {({ collateral, required }) =>
+                            words.attention.needsUsdcMore(formatUsdc((required ?? 0n) - collateral))
+                        }
                     </Agents>
                 </Notice>
             )}
             {free.size > 0 && (
-                <Notice kind="good" title="Collateral that you can withdraw">
+                <Notice kind="good" title={words.attention.collateralThatYouCanWithdraw}>
                     <Agents rows={rows.filter(({ agentId }) => free.has(agentId))} tab="leave">
-                        {({ agentId }) => `${formatUsdc(free.get(agentId) ?? 0n)} USDC.`}
+                        {({ agentId }) => words.attention.usdc(formatUsdc(free.get(agentId) ?? 0n))}
                     </Agents>
                 </Notice>
             )}

@@ -1,6 +1,7 @@
 // Why an agent is not in the lists, in words that say what to do.
 
 import type { Schemas } from '../../shared/api/client';
+import { words } from './words';
 
 type Code = Schemas['ListingReasonCode'];
 
@@ -8,36 +9,36 @@ export type Explanation = { readonly badge: string; readonly kind: 'plain' | 'wa
 
 const EXPLANATIONS: Record<Code, Explanation> = {
     paused: {
-        badge: 'Paused',
+        badge: words.reasons.paused,
         kind: 'warn',
-        text: 'You paused it, or a dispute took collateral. It takes no calls until you resume it.',
+        text: words.reasons.youPausedItOrADispute,
     },
-    delisted: { badge: 'Delisted', kind: 'plain', text: 'You delisted it for good. It takes no calls.' },
-    closed: { badge: 'Closed', kind: 'plain', text: 'Its accounts are closed.' },
+    delisted: { badge: words.reasons.delisted, kind: 'plain', text: words.reasons.youDelistedItForGoodIt },
+    closed: { badge: words.reasons.closed, kind: 'plain', text: words.reasons.itsAccountsAreClosed },
     account_unreadable: {
-        badge: 'Hidden',
+        badge: words.reasons.hidden,
         kind: 'bad',
-        text: 'The service cannot read its account. The service may be older than the program; tell its operator.',
+        text: words.reasons.theServiceCannotReadItsAccount,
     },
     document_pending: {
-        badge: 'Not shown yet',
+        badge: words.reasons.notShownYet,
         kind: 'warn',
-        text: 'The service has not fetched its document yet, which takes some seconds after each change.',
+        text: words.reasons.theServiceHasNotFetchedIts,
     },
     document_unavailable: {
-        badge: 'Hidden',
+        badge: words.reasons.hidden,
         kind: 'bad',
-        text: 'Nobody delivers its document, so nobody can find or call it. Edit the agent to store the document again.',
+        text: words.reasons.nobodyDeliversItsDocumentSoNobody,
     },
     document_mismatch: {
-        badge: 'Hidden',
+        badge: words.reasons.hidden,
         kind: 'bad',
-        text: 'The document at its address is not the one whose hash is on the chain. Edit the agent to store the right one.',
+        text: words.reasons.theDocumentAtItsAddressIs,
     },
     document_invalid: {
-        badge: 'Hidden',
+        badge: words.reasons.hidden,
         kind: 'bad',
-        text: 'Its document breaks a rule, so no call could be made by it. Edit the agent to mend it.',
+        text: words.reasons.itsDocumentBreaksARuleSo,
     },
 };
 
@@ -56,9 +57,9 @@ export type State = {
 };
 
 const SUSPENDED: Explanation = {
-    badge: 'Suspended',
+    badge: words.reasons.suspended,
     kind: 'bad',
-    text: 'The admin or the guardian of the marketplace stopped its new calls. Only the admin can resume it.',
+    text: words.reasons.theAdminOrTheGuardianOf,
 };
 
 const OF_STATUS: Partial<Record<Schemas['OwnListingStatusName'], Code>> = { paused: 'paused', delisted: 'delisted' };
@@ -75,7 +76,7 @@ export function stateOf(
     // The service may not have seen yet that the agent was resumed.
     const code = reason?.code;
     if (reason === null || reason === undefined || code === 'paused' || code === 'delisted' || code === undefined) {
-        return { badge: 'Active', kind: 'good', text: null, message: null };
+        return { badge: words.reasons.active, kind: 'good', text: null, message: null };
     }
     return { ...EXPLANATIONS[code], message: isAboutDocument(code) ? reason.message : null };
 }

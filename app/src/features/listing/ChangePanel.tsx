@@ -22,8 +22,9 @@ import { amountOf } from './form/terms';
 import styles from './Listing.module.css';
 import { type Market, walletQuery } from './market';
 import { ShownState } from './ShownState';
+import { words } from './words';
 
-const WHY_SIGN_IN = 'The service stores the new document for the wallet that changes the agent.';
+const WHY_SIGN_IN = words.changePanel.theServiceStoresTheNewDocument;
 
 export type ChangePanelProps = {
     change: Change;
@@ -56,26 +57,29 @@ export function ChangePanel({ change, differences, problems, onUndo, afterwards,
     const button = (
         <Button look="primary" onPress={sign} isDisabled={!isReady || transaction.isBusy}>
             {transaction.isBusy
-                ? 'Saving …'
+                ? words.changePanel.saving
                 : change.deposit > 0n
-                  ? `Add ${formatUsdc(change.deposit)} USDC and save`
-                  : 'Sign and save'}
+                  ? words.changePanel.addUsdcAndSave(formatUsdc(change.deposit))
+                  : words.changePanel.signAndSave}
         </Button>
     );
     return (
         <aside className={`${styles.card} ${styles.side}`} aria-labelledby="changes">
-            <h2 id="changes">Changes</h2>
+            <h2 id="changes">{words.changePanel.changes}</h2>
             {differences.length === 0 ? (
-                <p className="muted">Nothing is changed yet.</p>
+                <p className="muted">{words.changePanel.nothingIsChangedYet}</p>
             ) : (
                 <DifferenceList differences={differences} />
             )}
             {differences.length > 0 && <Consequences change={change} />}
             <Wrong problems={{ ...refused, ...problems }} />
             {isShort && (
-                <Notice kind="warn" title="Too little USDC">
+                <Notice kind="warn" title={words.changePanel.tooLittleUsdc}>
                     <p>
-                        {formatUsdc(change.deposit)} USDC are needed and your wallet has {formatUsdc(holdings.usdc)}.
+                        {words.changePanel.usdcAreNeededAndYourWallet(
+                            formatUsdc(change.deposit),
+                            formatUsdc(holdings.usdc),
+                        )}
                     </p>
                     {connection?.wallet.name === LOCAL_WALLET && <GetMoney address={wallet} network={change.network} />}
                 </Notice>
@@ -84,11 +88,11 @@ export function ChangePanel({ change, differences, problems, onUndo, afterwards,
                 <>
                     {isDocument ? <SessionGate why={WHY_SIGN_IN}>{() => button}</SessionGate> : button}
                     <Button onPress={onUndo} isDisabled={transaction.isBusy}>
-                        Take all changes back
+                        {words.changePanel.takeAllChangesBack}
                     </Button>
                 </>
             )}
-            <TransactionState status={transaction.status} done="The listing is changed." />
+            <TransactionState status={transaction.status} done={words.changePanel.theListingIsChanged} />
             {transaction.status.kind === 'done' && <ShownState agentId={change.agentId} network={change.network} />}
         </aside>
     );
@@ -102,17 +106,14 @@ function Consequences({ change: { changed, base, fields, deposit } }: { change: 
         <ul className={styles.list}>
             {deposit > 0n && (
                 <li>
-                    The new terms need {formatUsdc(collateral + deposit)} USDC of collateral. {formatUsdc(deposit)} USDC
-                    move from your wallet into it, in the same transaction. They are locked until the agent is delisted.
+                    {words.changePanel.theNewTermsNeedUsdcOf(formatUsdc(collateral + deposit), formatUsdc(deposit))}
                 </li>
             )}
-            {isLower && (
-                <li>The collateral of {formatUsdc(collateral)} USDC stays locked until the agent is delisted.</li>
-            )}
+            {isLower && <li>{words.changePanel.theCollateralOfUsdcStaysLocked(formatUsdc(collateral))}</li>}
             {consequences(changed, base).map((sentence) => (
                 <li key={sentence}>{sentence}</li>
             ))}
-            <li>One transaction. The network fee is {feeText()}.</li>
+            <li>{words.changePanel.oneTransactionTheNetworkFeeIs(feeText())}</li>
         </ul>
     );
 }
@@ -122,7 +123,7 @@ const Wrong = ({ problems }: { problems: Problems }) => {
     return (
         <div aria-live="polite">
             {found.length > 0 && (
-                <Notice kind="warn" title="Not right yet">
+                <Notice kind="warn" title={words.changePanel.notRightYet}>
                     <ul className={styles.list}>
                         {found.map(([name, problem]) => (
                             <li key={name}>

@@ -5,9 +5,15 @@ import type { Difference } from './change';
 import { LABELS } from './form/fields';
 import { type Line, lineDiff } from './lineDiff';
 import styles from './Listing.module.css';
+import { words } from './words';
 
 const SIGNS = { same: '', removed: '\u2212', added: '+', 'left out': '' } as const;
-const WORDS = { same: '', removed: 'Before: ', added: 'After: ', 'left out': '' } as const;
+const WORDS = {
+    same: '',
+    removed: words.differenceList.before,
+    added: words.differenceList.after,
+    'left out': '',
+} as const;
 const CLASSES = { same: '', removed: styles.removed, added: styles.added, 'left out': 'muted' } as const;
 
 export const DifferenceList = ({ differences }: { differences: readonly Difference[] }) => (
@@ -23,7 +29,7 @@ export const DifferenceList = ({ differences }: { differences: readonly Differen
                         className={styles.lines}
                         tabIndex={0}
                         role="group"
-                        aria-label={`Change of ${LABELS[name].toLowerCase()}`}
+                        aria-label={words.differenceList.changeOf(LABELS[name].toLowerCase())}
                     >
                         {lineDiff(before, after).map((line, at) => (
                             <ShownLine

@@ -23,14 +23,15 @@ import styles from './Listing.module.css';
 import { ownListingQuery, ruleBookOf } from './market';
 import { OwnAgent, type OwnAgentData } from './OwnAgent';
 import { useShownProblems } from './useShownProblems';
+import { words } from './words';
 
 const route = getRouteApi('/creator/agents/$agentId/edit');
 
 export function EditAgentPage() {
     const { agentId } = route.useParams();
     return (
-        <Page title="Edit an agent">
-            <OwnAgent agentId={agentId} why="Only the wallet that listed an agent can change it.">
+        <Page title={words.editAgentPage.editAnAgent}>
+            <OwnAgent agentId={agentId} why={words.editAgentPage.onlyTheWalletThatListedAn}>
                 {(data) => <Editable key={agentId} agentId={agentId as Address} {...data} />}
             </OwnAgent>
         </Page>
@@ -43,9 +44,10 @@ function Editable(props: EditProps) {
     const { own, agentId } = props;
     if (own.listing.status === StoredAgentStatus.Delisted) {
         return (
-            <Notice kind="warn" title="This agent is delisted">
+            <Notice kind="warn" title={words.editAgentPage.thisAgentIsDelisted}>
                 <p>
-                    Delisting is final: nothing can be changed any more. <Link to="/creator/new">List a new agent</Link>
+                    {words.editAgentPage.delistingIsFinalNothingCanBe}{' '}
+                    <Link to="/creator/new">{words.editAgentPage.listANewAgent}</Link>
                 </p>
             </Notice>
         );
@@ -60,19 +62,16 @@ function Editable(props: EditProps) {
                     </>
                 )}
                 <Link to="/agents/$agentId" params={{ agentId }}>
-                    Its page
+                    {words.editAgentPage.itsPage}
                 </Link>
                 {' \u00b7 '}
                 <Link to="/creator/agents/$agentId/test" params={{ agentId }}>
-                    Test it
+                    {words.editAgentPage.testIt}
                 </Link>
             </p>
             {own.problem !== null && (
-                <Notice kind="warn" title="The document cannot be edited here">
-                    <p>
-                        {own.problem} Price, time-out, signatures and key can be changed as they are. To replace the
-                        document, fill in name, tagline, description, tags, endpoint and both schemas.
-                    </p>
+                <Notice kind="warn" title={words.editAgentPage.theDocumentCannotBeEditedHere}>
+                    <p>{words.editAgentPage.priceTimeOutSignaturesAndKey(own.problem)}</p>
                 </Notice>
             )}
             <Editor {...props} />
@@ -91,7 +90,7 @@ function Editor({ agentId, network, market, own, wallet }: EditProps) {
     const { listing, problems: unread } = readRelevant(fields, changed, ruleBookOf(network, market));
     const problems: Problems =
         changed.has('resultKey') && !hasFile
-            ? { ...unread, resultKey: 'Say that you have the file of the new key, or take the change back.' }
+            ? { ...unread, resultKey: words.editAgentPage.sayThatYouHaveTheFile }
             : unread;
     const { shown, onBlur } = useShownProblems(fields, problems);
     const { collateralTiers } = market.config.parameters;
@@ -107,15 +106,15 @@ function Editor({ agentId, network, market, own, wallet }: EditProps) {
         <div className={styles.columns}>
             <div className={styles.main} onBlur={onBlur}>
                 <section className="stack" aria-labelledby="edit-details">
-                    <h2 id="edit-details">Details</h2>
+                    <h2 id="edit-details">{words.editAgentPage.details}</h2>
                     <DetailsSection {...form} network={network} />
                 </section>
                 <section className="stack" aria-labelledby="edit-price">
-                    <h2 id="edit-price">Price</h2>
+                    <h2 id="edit-price">{words.editAgentPage.price}</h2>
                     <PriceSection {...form} network={network} market={market} locked={own.listing.collateral} />
                 </section>
                 <section className="stack" aria-labelledby="edit-service">
-                    <h2 id="edit-service">Service</h2>
+                    <h2 id="edit-service">{words.editAgentPage.service}</h2>
                     <EndpointSection {...form} network={network} />
                     <KeySection
                         {...form}
@@ -126,7 +125,7 @@ function Editor({ agentId, network, market, own, wallet }: EditProps) {
                     />
                 </section>
                 <section className="stack" aria-labelledby="edit-schemas">
-                    <h2 id="edit-schemas">Schemas</h2>
+                    <h2 id="edit-schemas">{words.editAgentPage.schemas}</h2>
                     <SchemaSection {...form} network={network} />
                 </section>
             </div>

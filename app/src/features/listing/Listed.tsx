@@ -9,29 +9,35 @@ import { Address as ShownAddress } from '../../shared/ui/Address';
 import { Button, buttonClass } from '../../shared/ui/Button';
 import { Notice } from '../../shared/ui/Notice';
 import { ShownState } from './ShownState';
+import { words } from './words';
 
 export type ListedProps = { agentId: string; network: Schemas['NetworkResponse']; onAnother: () => void };
 
 export const Listed = ({ agentId, network, onAnother }: ListedProps) => (
     <div className="stack">
-        <Notice kind="good" title="Your agent is listed">
+        <Notice kind="good" title={words.listed.yourAgentIsListed}>
             <div className="row">
-                <span>Its address is</span>
-                <ShownAddress value={agentId} what="agent address" ends={6} href={accountLink(network, agentId)} />
+                <span>{words.listed.itsAddressIs}</span>
+                <ShownAddress
+                    value={agentId}
+                    what={words.listed.agentAddress}
+                    ends={6}
+                    href={accountLink(network, agentId)}
+                />
             </div>
         </Notice>
         <ShownState agentId={agentId as Address} network={network} />
         <div className="row">
             <Link to="/agents/$agentId" params={{ agentId }} className={buttonClass('primary')}>
-                Open its page
+                {words.listed.openItsPage}
             </Link>
             <Link to="/creator/agents/$agentId/test" params={{ agentId }} className={buttonClass()}>
-                Test it
+                {words.listed.testIt}
             </Link>
             <Link to="/creator/agents/$agentId/edit" params={{ agentId }} className={buttonClass()}>
-                Edit it
+                {words.listed.editIt}
             </Link>
-            <Button onPress={onAnother}>List another agent</Button>
+            <Button onPress={onAnother}>{words.listed.listAnotherAgent}</Button>
         </div>
     </div>
 );

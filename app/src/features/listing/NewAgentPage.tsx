@@ -30,17 +30,16 @@ import { TestStep, subjectName } from './test/TestStep';
 import { useListedAgent } from './useListedAgent';
 import { type UseDraft, useNewDraft } from './useNewDraft';
 import { useShownProblems } from './useShownProblems';
+import { words } from './words';
 
 const route = getRouteApi('/creator/new');
 
-const NO_FILE = 'Say that you have the file of this key, or use another key.';
+const NO_FILE = words.newAgentPage.sayThatYouHaveTheFile;
 
 export const NewAgentPage = () => (
-    <Page title="List an agent">
-        <p className="muted">
-            Callers find it at once, pay for each call into escrow, and you get the money for every signed result.
-        </p>
-        <WalletGate why="The wallet that lists the agent locks its collateral, receives its payments and is the only one that can change it.">
+    <Page title={words.newAgentPage.listAnAgent}>
+        <p className="muted">{words.newAgentPage.callersFindItAtOncePay}</p>
+        <WalletGate why={words.newAgentPage.theWalletThatListsTheAgent}>
             {(wallet) => <Wizard key={wallet} wallet={wallet} />}
         </WalletGate>
     </Page>
@@ -81,11 +80,8 @@ function Steps(props: StepsProps) {
         <>
             <StepList current={step} problems={problems} hasPassed={hasPassed} />
             {draft.problem !== null && (
-                <Notice kind="warn" title="This browser keeps no draft">
-                    <p>
-                        What you write is lost when you leave this page, and nothing can be signed: a lost connection
-                        could not be repaired.
-                    </p>
+                <Notice kind="warn" title={words.newAgentPage.thisBrowserKeepsNoDraft}>
+                    <p>{words.newAgentPage.whatYouWriteIsLostWhen}</p>
                 </Notice>
             )}
             <OneStep key={step} {...props} step={step} problems={problems} hasPassed={hasPassed}>
@@ -145,7 +141,7 @@ function OneStep(props: OneStepProps) {
                     <span />
                 ) : (
                     <Button onPress={() => void navigate({ to: '/creator/new', search: { step: before } })}>
-                        Back
+                        {words.newAgentPage.back}
                     </Button>
                 )}
                 {step !== 'review' && (
@@ -153,7 +149,9 @@ function OneStep(props: OneStepProps) {
                         look={hasFields || hasPassed ? 'primary' : 'plain'}
                         {...(hasFields ? { type: 'submit' } : { onPress: goOn })}
                     >
-                        {step === 'test' && !hasPassed ? 'Go on without a passed test' : 'Next'}
+                        {step === 'test' && !hasPassed
+                            ? words.newAgentPage.goOnWithoutAPassedTest
+                            : words.newAgentPage.next}
                     </Button>
                 )}
             </div>

@@ -12,6 +12,7 @@ import { Notice } from '../../shared/ui/Notice';
 import { Skeleton } from '../../shared/ui/Skeleton';
 import { WalletGate } from '../wallet';
 import { type Market, type OwnListing, marketQuery, ownListingQuery } from './market';
+import { words } from './words';
 
 export type OwnAgentData = {
     readonly network: Schemas['NetworkResponse'];
@@ -38,18 +39,18 @@ function Loaded({ agentId, wallet, show }: { agentId: string; wallet: Address; s
         return <Skeleton height="32rem" />;
     if (own.data === null) {
         return (
-            <Notice kind="warn" title="There is no such agent">
-                <p>The chain has no listing at this address. It may have been closed.</p>
+            <Notice kind="warn" title={words.ownAgent.thereIsNoSuchAgent}>
+                <p>{words.ownAgent.theChainHasNoListingAt}</p>
             </Notice>
         );
     }
     if (own.data.listing.creator !== wallet) {
         return (
-            <Notice kind="warn" title="This agent belongs to another wallet">
+            <Notice kind="warn" title={words.ownAgent.thisAgentBelongsToAnotherWallet}>
                 <p>
-                    Choose its creator's account in your wallet, or{' '}
+                    {words.ownAgent.chooseItsCreatorsAccountInYour}{' '}
                     <Link to="/agents/$agentId" params={{ agentId }}>
-                        look at the agent
+                        {words.ownAgent.lookAtTheAgent}
                     </Link>
                     .
                 </p>

@@ -34,6 +34,7 @@ import { type Market, type Wallet, walletQuery } from './market';
 import { ListedBefore, listingInstructions, obstacles } from './publish';
 import { STEP_FIELDS, type Step, TITLES, openSteps } from './steps';
 import type { UseDraft } from './useNewDraft';
+import { words } from './words';
 
 type Network = Schemas['NetworkResponse'];
 
@@ -60,7 +61,7 @@ export function Review(props: ReviewProps) {
 
 /** The fields that are not right yet, each with a link to its step. */
 const Missing = ({ problems }: { problems: Problems }) => (
-    <Notice kind="warn" title="Something is missing">
+    <Notice kind="warn" title={words.review.somethingIsMissing}>
         <ul className={styles.list}>
             {openSteps(problems).flatMap((step) =>
                 STEP_FIELDS[step]
@@ -89,8 +90,8 @@ const Part = ({ step, children }: { step: Step; children: ReactNode }) => (
     <section className="stack" aria-labelledby={`review-${step}`}>
         <div className={styles.part}>
             <h3 id={`review-${step}`}>{TITLES[step]}</h3>
-            <Link to="/creator/new" search={{ step }} aria-label={`Change ${TITLES[step].toLowerCase()}`}>
-                Change
+            <Link to="/creator/new" search={{ step }} aria-label={words.review.change2(TITLES[step].toLowerCase())}>
+                {words.review.change}
             </Link>
         </div>
         <dl className={styles.facts}>{children}</dl>
@@ -101,16 +102,16 @@ const Part = ({ step, children }: { step: Step; children: ReactNode }) => (
 const Summary = ({ listing: { document, ...terms } }: { listing: Listing }) => (
     <div className={styles.main}>
         <Part step="details">
-            <Fact name="Name">
+            <Fact name={words.review.name}>
                 <UserText text={document.name} />
             </Fact>
-            <Fact name="Tagline">
+            <Fact name={words.review.tagline}>
                 <UserText text={document.tagline} />
             </Fact>
-            <Fact name="Description">
+            <Fact name={words.review.description}>
                 <UserBlock text={document.description} />
             </Fact>
-            <Fact name="Tags">
+            <Fact name={words.review.tags}>
                 <span className="row">
                     {document.tags.map((tag) => (
                         <Badge key={tag}>
@@ -121,28 +122,28 @@ const Summary = ({ listing: { document, ...terms } }: { listing: Listing }) => (
             </Fact>
         </Part>
         <Part step="schemas">
-            <Fact name="Input schema">
+            <Fact name={words.review.inputSchema}>
                 <Schema schema={document.input_schema} />
             </Fact>
-            <Fact name="Output schema">
+            <Fact name={words.review.outputSchema}>
                 <Schema schema={document.output_schema} />
             </Fact>
         </Part>
         <Part step="price">
-            <Fact name="Price of one call">{formatUsdc(terms.price)} USDC</Fact>
-            <Fact name="Promised cover">{promiseText(terms.minCover)}</Fact>
-            <Fact name="Time-out">{formatMs(terms.timeoutSeconds * 1_000)}</Fact>
-            <Fact name="Signatures">
-                {terms.binding ? 'Each result is signed for its call' : 'Each result is signed for its content alone'}
+            <Fact name={words.review.priceOfOneCall}>{words.review.usdc(formatUsdc(terms.price))}</Fact>
+            <Fact name={words.review.promisedCover}>{promiseText(terms.minCover)}</Fact>
+            <Fact name={words.review.timeOut}>{formatMs(terms.timeoutSeconds * 1_000)}</Fact>
+            <Fact name={words.review.signatures}>
+                {terms.binding ? words.review.eachResultIsSignedForIts : words.review.eachResultIsSignedForIts2}
             </Fact>
         </Part>
         <Part step="service">
-            <Fact name="Result key">
-                <ShownAddress value={terms.resultKey} what="result key" ends={6} />
+            <Fact name={words.review.resultKey}>
+                <ShownAddress value={terms.resultKey} what={words.review.resultKey2} ends={6} />
             </Fact>
-            <Fact name="Endpoint">
+            <Fact name={words.review.endpoint}>
                 <UserBlock text={document.endpoint} code />
-                <p className="small muted">It stands in the public document of the listing.</p>
+                <p className="small muted">{words.review.itStandsInThePublicDocument}</p>
             </Fact>
         </Part>
     </div>
@@ -153,7 +154,7 @@ const Schema = ({ schema }: { schema: object }) => (
         <summary>
             {Object.keys((schema as { properties?: object }).properties ?? {})
                 .join(', ')
-                .slice(0, 80) || 'JSON Schema'}
+                .slice(0, 80) || words.review.jsonSchema}
         </summary>
         <UserBlock text={JSON.stringify(schema, null, 2)} code />
     </details>
@@ -190,10 +191,10 @@ function Payment({ wallet, network, market, draft, listing, hasPassed }: ReviewP
         void transaction.send({ build, after });
     };
     return (
-        <aside className={styles.card} aria-label="Cost and signature">
-            <h3>What it costs</h3>
+        <aside className={styles.card} aria-label={words.review.costAndSignature}>
+            <h3>{words.review.whatItCosts}</h3>
             <Costs listing={listing} holdings={holdings} />
-            <h3>What will happen</h3>
+            <h3>{words.review.whatWillHappen}</h3>
             <Consequences listing={listing} market={market} />
             {found.map(({ title, text, isFunds }) => (
                 <Notice key={title} kind="warn" title={title}>
@@ -204,30 +205,30 @@ function Payment({ wallet, network, market, draft, listing, hasPassed }: ReviewP
                 </Notice>
             ))}
             {!hasPassed && (
-                <Notice kind="warn" title="The test has not passed">
+                <Notice kind="warn" title={words.review.theTestHasNotPassed}>
                     <p>
-                        A service that fails the test fails its callers, too.{' '}
+                        {words.review.aServiceThatFailsTheTest}{' '}
                         <Link to="/creator/new" search={{ step: 'test' }}>
-                            Test it first
+                            {words.review.testItFirst}
                         </Link>
                     </p>
                     <Checkbox
-                        label="List it without a passed test"
+                        label={words.review.listItWithoutAPassedTest}
                         checked={goesUntested}
                         onChange={({ target }) => setUntested(target.checked)}
                     />
                 </Notice>
             )}
-            <SessionGate why="The service stores the document of the agent for the wallet that lists it.">
+            <SessionGate why={words.review.theServiceStoresTheDocumentOf}>
                 {() => (
                     <Button look="primary" onPress={sign} isDisabled={!isReady || transaction.isBusy}>
                         {transaction.isBusy
-                            ? 'Listing …'
-                            : `Lock ${formatUsdc(listing.collateral)} USDC and list the agent`}
+                            ? words.review.listing
+                            : words.review.lockUsdcAndListTheAgent(formatUsdc(listing.collateral))}
                     </Button>
                 )}
             </SessionGate>
-            <TransactionState status={transaction.status} done="The agent is listed." />
+            <TransactionState status={transaction.status} done={words.review.theAgentIsListed} />
             <Refused problems={refusedFields} />
         </aside>
     );
@@ -255,28 +256,28 @@ const Refused = ({ problems }: { problems: Problems }) => (
 
 const Costs = ({ listing, holdings }: { listing: Listing; holdings: Wallet | undefined }) => {
     const sol = (lamports: bigint | undefined) =>
-        lamports === undefined ? <Skeleton height="1.5rem" width="6rem" /> : `${formatSol(lamports)} SOL`;
+        lamports === undefined ? <Skeleton height="1.5rem" width="6rem" /> : words.review.sol(formatSol(lamports));
     return (
         <dl className={styles.costs}>
-            <dt>Collateral, comes back</dt>
-            <dd className="number">{formatUsdc(listing.collateral)} USDC</dd>
-            <dt>Your balance</dt>
+            <dt>{words.review.collateralComesBack}</dt>
+            <dd className="number">{words.review.usdc(formatUsdc(listing.collateral))}</dd>
+            <dt>{words.review.yourBalance}</dt>
             <dd className="number">
                 {holdings === undefined ? (
                     <Skeleton height="1.5rem" width="6rem" />
                 ) : (
-                    `${formatUsdc(holdings.usdc)} USDC`
+                    words.review.usdc(formatUsdc(holdings.usdc))
                 )}
             </dd>
-            <dt>Deposit for three accounts, comes back</dt>
+            <dt>{words.review.depositForThreeAccountsComesBack}</dt>
             <dd className="number">{sol(holdings?.listingRent)}</dd>
             {holdings?.hasProfile !== true && (
                 <>
-                    <dt>Your creator profile, once</dt>
+                    <dt>{words.review.yourCreatorProfileOnce}</dt>
                     <dd className="number">{sol(holdings?.profileRent)}</dd>
                 </>
             )}
-            <dt>Network fee</dt>
+            <dt>{words.review.networkFee}</dt>
             <dd className="number">{feeText()}</dd>
         </dl>
     );
@@ -284,23 +285,18 @@ const Costs = ({ listing, holdings }: { listing: Listing; holdings: Wallet | und
 
 const Consequences = ({ listing, market }: { listing: Listing; market: Market }) => (
     <ul className={styles.list}>
-        <li>Your wallet signs one transaction.</li>
+        <li>{words.review.yourWalletSignsOneTransaction}</li>
         <li>
-            <strong>Results are public.</strong> The chain names the address of every result that you sign, so everybody
-            can read it, for good. Say in the description what callers must not ask for.
+            <strong>{words.review.resultsArePublic}</strong> {words.review.theChainNamesTheAddressOf}
         </li>
+        <li>{words.review.theAgentIsLiveAsSoon}</li>
         <li>
-            The agent is live as soon as it is confirmed. The service shows it after it has checked the document, some
-            seconds later.
+            {words.review.usdcAreLockedTheyComeBack(
+                formatUsdc(listing.collateral),
+                spanText(Number(market.config.parameters.disputeWindowS)),
+            )}
         </li>
-        <li>
-            {formatUsdc(listing.collateral)} USDC are locked. They come back after you delist the agent, once no call is
-            open and {spanText(Number(market.config.parameters.disputeWindowS))} have passed since its last paid call.
-            An open dispute keeps what it may still take. An upheld one can take part of them or all.
-        </li>
-        <li>The deposit comes back when you then close the agent. The profile stays, and so does its deposit.</li>
-        <li>
-            Price, texts and endpoint can be changed later. Raising price or promised cover can need more collateral.
-        </li>
+        <li>{words.review.theDepositComesBackWhenYou}</li>
+        <li>{words.review.priceTextsAndEndpointCanBe}</li>
     </ul>
 );

@@ -10,10 +10,11 @@ import { UserText } from '../../shared/text/UserText';
 import { Failure } from '../../shared/ui/Failure';
 import { agentQuery } from '../agent';
 import { readListing, readMarket, rpcOf } from './market';
+import { words } from './words';
 
 const ASK_MS = 1_000;
-const SHOWN = 'The service shows it as it is on chain. Callers can find it.';
-const NOT_YET = 'The service does not show it yet. This page asks again each second …';
+const SHOWN = words.shownState.theServiceShowsItAsIt;
+const NOT_YET = words.shownState.theServiceDoesNotShowIt;
 
 export type ShownStateProps = { agentId: Address; network: Schemas['NetworkResponse'] };
 
@@ -38,7 +39,7 @@ export function ShownState({ agentId, network }: ShownStateProps) {
             {data?.reason != null && !data.agent && (
                 <>
                     {' '}
-                    It says: <UserText text={data.reason} />
+                    {words.shownState.itSays} <UserText text={data.reason} />
                 </>
             )}
         </p>

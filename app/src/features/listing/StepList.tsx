@@ -5,11 +5,12 @@ import { Link } from '@tanstack/react-router';
 import type { Problems } from './form/fields';
 import styles from './Listing.module.css';
 import { STEPS, STEP_FIELDS, type Step, TITLES, problemsAt } from './steps';
+import { words } from './words';
 
 export type StepListProps = { current: Step; problems: Problems; hasPassed: boolean };
 
 export const StepList = ({ current, problems, hasPassed }: StepListProps) => (
-    <nav aria-label="Steps">
+    <nav aria-label={words.stepList.steps}>
         <ol className={styles.steps}>
             {STEPS.map((step, at) => {
                 const isDone =
@@ -28,7 +29,7 @@ export const StepList = ({ current, problems, hasPassed }: StepListProps) => (
                                 {isDone ? '✓' : at + 1}
                             </span>
                             {TITLES[step]}
-                            {isDone && <span className="visually-hidden"> (complete)</span>}
+                            {isDone && <span className="visually-hidden"> {words.stepList.complete}</span>}
                         </Link>
                     </li>
                 );

@@ -18,20 +18,18 @@ import { OwnAgent, type OwnAgentData } from './OwnAgent';
 import { EndpointTest } from './test/EndpointTest';
 import { subjectOf } from './test/TestStep';
 import { type TestCall, knownCall } from './test/testCall';
+import { words } from './words';
 
-const LISTED = 'The one of the listing. Another one can be tested before the listing is changed.';
+const LISTED = words.testAgentPage.theOneOfTheListingAnother;
 
 const route = getRouteApi('/creator/agents/$agentId/test');
 
 export function TestAgentPage() {
     const { agentId } = route.useParams();
     return (
-        <Page title="Test an agent">
-            <p className="muted">
-                The marketplace sends your service requests as in a paid call and checks every answer. Nothing is paid,
-                and nothing is sent to the chain.
-            </p>
-            <OwnAgent agentId={agentId} why="The test reads the listing of your wallet, and calls your service.">
+        <Page title={words.testAgentPage.testAnAgent}>
+            <p className="muted">{words.testAgentPage.theMarketplaceSendsYourServiceRequests}</p>
+            <OwnAgent agentId={agentId} why={words.testAgentPage.theTestReadsTheListingOf}>
                 {(data) => <Testing key={agentId} agentId={agentId} {...data} />}
             </OwnAgent>
         </Page>
@@ -55,11 +53,11 @@ function Testing({ agentId, network, market, own }: OwnAgentData & { agentId: st
     };
     if (own.document === null) {
         return (
-            <Notice kind="warn" title="The document of this agent cannot be read">
+            <Notice kind="warn" title={words.testAgentPage.theDocumentOfThisAgentCannot}>
                 <p>
-                    {own.problem} Without it the endpoint is not known.{' '}
+                    {words.testAgentPage.withoutItTheEndpointIsNot(own.problem)}{' '}
                     <Link to="/creator/agents/$agentId/edit" params={{ agentId }}>
-                        Replace the document
+                        {words.testAgentPage.replaceTheDocument}
                     </Link>
                 </p>
             </Notice>
@@ -71,16 +69,16 @@ function Testing({ agentId, network, market, own }: OwnAgentData & { agentId: st
                 <UserText text={listed.name} />
                 {' \u00b7 '}
                 <Link to="/agents/$agentId" params={{ agentId }}>
-                    Its page
+                    {words.testAgentPage.itsPage}
                 </Link>
                 {' \u00b7 '}
                 <Link to="/creator/agents/$agentId/edit" params={{ agentId }}>
-                    Edit it
+                    {words.testAgentPage.editIt}
                 </Link>
             </p>
             <TextField
-                label="Endpoint"
-                hint={endpoint === listed.endpoint ? LISTED : 'Not the one of the listing. The listing stays as it is.'}
+                label={words.testAgentPage.endpoint}
+                hint={endpoint === listed.endpoint ? LISTED : words.testAgentPage.notTheOneOfTheListing}
                 error={problems.endpoint}
                 value={endpoint}
                 onChange={({ target }) => setEndpoint(target.value)}
@@ -91,17 +89,17 @@ function Testing({ agentId, network, market, own }: OwnAgentData & { agentId: st
             />
             {listing === null ? (
                 Object.keys(problems).some((name) => name !== 'endpoint') && (
-                    <Notice kind="warn" title="The listing cannot be tested as it is">
+                    <Notice kind="warn" title={words.testAgentPage.theListingCannotBeTestedAs}>
                         <p>
                             {Object.values(problems)[0]}{' '}
                             <Link to="/creator/agents/$agentId/edit" params={{ agentId }}>
-                                Edit it
+                                {words.testAgentPage.editIt}
                             </Link>
                         </p>
                     </Notice>
                 )
             ) : (
-                <SessionGate why="The marketplace calls your endpoint for wallets that have signed in.">
+                <SessionGate why={words.testAgentPage.theMarketplaceCallsYourEndpointFor}>
                     {(wallet) => (
                         <EndpointTest wallet={wallet} subject={subjectOf(listing)} call={call} onCall={keep} isMain />
                     )}

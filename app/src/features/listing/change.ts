@@ -18,6 +18,7 @@ import { type Listing, type RuleBook, readFields } from './form/rules';
 import { type Covered, missingCollateral } from '../../chain/collateral';
 import type { CollateralTier } from '../../generated/types/collateralTier';
 import { type OwnListing, readListing, readMarket, readWallet, rpcOf, ruleBookOf } from './market';
+import { words } from './words';
 
 /** The fields of a listing as it is. Collateral is not edited here; it is added to. */
 export const fieldsOf = ({ listing, document }: OwnListing): Fields => ({
@@ -47,7 +48,7 @@ const valuesOf = (fields: Fields): Values => ({
     minCover: fields.minCover.trim(),
     collateral: '',
     timeout: fields.timeout.trim(),
-    binding: fields.binding ? 'Each result is signed for its call' : 'Each result is signed for its content alone',
+    binding: fields.binding ? words.change.eachResultIsSignedForIts : words.change.eachResultIsSignedForIts2,
 });
 
 function oneForm(schema: string): string {
@@ -99,21 +100,15 @@ export const coveredBy = (listing: Covered, changed: ReadonlySet<FieldName>, rea
 export function consequences(changed: ReadonlySet<FieldName>, { listing }: OwnListing): string[] {
     const found: string[] = [];
     const isDocument = DOCUMENT_FIELDS.some((name) => changed.has(name));
-    if (isDocument)
-        found.push('The agent is hidden until the service has checked the new document, which takes some seconds.');
+    if (isDocument) found.push(words.change.theAgentIsHiddenUntilThe);
     if (changed.has('resultKey')) {
         const count = listing.openExecutions;
-        const open =
-            count === 0
-                ? 'No call is under way.'
-                : `Calls under way (${count}) still take the old key: keep it until they have ended.`;
-        found.push(`Results of new calls must be signed with the new key from the moment of confirmation. ${open}`);
+        const open = count === 0 ? words.change.noCallIsUnderWay : words.change.callsUnderWayStillTakeThe(count);
+        found.push(words.change.resultsOfNewCallsMustBe(open));
     }
-    if (changed.has('price') || changed.has('minCover'))
-        found.push('Calls that are being paid at this moment on the old terms are refused, and nobody is charged.');
-    if (changed.has('binding'))
-        found.push('Your service must follow the new way of signing for every call that is opened afterwards.');
-    if (changed.size > 0) found.push('Calls under way keep the terms that they were opened with.');
+    if (changed.has('price') || changed.has('minCover')) found.push(words.change.callsThatAreBeingPaidAt);
+    if (changed.has('binding')) found.push(words.change.yourServiceMustFollowTheNew);
+    if (changed.size > 0) found.push(words.change.callsUnderWayKeepTheTerms);
     return found;
 }
 
@@ -135,32 +130,25 @@ export async function changeInstructions(
 ): Promise<Instruction[]> {
     const rpc = rpcOf(network);
     const [market, listing] = await Promise.all([readMarket(rpc), readListing(rpc, agentId)]);
-    if (listing === null) throw new Error('The chain has no such agent any more.');
+    if (listing === null) throw new Error(words.change.theChainHasNoSuchAgent);
     if (network.genesis_hash !== null && network.genesis_hash !== market.genesisHash) {
-        throw new Error('This Solana node is of another network. Nothing was signed.');
+        throw new Error(words.change.thisSolanaNodeIsOfAnother);
     }
-    if (listing.creator !== creator) throw new Error('This agent belongs to another wallet.');
-    if (listing.status === StoredAgentStatus.Delisted)
-        throw new Error('This agent is delisted. It cannot be changed any more.');
+    if (listing.creator !== creator) throw new Error(words.change.thisAgentBelongsToAnotherWallet);
+    if (listing.status === StoredAgentStatus.Delisted) throw new Error(words.change.thisAgentIsDelistedItCannot);
     if (!isSameTerms(listing, base.listing)) {
-        throw new Error(
-            'The listing has changed since this page showed it. The difference is computed again: look at it once more.',
-        );
+        throw new Error(words.change.theListingHasChangedSinceThis);
     }
     const read = readChanged(fields, changed, ruleBookOf(network, market));
     const tiers = market.config.parameters.collateralTiers;
     const missing = depositFor(listing, tiers, coveredBy(listing, changed, read));
     if (missing !== deposit) {
-        throw new Error(
-            `The new terms now need ${formatUsdc(missing)} USDC more collateral than there is. Look at the difference again.`,
-        );
+        throw new Error(words.change.theNewTermsNowNeedUsdc(formatUsdc(missing)));
     }
     const { usdcMint } = market.config;
     const wallet = await readWallet(rpc, creator, usdcMint);
     if (wallet.usdc < missing) {
-        throw new Error(
-            `The new terms need ${formatUsdc(missing)} USDC more collateral and your wallet has ${formatUsdc(wallet.usdc)}.`,
-        );
+        throw new Error(words.change.theNewTermsNeedUsdcMore(formatUsdc(missing), formatUsdc(wallet.usdc)));
     }
 
     const isDocument = DOCUMENT_FIELDS.some((name) => changed.has(name));
@@ -196,7 +184,7 @@ export async function changeInstructions(
 function readChanged(fields: Fields, changed: ReadonlySet<FieldName>, book: RuleBook): Listing {
     const { listing, problems } = readRelevant(fields, changed, book);
     if (listing === null)
-        throw new Error(`The changes are not right yet: ${Object.values(problems)[0] ?? 'look at the fields'}`);
+        throw new Error(words.change.theChangesAreNotRightYet(Object.values(problems)[0] ?? 'look at the fields'));
     return listing;
 }
 

@@ -2,6 +2,7 @@
 
 import { type Fields, EMPTY, FIELD_NAMES, isSame } from './form/fields';
 import type { TestCall } from './test/testCall';
+import { words } from './words';
 
 const PREFIX = 'crtx.listing.';
 
@@ -47,9 +48,7 @@ export function putNewDraft(wallet: string, draft: NewDraft): void {
     try {
         write(newKey(wallet), draft);
     } catch {
-        throw new Error(
-            'This browser does not keep data for this page, so a lost connection could not be repaired. Nothing was signed.',
-        );
+        throw new Error(words.draft.thisBrowserDoesNotKeepData);
     }
 }
 

@@ -1,6 +1,8 @@
 // What changed between two texts, line by line: equal lines at both ends are left out up to a few, and what is between
 // them is shown as removed and added. Enough for schemas and descriptions, and never slow.
 
+import { words } from './words';
+
 export type Line = { readonly kind: 'same' | 'removed' | 'added' | 'left out'; readonly text: string };
 
 /** Equal lines that are shown around a change. */
@@ -32,4 +34,4 @@ const lines = (kind: Line['kind'], texts: readonly string[]): Line[] => [
 ];
 
 const leftOut = (count: number): Line[] =>
-    count <= 0 ? [] : [{ kind: 'left out', text: `${count} ${count === 1 ? 'line' : 'lines'} left out` }];
+    count <= 0 ? [] : [{ kind: 'left out', text: words.lineDiff.leftOut(count, count === 1 ? 'line' : 'lines') }];

@@ -15,6 +15,7 @@ import type { Schemas } from '../../shared/api/client';
 import { contentPath } from '../../shared/content';
 import { type ReadDocument, hashOf, readDocument } from './form/document';
 import type { RuleBook } from './form/rules';
+import { words } from './words';
 
 type Network = Schemas['NetworkResponse'];
 
@@ -36,14 +37,12 @@ export type Wallet = {
 export class ChainError extends Error {}
 
 const silent = (): never => {
-    throw new ChainError('The Solana network does not answer. Check the connection, then try again.');
+    throw new ChainError(words.market.theSolanaNetworkDoesNotAnswer);
 };
 
 export const rpcOf = (network: Network): Rpc<SolanaRpcApi> => {
     if (network.rpc_url === null) {
-        throw new ChainError(
-            'This service names no Solana node for browsers. List the agent with the command line: crtx agent publish.',
-        );
+        throw new ChainError(words.market.thisServiceNamesNoSolanaNode);
     }
     return createSolanaRpc(network.rpc_url);
 };
@@ -53,7 +52,7 @@ export async function readMarket(rpc: Rpc<SolanaRpcApi>): Promise<Market> {
         readAccounts(rpc, [await findConfigAddress()]),
         rpc.getGenesisHash().send(),
     ]).catch(silent);
-    if (!account) throw new ChainError('This Solana network has no crtx marketplace.');
+    if (!account) throw new ChainError(words.market.thisSolanaNetworkHasNoCrtx);
     return { config: decodeOwned(account, getConfigDecoder(), CONFIG_DISCRIMINATOR), genesisHash };
 }
 
@@ -127,18 +126,19 @@ export const ownListingQuery = (network: Network | undefined, agentId: string) =
 /** The bytes are checked against the hash on chain. */
 async function readOwnDocument(sha256: string): Promise<Pick<OwnListing, 'document' | 'problem'>> {
     const answer = await fetch(contentPath(sha256)).catch(() => {
-        throw new ChainError('The service does not answer. Check the connection, then try again.');
+        throw new ChainError(words.market.theServiceDoesNotAnswerCheck);
     });
-    if (answer.status === 404)
-        return { document: null, problem: 'The service does not have the document of this listing.' };
-    if (!answer.ok)
-        throw new ChainError(`The service answered ${answer.status} when it was asked for the document. Try again.`);
+    if (answer.status === 404) return { document: null, problem: words.market.theServiceDoesNotHaveThe };
+    if (!answer.ok) throw new ChainError(words.market.theServiceAnsweredWhenItWas(answer.status));
     const text = await answer.text();
     if (hexOf(await hashOf(text)) !== sha256)
-        return { document: null, problem: 'The service has other bytes than the listing names.' };
+        return { document: null, problem: words.market.theServiceHasOtherBytesThan };
     try {
         return { document: readDocument(text), problem: null };
     } catch (error) {
-        return { document: null, problem: error instanceof Error ? error.message : 'The document cannot be read.' };
+        return {
+            document: null,
+            problem: error instanceof Error ? error.message : words.market.theDocumentCannotBeRead,
+        };
     }
 }

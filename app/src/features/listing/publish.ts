@@ -16,13 +16,14 @@ import { documentText, storeDocument } from './form/document';
 import { type Listing, readFields } from './form/rules';
 import type { Fields } from './form/fields';
 import { type Market, type Wallet, readListing, readMarket, readWallet, rpcOf, ruleBookOf } from './market';
+import { words } from './words';
 
 type Network = Schemas['NetworkResponse'];
 
 /** The chain has the listing of an earlier attempt already. */
 export class ListedBefore extends Error {
     constructor(readonly agentId: Address) {
-        super('This agent is listed already: an earlier transaction was taken.');
+        super(words.publish.thisAgentIsListedAlreadyAn);
     }
 }
 
@@ -52,22 +53,27 @@ export function obstacles(
     const found: Obstacle[] = [];
     const needed = wallet.listingRent + wallet.profileRent + networkFee({});
     if (network.genesis_hash !== null && network.genesis_hash !== market.genesisHash) {
-        const text =
-            'The Solana node that this page reads is of another network than the service. Nothing can be listed here.';
-        found.push({ title: 'Another network', text });
+        const text = words.publish.theSolanaNodeThatThisPage;
+        found.push({ title: words.publish.anotherNetwork, text });
     }
     if (market.config.listingsPaused !== 0) {
         found.push({
-            title: 'New listings are stopped',
-            text: 'The marketplace takes no new listings at the moment. Your draft stays in this browser.',
+            title: words.publish.newListingsAreStopped,
+            text: words.publish.theMarketplaceTakesNoNewListings,
         });
     }
     if (wallet.usdc < listing.collateral) {
-        found.push(short('USDC', `The collateral is ${formatUsdc(listing.collateral)}`, formatUsdc(wallet.usdc)));
+        found.push(
+            short('USDC', words.publish.theCollateralIs(formatUsdc(listing.collateral)), formatUsdc(wallet.usdc)),
+        );
     }
     if (wallet.lamports < needed) {
         found.push(
-            short('SOL', `Deposit and network fee need ${formatSol(needed + ROUNDING)}`, formatSol(wallet.lamports)),
+            short(
+                'SOL',
+                words.publish.depositAndNetworkFeeNeed(formatSol(needed + ROUNDING)),
+                formatSol(wallet.lamports),
+            ),
         );
     }
     return found;
@@ -77,8 +83,8 @@ export function obstacles(
 const ROUNDING = 100_000n;
 
 const short = (what: string, need: string, has: string): Obstacle => ({
-    title: `Too little ${what}`,
-    text: `${need} ${what} and your wallet has ${has}. Send ${what} to it, then go on.`,
+    title: words.publish.tooLittle(what),
+    text: words.publish.andYourWalletHasSendTo(need, what, has, what),
     isFunds: true,
 });
 
@@ -100,11 +106,9 @@ export async function listingInstructions(
     const rpc = rpcOf(network);
     const market = await readMarket(rpc);
     const { listing } = readFields(fields, ruleBookOf(network, market));
-    if (listing === null) throw new Error('The rules of the marketplace have changed. Look at the fields again.');
+    if (listing === null) throw new Error(words.publish.theRulesOfTheMarketplaceHave);
     if (listing.collateral !== collateral) {
-        throw new Error(
-            `The collateral for these terms has changed to ${formatUsdc(listing.collateral)} USDC. Look at the review again.`,
-        );
+        throw new Error(words.publish.theCollateralForTheseTermsHas(formatUsdc(listing.collateral)));
     }
     const earlier = attempt?.genesisHash === market.genesisHash ? attempt : null;
     const made = earlier === null ? null : await agentOf(rpc, creator, earlier);

@@ -8,6 +8,7 @@ import { type AnnouncementState, announcementState } from '../../market';
 import styles from '../Admin.module.css';
 import { Action } from './Action';
 import { asAdmin } from './requests';
+import { words } from '../words';
 
 export type AnnouncementActionsProps = {
     /** `parameters` or `roles`. */
@@ -22,8 +23,8 @@ export type AnnouncementActionsProps = {
 };
 
 const OBSTACLES: Partial<Record<AnnouncementState, (applyFrom: number) => string>> = {
-    waiting: (applyFrom) => `Possible from ${momentText(applyFrom)} on.`,
-    lapsed: () => 'The announcement has lapsed.',
+    waiting: (applyFrom) => words.announcementActions.possibleFromOn(momentText(applyFrom)),
+    lapsed: () => words.announcementActions.theAnnouncementHasLapsed,
 };
 
 /** Stays on the page after its announcement is gone, so that the outcome of the last action can still be read. */
@@ -33,28 +34,29 @@ export function AnnouncementActions({ what, applyFrom, now, applyFromNow, apply,
     return (
         <div className={styles.pair}>
             <Action
-                label={`Apply the announced ${what}`}
-                effects={['At once: they hold.']}
+                label={words.announcementActions.applyTheAnnounced(what)}
+                effects={[words.announcementActions.atOnceTheyHold]}
                 isGone={isGone}
                 obstacle={OBSTACLES[state]?.(applyFrom)}
                 make={(_, { market }) => {
                     // Somebody may have been faster.
                     if (applyFromNow(market) !== applyFrom)
-                        throw new Error('The announcement has just changed on the chain. Look at it again.');
+                        throw new Error(words.announcementActions.theAnnouncementHasJustChangedOn);
                     return apply();
                 }}
-                done={`The announced ${what} hold. The service shows it within half a minute.`}
+                done={words.announcementActions.theAnnouncedHoldTheServiceShows(what)}
             />
             <Action
-                label={`Withdraw the announced ${what}`}
+                label={words.announcementActions.withdrawTheAnnounced(what)}
                 isDangerous
-                effects={['At once: the announcement is gone. What holds now stays.']}
+                effects={[words.announcementActions.atOnceTheAnnouncementIsGone]}
                 isGone={isGone}
                 make={asAdmin((admin, { market }) => {
-                    if (applyFromNow(market) === 0) throw new Error(`No ${what} are announced any more.`);
+                    if (applyFromNow(market) === 0)
+                        throw new Error(words.announcementActions.noAreAnnouncedAnyMore(what));
                     return withdraw(admin);
                 })}
-                done="The announcement is withdrawn. The service shows it within half a minute."
+                done={words.announcementActions.theAnnouncementIsWithdrawnTheService}
             />
         </div>
     );

@@ -14,6 +14,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { type Market, readMarket } from '../../../chain/market';
 import { networkQuery } from '../../../shared/api/queries';
 import { mayStop } from '../../../shared/roles';
+import { words } from '../words';
 
 export type Chain = { readonly rpc: Rpc<SolanaRpcApi>; readonly market: Market };
 
@@ -25,10 +26,10 @@ export function useRequest(): (make: Make) => (account: Address) => Promise<Inst
     const queries = useQueryClient();
     return (make) => async (account) => {
         const { rpc_url: rpcUrl } = await queries.query({ ...networkQuery, staleTime: 'static' });
-        if (rpcUrl === null) throw new Error('This service names no RPC node that a page may use.');
+        if (rpcUrl === null) throw new Error(words.requests.thisServiceNamesNoRpcNode);
         const rpc: Rpc<SolanaRpcApi> = createSolanaRpc(rpcUrl);
         const market = await readMarket(rpc).catch(() => {
-            throw new Error('The Solana network does not answer. Nothing was sent; try again.');
+            throw new Error(words.requests.theSolanaNetworkDoesNotAnswer);
         });
         return [await make(createNoopSigner(account), { rpc, market })];
     };
@@ -36,7 +37,8 @@ export function useRequest(): (make: Make) => (account: Address) => Promise<Inst
 
 /** Throws unless the account is the admin now. */
 export function checkAdmin({ market }: Chain, signer: TransactionSigner): void {
-    if (market.config.admin !== signer.address) throw new Error(`Only the admin may do this: ${market.config.admin}.`);
+    if (market.config.admin !== signer.address)
+        throw new Error(words.requests.onlyTheAdminMayDoThis(market.config.admin));
 }
 
 /** Wraps `make` so that it throws unless the account may stop something, or with `resumes` resume it. */
@@ -45,7 +47,7 @@ export const asStopper =
     (signer, chain) => {
         if (resumes) checkAdmin(chain, signer);
         else if (!mayStop(signer.address, chain.market.config))
-            throw new Error('Only the admin or the guardian may do this.');
+            throw new Error(words.requests.onlyTheAdminOrTheGuardian);
         return make(signer, chain);
     };
 

@@ -21,6 +21,7 @@ import { RoleHolder } from '../../market';
 import { Action } from '../act/Action';
 import { asAdmin } from '../act/requests';
 import { type Profile, profileQuery, readProfile, readWallet, walletQuery } from './query';
+import { words } from '../words';
 
 export function Creator({ wallet }: { wallet: string }) {
     const { data: network } = useQuery(networkQuery);
@@ -30,26 +31,30 @@ export function Creator({ wallet }: { wallet: string }) {
     if (profile === undefined) return <Skeleton height="14rem" />;
     if (profile === null) {
         return (
-            <Notice title="No creator">
-                <p>This wallet has no creator profile. The first listing or the first name makes one.</p>
+            <Notice title={words.creator.noCreator}>
+                <p>{words.creator.thisWalletHasNoCreatorProfile}</p>
             </Notice>
         );
     }
     return (
         <Notice>
             <Figures>
-                <Figure name="Name">{profile.name === '' ? <em>none</em> : <UserText text={profile.name} />}</Figure>
-                <Figure name="Badge">
-                    <Badge kind={profile.isVerified ? 'good' : 'plain'}>
-                        {profile.isVerified ? 'Verified' : 'None'}
-                    </Badge>
-                    {profile.isVerified && <span className="small muted"> since {momentText(profile.verifiedAt)}</span>}
+                <Figure name={words.creator.name}>
+                    {profile.name === '' ? <em>{words.creator.none}</em> : <UserText text={profile.name} />}
                 </Figure>
-                <Figure name="Wallet">
+                <Figure name={words.creator.badge}>
+                    <Badge kind={profile.isVerified ? 'good' : 'plain'}>
+                        {profile.isVerified ? words.creator.verified : words.creator.none2}
+                    </Badge>
+                    {profile.isVerified && (
+                        <span className="small muted"> {words.creator.since(momentText(profile.verifiedAt))}</span>
+                    )}
+                </Figure>
+                <Figure name={words.creator.wallet}>
                     <RoleHolder address={wallet} />
                 </Figure>
-                <Figure name="Creator since">{momentText(profile.createdAt)}</Figure>
-                <Figure name="Agents">
+                <Figure name={words.creator.creatorSince}>{momentText(profile.createdAt)}</Figure>
+                <Figure name={words.creator.agents}>
                     {known === undefined ? <Skeleton height="1.25rem" width="3rem" /> : formatCount(known.agents_total)}
                 </Figure>
             </Figures>
@@ -74,30 +79,24 @@ const Agents = ({ agents }: { agents: readonly Schemas['WalletAgent'][] }) => (
 function Verification({ wallet, profile }: { wallet: string; profile: Profile }) {
     const { isVerified, name } = profile;
     const effects = isVerified
-        ? ['At once: its agents show no badge any more.']
-        : [
-              'At once: all of its agents show the badge, in lists and on their pages.',
-              'The creator loses it by taking another name.',
-          ];
+        ? [words.creator.atOnceItsAgentsShowNo]
+        : [words.creator.atOnceAllOfItsAgents, words.creator.theCreatorLosesItByTaking];
     return (
         <Action
             label={
-                isVerified ? 'Take the badge away' : `Verify this creator${name === '' ? '' : ` as “${visible(name)}”`}`
+                isVerified
+                    ? words.creator.takeTheBadgeAway
+                    : words.creator.verifyThisCreator(name === '' ? '' : ` as “${visible(name)}”`)
             }
             isDangerous={isVerified}
             effects={effects}
-            obstacle={
-                !isVerified && name === ''
-                    ? 'A creator without a name cannot be verified. It has to set a name first.'
-                    : undefined
-            }
+            obstacle={!isVerified && name === '' ? words.creator.aCreatorWithoutANameCannot : undefined}
             make={asAdmin(async (admin, { rpc }) => {
                 const now = await readProfile(rpc, wallet as SolanaAddress);
-                if (now === null) throw new Error('This wallet has no creator profile.');
+                if (now === null) throw new Error(words.creator.thisWalletHasNoCreatorProfile2);
                 if (now.isVerified !== isVerified)
-                    throw new Error(`The creator is ${now.isVerified ? 'verified' : 'not verified'} already.`);
-                if (now.name !== name)
-                    throw new Error(`The creator has just taken another name: ${visible(now.name)}. Check that one.`);
+                    throw new Error(words.creator.theCreatorIsAlready(now.isVerified ? 'verified' : 'not verified'));
+                if (now.name !== name) throw new Error(words.creator.theCreatorHasJustTakenAnother(visible(now.name)));
                 return getVerifyCreatorInstructionAsync({
                     admin,
                     profile: now.address,
@@ -105,7 +104,7 @@ function Verification({ wallet, profile }: { wallet: string; profile: Profile })
                 });
             })}
             after={() => untilShown(wallet, !isVerified)}
-            done={isVerified ? 'The badge is gone.' : 'The creator is verified.'}
+            done={isVerified ? words.creator.theBadgeIsGone : words.creator.theCreatorIsVerified}
         />
     );
 }

@@ -20,17 +20,15 @@ import { Table } from '../../../shared/ui/Table';
 import styles from '../Admin.module.css';
 import { Creator } from './Creator';
 import { type NewCreator, newCreatorsQuery } from './query';
+import { words } from '../words';
 
 const route = getRouteApi('/admin');
 
 export function CreatorsPanel() {
     const { creator } = route.useSearch();
     return (
-        <Panel title="Verify creators">
-            <p>
-                The badge says that you checked who a creator is, outside of the chain. It is for the name that the
-                creator has now.
-            </p>
+        <Panel title={words.creatorsPanel.verifyCreators}>
+            <p>{words.creatorsPanel.theBadgeSaysThatYouChecked}</p>
             <Lookup key={creator} creator={creator ?? ''} />
             {creator !== undefined && isAddress(creator) && <Creator key={`of ${creator}`} wallet={creator} />}
             <NewCreators />
@@ -53,30 +51,34 @@ function Lookup({ creator }: { creator: string }) {
     return (
         <form className={styles.lookup} onSubmit={submit} noValidate>
             <TextField
-                label="Wallet of the creator"
+                label={words.creatorsPanel.walletOfTheCreator}
                 value={text}
                 onChange={({ target }) => (setText(target.value), setProblem(undefined))}
                 error={problem}
                 autoComplete="off"
                 spellCheck={false}
             />
-            <Button type="submit">Look up</Button>
+            <Button type="submit">{words.creatorsPanel.lookUp}</Button>
         </form>
     );
 }
 
-const NO_ADDRESS = 'This is no address of a wallet: 32 to 44 letters and digits.';
+const NO_ADDRESS = words.creatorsPanel.thisIsNoAddressOfA;
 const SHOWN_AGENTS = 3;
 
 const COLUMNS = [
     {
-        name: 'Display name',
+        name: words.creatorsPanel.displayName,
         cell: ({ displayName }: NewCreator) =>
-            displayName === '' ? <em className="muted">none</em> : <UserText text={displayName} />,
+            displayName === '' ? (
+                <em className="muted">{words.creatorsPanel.none}</em>
+            ) : (
+                <UserText text={displayName} />
+            ),
     },
-    { name: 'Creator', cell: ({ wallet }: NewCreator) => <Address value={wallet} /> },
+    { name: words.creatorsPanel.creator, cell: ({ wallet }: NewCreator) => <Address value={wallet} /> },
     {
-        name: 'Agents',
+        name: words.creatorsPanel.agents,
         cell: ({ agents }: NewCreator) => (
             <div>
                 {agents.slice(0, SHOWN_AGENTS).map((name, index) => (
@@ -85,28 +87,30 @@ const COLUMNS = [
                         <UserText text={name} />
                     </span>
                 ))}
-                {agents.length > SHOWN_AGENTS && ` and ${agents.length - SHOWN_AGENTS} more`}
+                {agents.length > SHOWN_AGENTS && words.creatorsPanel.andMore(agents.length - SHOWN_AGENTS)}
             </div>
         ),
     },
     {
-        name: 'Badge',
+        name: words.creatorsPanel.badge,
         cell: ({ isVerified }: NewCreator) => (
             <div>
-                <Badge kind={isVerified ? 'good' : 'plain'}>{isVerified ? 'Verified' : 'None'}</Badge>
+                <Badge kind={isVerified ? 'good' : 'plain'}>
+                    {isVerified ? words.creatorsPanel.verified : words.creatorsPanel.none2}
+                </Badge>
             </div>
         ),
     },
     {
-        name: 'Look up',
+        name: words.creatorsPanel.lookUp,
         cell: ({ wallet, agents }: NewCreator) => (
             <Link
                 to="/admin"
                 search={{ creator: wallet }}
                 resetScroll={false}
-                aria-label={`Who is this? The creator of ${visible((agents[0] ?? '').slice(0, 80))}`}
+                aria-label={words.creatorsPanel.whoIsThisTheCreatorOf(visible((agents[0] ?? '').slice(0, 80)))}
             >
-                Who is this?
+                {words.creatorsPanel.whoIsThis}
             </Link>
         ),
     },
@@ -117,22 +121,24 @@ function NewCreators() {
     const { data, error, refetch } = useQuery(newCreatorsQuery(network?.rpc_url));
     return (
         <>
-            <h3>Creators of the newest agents</h3>
+            <h3>{words.creatorsPanel.creatorsOfTheNewestAgents}</h3>
             {error ? (
                 <Failure error={error} onRetry={() => void refetch()} />
             ) : data === undefined ? (
                 <Skeleton height="8rem" />
             ) : data.length === 0 ? (
-                <p className="muted">No agent is listed yet.</p>
+                <p className="muted">{words.creatorsPanel.noAgentIsListedYet}</p>
             ) : (
                 <>
                     <Table
-                        caption="Creators of the newest agents"
+                        caption={words.creatorsPanel.creatorsOfTheNewestAgents}
                         columns={COLUMNS}
                         rows={data}
                         rowKey={({ wallet }) => wallet}
                     />
-                    <p className="small muted">{plural(data.length, 'creator')}. Search for agents to find others.</p>
+                    <p className="small muted">
+                        {words.creatorsPanel.searchForAgentsToFindOthers(plural(data.length, 'creator'))}
+                    </p>
                 </>
             )}
         </>

@@ -4,6 +4,7 @@ import { TextField } from '../../../shared/ui/Field';
 import { type ParameterField, type ParameterProblems, TIERS } from '../../market';
 import styles from '../Admin.module.css';
 import type { Draft } from './draft';
+import { words } from '../words';
 
 export type ParameterFieldsProps = { draft: Draft; problems: ParameterProblems; onChange: (change: Draft) => void };
 
@@ -18,52 +19,64 @@ export const ParameterFields = ({ draft, problems, onChange }: ParameterFieldsPr
     return (
         <>
             <fieldset className={styles.group}>
-                <legend>Fee and lowest price</legend>
+                <legend>{words.parameterFields.feeAndLowestPrice}</legend>
                 <div className={styles.fields}>
-                    <TextField label="Fee, percent of a payment" hint="0 to 5." {...amount('fee')} />
                     <TextField
-                        label="Lowest price of a call, USDC"
-                        hint="Its fee is at least 0.000001 USDC."
+                        label={words.parameterFields.feePercentOfAPayment}
+                        hint={words.parameterFields.n0To5}
+                        {...amount('fee')}
+                    />
+                    <TextField
+                        label={words.parameterFields.lowestPriceOfACallUsdc}
+                        hint={words.parameterFields.itsFeeIsAtLeast0}
                         {...amount('minPrice')}
                     />
                 </div>
             </fieldset>
             <fieldset className={styles.group}>
-                <legend>Times, penalty and bond</legend>
+                <legend>{words.parameterFields.timesPenaltyAndBond}</legend>
                 <div className={styles.fields}>
                     <TextField
-                        label="Dispute window"
-                        hint="3 to 14 days after an execution."
+                        label={words.parameterFields.disputeWindow}
+                        hint={words.parameterFields.n3To14DaysAfterAn}
                         {...field('disputeWindow')}
                     />
-                    <TextField label="Settlement grace" hint="0 s to 1 d after a time-out." {...field('settleGrace')} />
                     <TextField
-                        label="Highest penalty"
-                        hint="1 to 100 times the amount paid."
+                        label={words.parameterFields.settlementGrace}
+                        hint={words.parameterFields.n0STo1DAfter}
+                        {...field('settleGrace')}
+                    />
+                    <TextField
+                        label={words.parameterFields.highestPenalty}
+                        hint={words.parameterFields.n1To100TimesTheAmount}
                         {...field('penalty')}
                         inputMode="numeric"
                     />
-                    <TextField label="Bond of a dispute, USDC" hint="0 to 1." {...amount('disputeBond')} />
+                    <TextField
+                        label={words.parameterFields.bondOfADisputeUsdc}
+                        hint={words.parameterFields.n0To1}
+                        {...amount('disputeBond')}
+                    />
                 </div>
             </fieldset>
             <fieldset className={styles.group}>
-                <legend>Collateral by price</legend>
+                <legend>{words.parameterFields.collateralByPrice}</legend>
                 {Array.from({ length: TIERS }, (_, index) => (
                     <div key={index} className={styles.tier}>
                         {index < TIERS - 1 ? (
                             <TextField
-                                label={`Tier ${index + 1}: for a price up to, USDC`}
+                                label={words.parameterFields.tierForAPriceUpTo(index + 1)}
                                 {...amount(`tier-${index}-price`)}
                             />
                         ) : (
                             <TextField
-                                label={`Tier ${TIERS}: for a price up to, USDC`}
+                                label={words.parameterFields.tierForAPriceUpTo2(TIERS)}
                                 value="every higher price"
                                 disabled
                             />
                         )}
                         <TextField
-                            label={`Tier ${index + 1}: collateral, USDC`}
+                            label={words.parameterFields.tierCollateralUsdc(index + 1)}
                             {...amount(`tier-${index}-collateral`)}
                         />
                     </div>

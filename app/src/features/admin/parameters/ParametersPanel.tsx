@@ -22,6 +22,7 @@ import { AnnouncementActions } from '../act/AnnouncementActions';
 import { asAdmin } from '../act/requests';
 import { type Draft, draftOf, readDraft } from './draft';
 import { ParameterFields } from './ParameterFields';
+import { words } from '../words';
 
 /** What a new announcement starts from: the announced parameters if there are some, so that two changes add up. */
 const basisOf = (config: Config): MarketParameters =>
@@ -31,7 +32,7 @@ export function ParametersPanel({ market }: { market: Market }) {
     const { config } = market;
     const facts = factsOfChain(market);
     return (
-        <Panel title="Fee, prices, times and collateral">
+        <Panel title={words.parametersPanel.feePricesTimesAndCollateral}>
             <AnnouncedParameters facts={facts} />
             <AnnouncementActions
                 what="parameters"
@@ -62,42 +63,38 @@ function Announce({ market, basis }: { market: Market; basis: MarketParameters }
                 onChange={(change) => setWritten((before) => ({ ...before, ...change }))}
             />
             {parameters !== null && isChanged && !sameParameters(parameters, config.parameters) && (
-                <Notice title="What you are about to announce">
+                <Notice title={words.parametersPanel.whatYouAreAboutToAnnounce}>
                     <Differences
-                        caption="Differences to the parameters that hold"
+                        caption={words.parametersPanel.differencesToTheParametersThatHold}
                         before={config.parameters}
                         after={parameters}
                     />
                 </Notice>
             )}
             <Action
-                label="Announce these parameters"
-                question="Announce these parameters?"
+                label={words.parametersPanel.announceTheseParameters}
+                question={words.parametersPanel.announceTheseParameters2}
                 effects={[
-                    'At once: everybody sees the announcement. Nothing else changes.',
-                    `From ${momentText(market.now + PARAMETERS_DELAY_S)} on, seven days after the announcement: they hold. Open executions keep their terms.`,
-                    ...(isAnnounced
-                        ? [
-                              'It replaces the earlier announcement, which is kept in the form above, and the seven days begin again.',
-                          ]
-                        : []),
+                    words.parametersPanel.atOnceEverybodySeesTheAnnouncement,
+                    words.parametersPanel.fromOnSevenDaysAfterThe(momentText(market.now + PARAMETERS_DELAY_S)),
+                    ...(isAnnounced ? [words.parametersPanel.itReplacesTheEarlierAnnouncementWhich] : []),
                 ]}
                 obstacle={
                     problems !== null
-                        ? 'Correct the fields first.'
+                        ? words.parametersPanel.correctTheFieldsFirst
                         : isChanged
                           ? undefined
-                          : 'Change a field first: these parameters hold or are announced already.'
+                          : words.parametersPanel.changeAFieldFirstTheseParameters
                 }
                 make={asAdmin((admin, { market: now }) => {
                     if (!sameParameters(basisOf(now.config), basis))
-                        throw new Error('The parameters have just changed on the chain. Look at them again.');
+                        throw new Error(words.parametersPanel.theParametersHaveJustChangedOn);
                     if (parameters === null || sameParameters(parameters, basis))
-                        throw new Error('Nothing is changed.');
+                        throw new Error(words.parametersPanel.nothingIsChanged);
                     return getAnnounceParametersInstructionAsync({ admin, parameters });
                 })}
                 after={() => setWritten({})}
-                done="Announced. The service shows it within half a minute."
+                done={words.parametersPanel.announcedTheServiceShowsItWithin}
             />
         </>
     );

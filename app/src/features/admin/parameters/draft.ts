@@ -3,6 +3,7 @@
 import { MAX_USDC, MoneyError, parseUsdc, usdcText } from '../../../shared/money';
 import { exactSpan, parseSpan } from '../../../shared/time/spans';
 import { type MarketParameters, type ParameterField, type ParameterProblems, TIERS, problemsOf } from '../../market';
+import { words } from '../words';
 
 /** A text for each field: the fee in percent, amounts in USDC, times such as `3 d`. */
 export type Draft = Readonly<Partial<Record<ParameterField, string>>>;
@@ -45,15 +46,14 @@ export function readDraft(draft: Draft): Read {
         return missing;
     };
     const amount = (field: ParameterField): bigint => read(field, parseUsdc, '', 0n);
-    const span = (field: ParameterField): bigint =>
-        BigInt(read(field, parseSpan, 'Write a time such as 72 h, 3 d or 1 h 30 min.', 0));
+    const span = (field: ParameterField): bigint => BigInt(read(field, parseSpan, words.draft.writeATimeSuchAs72, 0));
     const parameters: MarketParameters = {
-        feeBps: read('fee', parsePercent, 'Write a percentage such as 1.5, with at most two decimals.', 0),
+        feeBps: read('fee', parsePercent, words.draft.writeAPercentageSuchAs1, 0),
         minPrice: amount('minPrice'),
         disputeBond: amount('disputeBond'),
         disputeWindowS: span('disputeWindow'),
         settleGraceS: span('settleGrace'),
-        maxPenaltyMultiple: read('penalty', parseCount, 'Write a whole number.', 0),
+        maxPenaltyMultiple: read('penalty', parseCount, words.draft.writeAWholeNumber, 0),
         collateralTiers: Array.from({ length: TIERS }, (_, index) => ({
             maxPrice: index === TIERS - 1 ? MAX_USDC : amount(`tier-${index}-price`),
             collateral: amount(`tier-${index}-collateral`),

@@ -5,24 +5,23 @@ import { getAcceptAdminInstructionAsync } from '../../../generated/instructions/
 import { Panel } from '../../../shared/ui/Panel';
 import { RoleHolder } from '../../market';
 import { Action } from '../act/Action';
+import { words } from '../words';
 
 export const AcceptAdmin = ({ market: { config } }: { market: Market }) => (
-    <Panel title="You are nominated as the next admin">
+    <Panel title={words.acceptAdmin.youAreNominatedAsTheNext}>
         <p className="row">
-            The admin at present is <RoleHolder address={config.admin} />
+            {words.acceptAdmin.theAdminAtPresentIs} <RoleHolder address={config.admin} />
         </p>
         <Action
-            label="Become the admin"
-            question="Become the admin of the marketplace?"
-            effects={[
-                'At once: your wallet has every power on this page. The admin at present has none any more.',
-                'You can hand the role on in the same way.',
-            ]}
+            label={words.acceptAdmin.becomeTheAdmin}
+            question={words.acceptAdmin.becomeTheAdminOfTheMarketplace}
+            effects={[words.acceptAdmin.atOnceYourWalletHasEvery, words.acceptAdmin.youCanHandTheRoleOn]}
             make={(nominee, { market }) => {
-                if (market.config.pendingAdmin !== nominee.address) throw new Error('The nomination was withdrawn.');
+                if (market.config.pendingAdmin !== nominee.address)
+                    throw new Error(words.acceptAdmin.theNominationWasWithdrawn);
                 return getAcceptAdminInstructionAsync({ nominee });
             }}
-            done="You are the admin."
+            done={words.acceptAdmin.youAreTheAdmin}
         />
     </Panel>
 );

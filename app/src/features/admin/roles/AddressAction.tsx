@@ -9,6 +9,7 @@ import { asAdmin } from '../act/requests';
 import styles from '../Admin.module.css';
 import { type ApartHolders, type ApartRole, apartProblem } from './apart';
 import { readAddress } from './successors';
+import { words } from '../words';
 
 export type AddressActionProps = Pick<ActionProps, 'label' | 'question' | 'isDangerous' | 'done'> & {
     field: string;
@@ -27,7 +28,7 @@ export function AddressAction({ field, hint, role, config, make, ...action }: Ad
         address === null
             ? problem
             : address === config[role]
-              ? 'This address has the role already.'
+              ? words.addressAction.thisAddressHasTheRoleAlready
               : apartProblem(role, address, config);
     return (
         <>
@@ -44,9 +45,11 @@ export function AddressAction({ field, hint, role, config, make, ...action }: Ad
             </div>
             <Action
                 {...action}
-                obstacle={address === null || refusal !== undefined ? 'Write another address first.' : undefined}
+                obstacle={
+                    address === null || refusal !== undefined ? words.addressAction.writeAnotherAddressFirst : undefined
+                }
                 make={asAdmin((admin) => {
-                    if (address === null) throw new Error('Write an address first.');
+                    if (address === null) throw new Error(words.addressAction.writeAnAddressFirst);
                     return make(admin, address);
                 })}
                 after={() => setText('')}

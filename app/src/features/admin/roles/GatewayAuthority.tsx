@@ -3,26 +3,27 @@
 import type { Market } from '../../../chain/market';
 import { getUpdateConfigInstructionAsync } from '../../../generated/instructions/updateConfig';
 import { AddressAction } from './AddressAction';
+import { words } from '../words';
 
 export const GatewayAuthority = ({ market: { config } }: { market: Market }) => (
     <>
-        <h3>Gateway authority</h3>
+        <h3>{words.gatewayAuthority.gatewayAuthority}</h3>
         <AddressAction
             field="Next gateway authority"
-            hint="The public key of the gateway’s new key pair."
-            label="Replace the gateway authority"
-            question="Replace the gateway authority at once?"
+            hint={words.gatewayAuthority.thePublicKeyOfTheGateways}
+            label={words.gatewayAuthority.replaceTheGatewayAuthority}
+            question={words.gatewayAuthority.replaceTheGatewayAuthorityAtOnce}
             isDangerous
             role="gatewayAuthority"
             config={config}
             effects={[
-                'At once: the program takes results and failures from the new key alone. The old key can settle nothing any more.',
-                'A gateway that still has the old key cannot end calls: their callers are refunded after the deadline. Give it the new key first.',
+                words.gatewayAuthority.atOnceTheProgramTakesResults,
+                words.gatewayAuthority.aGatewayThatStillHasThe,
             ]}
             make={(admin, gatewayAuthority) =>
                 getUpdateConfigInstructionAsync({ admin, gatewayAuthority, guardian: null })
             }
-            done="The gateway authority is replaced."
+            done={words.gatewayAuthority.theGatewayAuthorityIsReplaced}
         />
     </>
 );

@@ -5,35 +5,36 @@ import { getUpdateConfigInstructionAsync } from '../../../generated/instructions
 import { Action } from '../act/Action';
 import { asAdmin } from '../act/requests';
 import { AddressAction } from './AddressAction';
+import { words } from '../words';
 
 export const Guardian = ({ market: { config } }: { market: Market }) => (
     <>
-        <h3>Guardian</h3>
+        <h3>{words.guardian.guardian}</h3>
         <AddressAction
             field="Next guardian"
-            hint="A key for emergencies. It must be able to sign."
-            label="Name the guardian"
-            question="Name this key as the guardian?"
+            hint={words.guardian.aKeyForEmergenciesItMust}
+            label={words.guardian.nameTheGuardian}
+            question={words.guardian.nameThisKeyAsTheGuardian}
             role="guardian"
             config={config}
             effects={[
-                'At once: this key may stop new calls and new listings, and suspend an agent.',
-                'It resumes nothing and touches no money.',
-                ...(config.guardian === NOBODY ? [] : ['The guardian at present has no power any more.']),
+                words.guardian.atOnceThisKeyMayStop,
+                words.guardian.itResumesNothingAndTouchesNo,
+                ...(config.guardian === NOBODY ? [] : [words.guardian.theGuardianAtPresentHasNo]),
             ]}
             make={(admin, guardian) => getUpdateConfigInstructionAsync({ admin, gatewayAuthority: null, guardian })}
-            done="The guardian is named."
+            done={words.guardian.theGuardianIsNamed}
         />
         <Action
-            label="Remove the guardian"
+            label={words.guardian.removeTheGuardian}
             isDangerous
-            effects={['At once: nobody but you can stop something. What is stopped stays stopped.']}
+            effects={[words.guardian.atOnceNobodyButYouCan]}
             isGone={config.guardian === NOBODY}
             make={asAdmin((admin, { market }) => {
-                if (market.config.guardian === NOBODY) throw new Error('There is no guardian any more.');
+                if (market.config.guardian === NOBODY) throw new Error(words.guardian.thereIsNoGuardianAnyMore);
                 return getUpdateConfigInstructionAsync({ admin, gatewayAuthority: null, guardian: NOBODY });
             })}
-            done="The guardian is removed."
+            done={words.guardian.theGuardianIsRemoved}
         />
     </>
 );

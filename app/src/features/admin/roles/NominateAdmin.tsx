@@ -6,42 +6,44 @@ import { RoleHolder } from '../../market';
 import { Action } from '../act/Action';
 import { asAdmin } from '../act/requests';
 import { AddressAction } from './AddressAction';
+import { words } from '../words';
 
 export const NominateAdmin = ({ market: { config } }: { market: Market }) => {
     const isNominated = config.pendingAdmin !== NOBODY;
     return (
         <>
-            <h3>Next admin</h3>
+            <h3>{words.nominateAdmin.nextAdmin}</h3>
             {isNominated && (
                 <p className="row">
-                    Nominated: <RoleHolder address={config.pendingAdmin} />
+                    {words.nominateAdmin.nominated} <RoleHolder address={config.pendingAdmin} />
                 </p>
             )}
             <AddressAction
                 field="Wallet of the next admin"
-                hint="It must be able to sign."
-                label="Nominate the next admin"
-                question="Nominate this wallet as the next admin?"
+                hint={words.nominateAdmin.itMustBeAbleToSign}
+                label={words.nominateAdmin.nominateTheNextAdmin}
+                question={words.nominateAdmin.nominateThisWalletAsTheNext}
                 role="admin"
                 config={config}
                 effects={[
-                    'At once: this wallet may accept, on this page. You stay the admin until it does.',
-                    'When it accepts: it has every power on this page, and you have none.',
-                    ...(isNominated ? ['The earlier nomination is replaced.'] : []),
+                    words.nominateAdmin.atOnceThisWalletMayAccept,
+                    words.nominateAdmin.whenItAcceptsItHasEvery,
+                    ...(isNominated ? [words.nominateAdmin.theEarlierNominationIsReplaced] : []),
                 ]}
                 make={(admin, nominee) => getNominateAdminInstructionAsync({ admin, nominee })}
-                done="The wallet is nominated. It accepts on this page."
+                done={words.nominateAdmin.theWalletIsNominatedItAccepts}
             />
             <Action
-                label="Withdraw the nomination"
+                label={words.nominateAdmin.withdrawTheNomination}
                 isDangerous
-                effects={['At once: the nominated wallet cannot accept any more.']}
+                effects={[words.nominateAdmin.atOnceTheNominatedWalletCannot]}
                 isGone={!isNominated}
                 make={asAdmin((admin, { market }) => {
-                    if (market.config.pendingAdmin === NOBODY) throw new Error('Nobody is nominated any more.');
+                    if (market.config.pendingAdmin === NOBODY)
+                        throw new Error(words.nominateAdmin.nobodyIsNominatedAnyMore);
                     return getNominateAdminInstructionAsync({ admin, nominee: NOBODY });
                 })}
-                done="The nomination is withdrawn."
+                done={words.nominateAdmin.theNominationIsWithdrawn}
             />
         </>
     );

@@ -4,24 +4,25 @@ import { type Market, NOBODY } from '../../../chain/market';
 import { getRemoveResolverInstructionAsync } from '../../../generated/instructions/removeResolver';
 import { Action } from '../act/Action';
 import { asAdmin } from '../act/requests';
+import { words } from '../words';
 
 export const RemoveResolver = ({ market: { config } }: { market: Market }) => (
     <>
-        <h3>Remove the resolver</h3>
+        <h3>{words.removeResolver.removeTheResolver}</h3>
         <Action
-            label="Remove the resolver"
-            question="Remove the resolver at once?"
+            label={words.removeResolver.removeTheResolver}
+            question={words.removeResolver.removeTheResolverAtOnce}
             isDangerous
             effects={[
-                'At once: nobody decides disputes any more. This cannot be taken back.',
-                'A successor takes office sixteen days after its announcement. Disputes wait until then; those that end undecided after 30 days while there is no resolver give their callers what the collateral covers.',
+                words.removeResolver.atOnceNobodyDecidesDisputesAny,
+                words.removeResolver.aSuccessorTakesOfficeSixteenDays,
             ]}
-            obstacle={config.resolver === NOBODY ? 'There is no resolver.' : undefined}
+            obstacle={config.resolver === NOBODY ? words.removeResolver.thereIsNoResolver : undefined}
             make={asAdmin((admin, { market }) => {
-                if (market.config.resolver === NOBODY) throw new Error('There is no resolver any more.');
+                if (market.config.resolver === NOBODY) throw new Error(words.removeResolver.thereIsNoResolverAnyMore);
                 return getRemoveResolverInstructionAsync({ admin });
             })}
-            done="The resolver is removed. Announce a successor now."
+            done={words.removeResolver.theResolverIsRemovedAnnounceA}
         />
     </>
 );

@@ -8,9 +8,10 @@ import { Guardian } from './Guardian';
 import { NominateAdmin } from './NominateAdmin';
 import { RemoveResolver } from './RemoveResolver';
 import { Succession } from './Succession';
+import { words } from '../words';
 
 export const RolesPanel = ({ market }: { market: Market }) => (
-    <Panel title="Roles">
+    <Panel title={words.rolesPanel.roles}>
         <Roles facts={factsOfChain(market)} />
         <Succession market={market} />
         <RemoveResolver market={market} />

@@ -14,6 +14,7 @@ import { AnnouncementActions } from '../act/AnnouncementActions';
 import { asAdmin } from '../act/requests';
 import styles from '../Admin.module.css';
 import { NO_SUCCESSORS, readSuccessors } from './successors';
+import { words } from '../words';
 
 const NOBODY_NAMED = { resolver: null, treasuryOwner: null, insuranceOwner: null };
 
@@ -21,7 +22,7 @@ export function Succession({ market }: { market: Market }) {
     const facts = factsOfChain(market);
     return (
         <>
-            <h3>Resolver, treasury owner, insurance owner</h3>
+            <h3>{words.succession.resolverTreasuryOwnerInsuranceOwner}</h3>
             <AnnouncedRoles facts={facts} />
             <AnnouncementActions
                 what="roles"
@@ -47,8 +48,8 @@ function Announce({ market: { config, now } }: { market: Market }) {
                 {ANNOUNCED_ROLES.map((role) => (
                     <TextField
                         key={role}
-                        label={`Next ${roleName(role).toLowerCase()}`}
-                        hint="Empty: no change."
+                        label={words.succession.next(roleName(role).toLowerCase())}
+                        hint={words.succession.emptyNoChange}
                         value={successors[role]}
                         error={problems[role]}
                         autoComplete="off"
@@ -58,31 +59,34 @@ function Announce({ market: { config, now } }: { market: Market }) {
                 ))}
             </div>
             <Action
-                label="Announce these holders"
-                question="Announce these holders of roles?"
+                label={words.succession.announceTheseHolders}
+                question={words.succession.announceTheseHoldersOfRoles}
                 effects={[
-                    'At once: everybody sees the announcement. Nothing else changes.',
+                    words.succession.atOnceEverybodySeesTheAnnouncement,
                     ...ANNOUNCED_ROLES.filter((role) => named[role] !== null).map((role) => (
                         <>
-                            From {from} on, sixteen days after the announcement:{' '}
-                            <span className="mono">{short(named[role] ?? '', 6)}</span> is the{' '}
-                            {roleName(role).toLowerCase()}.
+                            {words.succession.fromOnSixteenDaysAfterThe(from)}{' '}
+                            <span className="mono">{short(named[role] ?? '', 6)}</span>{' '}
+                            {words.succession.isThe(roleName(role).toLowerCase())}
                         </>
                     )),
-                    'Creators who do not trust the successor have the time to delist and to withdraw their collateral.',
-                    ...(isAnnounced
-                        ? ['It replaces the earlier announcement as a whole, and the sixteen days begin again.']
-                        : []),
+                    words.succession.creatorsWhoDoNotTrustThe,
+                    ...(isAnnounced ? [words.succession.itReplacesTheEarlierAnnouncementAs] : []),
                 ]}
-                obstacle={isEmpty ? 'Name a successor first.' : isValid ? undefined : 'Correct the fields first.'}
+                obstacle={
+                    isEmpty
+                        ? words.succession.nameASuccessorFirst
+                        : isValid
+                          ? undefined
+                          : words.succession.correctTheFieldsFirst
+                }
                 make={asAdmin((admin, chain) => {
                     const read = readSuccessors(successors, chain.market.config);
-                    if (!read.isValid)
-                        throw new Error('The roles have just changed on the chain. Look at the fields again.');
+                    if (!read.isValid) throw new Error(words.succession.theRolesHaveJustChangedOn);
                     return getAnnounceRolesInstructionAsync({ admin, ...read.named });
                 })}
                 after={() => setSuccessors(NO_SUCCESSORS)}
-                done="Announced. The service shows it within half a minute."
+                done={words.succession.announcedTheServiceShowsItWithin}
             />
         </>
     );

@@ -2,6 +2,7 @@
 
 import { NOBODY } from '../../../chain/market';
 import type { Config } from '../../../generated/accounts/config';
+import { words } from '../words';
 
 const NAMES = {
     admin: 'admin',
@@ -19,7 +20,5 @@ const ROLES = Object.keys(NAMES) as ApartRole[];
 /** Why this address cannot have the role, because it has another one; `undefined` if it can. */
 export function apartProblem(role: ApartRole, address: string, holders: ApartHolders): string | undefined {
     const taken = ROLES.find((other) => other !== role && address !== NOBODY && holders[other] === address);
-    return taken === undefined
-        ? undefined
-        : `This key is the ${NAMES[taken]}. Admin, resolver, gateway authority, treasury owner and guardian are five different keys.`;
+    return taken === undefined ? undefined : words.apart.thisKeyIsTheAdminResolver(NAMES[taken]);
 }

@@ -6,6 +6,7 @@ import { NOBODY } from '../../../chain/market';
 import type { Config } from '../../../generated/accounts/config';
 import type { AnnouncedRoleName } from '../../market';
 import { type ApartHolders, apartProblem } from './apart';
+import { words } from '../words';
 
 export type Successors = Readonly<Record<AnnouncedRoleName, string>>;
 export type SuccessorProblems = Partial<Record<AnnouncedRoleName, string>>;
@@ -21,8 +22,8 @@ type Holders = Pick<Config, AnnouncedRoleName> & ApartHolders;
 export function readAddress(text: string): { readonly address: Address | null; readonly problem?: string } {
     const trimmed = text.trim();
     if (trimmed === '') return { address: null };
-    if (!isAddress(trimmed)) return { address: null, problem: 'This is no address: 32 to 44 letters and digits.' };
-    if (trimmed === NOBODY) return { address: null, problem: 'Nobody can sign as this address.' };
+    if (!isAddress(trimmed)) return { address: null, problem: words.successors.thisIsNoAddress32To };
+    if (trimmed === NOBODY) return { address: null, problem: words.successors.nobodyCanSignAsThisAddress };
     return { address: trimmed };
 }
 
@@ -34,7 +35,7 @@ export function readSuccessors(successors: Successors, holders: Holders) {
         const { address, problem } = readAddress(successors[role]);
         named[role] = address;
         if (problem !== undefined) problems[role] = problem;
-        else if (address === holders[role]) problems[role] = 'This address has the role already.';
+        else if (address === holders[role]) problems[role] = words.successors.thisAddressHasTheRoleAlready;
     }
     const after = { ...holders, ...onlyNamed(named) };
     for (const role of APART) {
@@ -46,7 +47,7 @@ export function readSuccessors(successors: Successors, holders: Holders) {
     const conflict = insuranceOwner === treasuryOwner || insuranceOwner === resolver;
     const place = ROLES.toReversed().find((role) => named[role] !== null);
     if (conflict && place !== undefined && problems[place] === undefined) {
-        problems[place] = 'The insurance owner must be neither the treasury owner nor the resolver.';
+        problems[place] = words.successors.theInsuranceOwnerMustBeNeither;
     }
     const isEmpty = ROLES.every((role) => successors[role].trim() === '');
     return { named, problems, isEmpty, isValid: !isEmpty && Object.keys(problems).length === 0 };

@@ -15,13 +15,14 @@ import { waitForIndex } from '../../../shared/wallet/indexed';
 import { Action } from '../act/Action';
 import { asStopper } from '../act/requests';
 import { suspensionQuery } from './query';
+import { words } from '../words';
 
 const SUSPENDS = [
-    'At once: nobody can call this agent, with a wallet or with an API key. It leaves the lists.',
-    'Calls under way, refunds, disputes and withdrawals of it go on as before. Other agents are not touched.',
-    'It lasts until the admin resumes the agent. Its creator cannot.',
+    words.suspendAgent.atOnceNobodyCanCallThis,
+    words.suspendAgent.callsUnderWayRefundsDisputesAnd,
+    words.suspendAgent.itLastsUntilTheAdminResumes,
 ];
-const RESUMES = ['At once: everybody can call the agent again, unless its creator has paused it.'];
+const RESUMES = [words.suspendAgent.atOnceEverybodyCanCallThe];
 
 export type SuspendAgentProps = { agentId: string; /** The guardian only suspends. */ mayResume: boolean };
 
@@ -36,28 +37,36 @@ export default function SuspendAgent({ agentId, mayResume }: SuspendAgentProps) 
     if (listing.status === StoredAgentStatus.Delisted) return null;
     const isSuspended = listing.suspended !== 0;
     return (
-        <Panel title="Suspension">
+        <Panel title={words.suspendAgent.suspension}>
             <p className="row">
-                <Badge kind={isSuspended ? 'warn' : 'good'}>{isSuspended ? 'Suspended' : 'Not suspended'}</Badge>
-                {isSuspended && !mayResume && 'Only the admin can resume it.'}
+                <Badge kind={isSuspended ? 'warn' : 'good'}>
+                    {isSuspended ? words.suspendAgent.suspended : words.suspendAgent.notSuspended}
+                </Badge>
+                {isSuspended && !mayResume && words.suspendAgent.onlyTheAdminCanResumeIt}
             </p>
             <Action
-                label={isSuspended ? 'Resume this agent' : 'Suspend this agent'}
-                question={isSuspended ? 'Resume this agent for everybody?' : 'Suspend this agent for everybody?'}
+                label={isSuspended ? words.suspendAgent.resumeThisAgent : words.suspendAgent.suspendThisAgent}
+                question={
+                    isSuspended
+                        ? words.suspendAgent.resumeThisAgentForEverybody
+                        : words.suspendAgent.suspendThisAgentForEverybody
+                }
                 isDangerous={!isSuspended}
                 isGone={isSuspended && !mayResume}
                 effects={isSuspended ? RESUMES : SUSPENDS}
                 make={asStopper(isSuspended, async (authority, { rpc }) => {
                     const now = await readListing(rpc, agent);
-                    if (now === null) throw new Error('The chain has no such agent any more. It was closed.');
+                    if (now === null) throw new Error(words.suspendAgent.theChainHasNoSuchAgent);
                     if ((now.suspended !== 0) !== isSuspended)
-                        throw new Error(`The agent is ${isSuspended ? 'not suspended' : 'suspended'} already.`);
+                        throw new Error(
+                            words.suspendAgent.theAgentIsAlready(isSuspended ? 'not suspended' : 'suspended'),
+                        );
                     return getSuspendAgentInstructionAsync({ authority, agent, suspended: !isSuspended });
                 })}
                 after={async (signature) => {
                     await waitForIndex(rpcUrl, signature);
                 }}
-                done={isSuspended ? 'The agent is resumed.' : 'The agent is suspended.'}
+                done={isSuspended ? words.suspendAgent.theAgentIsResumed : words.suspendAgent.theAgentIsSuspended}
             />
         </Panel>
     );

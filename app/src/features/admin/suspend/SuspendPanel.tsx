@@ -8,15 +8,16 @@ import { Button } from '../../../shared/ui/Button';
 import { TextField } from '../../../shared/ui/Field';
 import { Panel } from '../../../shared/ui/Panel';
 import styles from '../Admin.module.css';
+import { words } from '../words';
 
 export type SuspendPanelProps = { /** The guardian only suspends. */ mayResume: boolean };
 
 export const SuspendPanel = ({ mayResume }: SuspendPanelProps) => (
-    <Panel title={mayResume ? 'Suspend or resume an agent' : 'Suspend an agent'}>
+    <Panel title={mayResume ? words.suspendPanel.suspendOrResumeAnAgent : words.suspendPanel.suspendAnAgent}>
         <p>
-            You {mayResume ? 'suspend and resume' : 'suspend'} an agent on its page: its new calls are refused, and
-            everything else goes on. <Link to="/">Find the agent in the list</Link>, or write its address. A suspended
-            agent is in no list.
+            {words.suspendPanel.you} {mayResume ? 'suspend and resume' : 'suspend'}{' '}
+            {words.suspendPanel.anAgentOnItsPageIts} <Link to="/">{words.suspendPanel.findTheAgentInTheList}</Link>
+            {words.suspendPanel.orWriteItsAddressASuspended}
         </p>
         <Lookup />
     </Panel>
@@ -29,20 +30,20 @@ function Lookup() {
     const submit = (event: SubmitEvent): void => {
         event.preventDefault();
         const agentId = text.trim();
-        if (!isAddress(agentId)) return setProblem('This is no address of an agent: 32 to 44 letters and digits.');
+        if (!isAddress(agentId)) return setProblem(words.suspendPanel.thisIsNoAddressOfAn);
         void navigate({ to: '/agents/$agentId', params: { agentId } });
     };
     return (
         <form className={styles.lookup} onSubmit={submit} noValidate>
             <TextField
-                label="Address of the agent"
+                label={words.suspendPanel.addressOfTheAgent}
                 value={text}
                 onChange={({ target }) => (setText(target.value), setProblem(undefined))}
                 error={problem}
                 autoComplete="off"
                 spellCheck={false}
             />
-            <Button type="submit">Open its page</Button>
+            <Button type="submit">{words.suspendPanel.openItsPage}</Button>
         </form>
     );
 }

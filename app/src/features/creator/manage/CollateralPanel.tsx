@@ -14,14 +14,15 @@ import { topUp } from '../instructions';
 import styles from './Manage.module.css';
 import { SendButton, StepPanel } from './StepPanel';
 import type { Managing, Owned } from './useManaging';
+import { words } from './words';
 
 /** Checks the amount before anything is signed. Throws a `MoneyError` for the user. */
 export function readDeposit(text: string, { listing, wallet }: Pick<Owned, 'listing' | 'wallet'>): bigint {
-    if (text.trim() === '') throw new MoneyError('Write how much USDC you want to add.');
+    if (text.trim() === '') throw new MoneyError(words.collateralPanel.writeHowMuchUsdcYouWant);
     const amount = parseUsdc(text);
-    if (amount === 0n) throw new MoneyError('The amount must be more than nothing.');
-    if (amount > wallet.usdc) throw new MoneyError(`Your wallet has ${formatUsdc(wallet.usdc)} USDC.`);
-    if (listing.collateral + amount > MAX_USDC) throw new MoneyError('This amount is too large.');
+    if (amount === 0n) throw new MoneyError(words.collateralPanel.theAmountMustBeMoreThan);
+    if (amount > wallet.usdc) throw new MoneyError(words.collateralPanel.yourWalletHasUsdc(formatUsdc(wallet.usdc)));
+    if (listing.collateral + amount > MAX_USDC) throw new MoneyError(words.collateralPanel.thisAmountIsTooLarge);
     return amount;
 }
 
@@ -53,12 +54,12 @@ export function CollateralPanel({ chain, managing, metrics, maxPrice }: Collater
         try {
             added = readDeposit(text, chain);
         } catch (error) {
-            setProblem(error instanceof MoneyError ? error.message : 'This is no amount.');
+            setProblem(error instanceof MoneyError ? error.message : words.collateralPanel.thisIsNoAmount);
             return;
         }
         void managing.send({
             step: 'collateral',
-            done: `${formatUsdc(added)} USDC are added to the collateral.`,
+            done: words.collateralPanel.usdcAreAddedToTheCollateral(formatUsdc(added)),
             build: (own, now) => {
                 readDeposit(usdcText(added), now);
                 return topUp(own, now, added);
@@ -67,10 +68,8 @@ export function CollateralPanel({ chain, managing, metrics, maxPrice }: Collater
         });
     };
     return (
-        <StepPanel step="collateral" title="Collateral" managing={managing}>
-            <p className="muted">
-                It pays callers whose dispute is upheld. Callers see how far it covers what they can lose.
-            </p>
+        <StepPanel step="collateral" title={words.collateralPanel.collateral} managing={managing}>
+            <p className="muted">{words.collateralPanel.itPaysCallersWhoseDisputeIs}</p>
             <form
                 noValidate
                 className="stack"
@@ -81,19 +80,19 @@ export function CollateralPanel({ chain, managing, metrics, maxPrice }: Collater
             >
                 <div className={styles.amount}>
                     <TextField
-                        label="USDC to add"
+                        label={words.collateralPanel.usdcToAdd}
                         inputMode="decimal"
                         autoComplete="off"
                         value={text}
                         onChange={(event) => change(event.target.value)}
-                        hint={`Your wallet has ${formatUsdc(chain.wallet.usdc)} USDC.`}
+                        hint={words.collateralPanel.yourWalletHasUsdc(formatUsdc(chain.wallet.usdc))}
                         error={problem}
                     />
                 </div>
                 {missing > 0n && (
                     <p>
                         <Button onPress={() => change(usdcText(missing))}>
-                            Fill in the missing {formatUsdc(missing)} USDC
+                            {words.collateralPanel.fillInTheMissingUsdc(formatUsdc(missing))}
                         </Button>
                     </p>
                 )}
@@ -101,12 +100,12 @@ export function CollateralPanel({ chain, managing, metrics, maxPrice }: Collater
                 <Tiers tiers={tiers} price={listing.price} />
                 <Effects
                     effects={[
-                        'The amount moves from your wallet into the collateral account of the agent.',
-                        'It stays locked until the agent is delisted, no call is open any more, and the last dispute window is over. What an open dispute may take stays until it ends.',
+                        words.collateralPanel.theAmountMovesFromYourWallet,
+                        words.collateralPanel.itStaysLockedUntilTheAgent,
                     ]}
                 />
                 <SendButton step="collateral" managing={managing} look={missing > 0n ? 'primary' : 'plain'}>
-                    Add to the collateral
+                    {words.collateralPanel.addToTheCollateral}
                 </SendButton>
             </form>
         </StepPanel>
@@ -142,26 +141,30 @@ function BeforeAndAfter({ chain: { listing, tiers, wallet }, amount, metrics, ma
     const rows: readonly (readonly [string, string, string])[] = [
         ['Collateral', formatUsdc(listing.collateral), after((added) => formatUsdc(listing.collateral + added))],
         [
-            'Needed at its price',
+            words.collateralPanel.neededAtItsPrice,
             formatUsdc(requiredCollateral(tiers, listing)),
             formatUsdc(requiredCollateral(tiers, listing)),
         ],
         [
-            'Highest price that it allows',
+            words.collateralPanel.highestPriceThatItAllows,
             price(listing.collateral),
             after((added) => price(listing.collateral + added)),
         ],
         ['Cover', cover(0n), after(cover)],
-        ['In your wallet', formatUsdc(wallet.usdc), after((added) => formatUsdc(wallet.usdc - added))],
+        [
+            words.collateralPanel.inYourWallet,
+            formatUsdc(wallet.usdc),
+            after((added) => formatUsdc(wallet.usdc - added)),
+        ],
     ];
     return (
         <table className={styles.change}>
-            <caption className="visually-hidden">Before and after the deposit, in USDC</caption>
+            <caption className="visually-hidden">{words.collateralPanel.beforeAndAfterTheDepositIn}</caption>
             <thead>
                 <tr>
-                    <th scope="col">USDC</th>
-                    <th scope="col">Now</th>
-                    <th scope="col">After</th>
+                    <th scope="col">{words.collateralPanel.usdc}</th>
+                    <th scope="col">{words.collateralPanel.now}</th>
+                    <th scope="col">{words.collateralPanel.after}</th>
                 </tr>
             </thead>
             <tbody>
@@ -182,19 +185,19 @@ function Tiers({ tiers, price }: { tiers: readonly CollateralTier[]; price: bigi
     const last = tiers.length - 1;
     return (
         <details className={styles.details}>
-            <summary>What each price needs</summary>
+            <summary>{words.collateralPanel.whatEachPriceNeeds}</summary>
             <ul className={styles.claims}>
                 {tiers.map((tier, index) => (
                     <li key={index}>
                         {index === last && index > 0
-                            ? `above ${formatUsdc(tiers[index - 1]?.maxPrice ?? 0n)}`
-                            : `up to ${formatUsdc(tier.maxPrice)}`}{' '}
-                        USDC a call: {formatUsdc(tier.collateral)} USDC
-                        {tier === own && <strong> (this agent)</strong>}
+                            ? words.collateralPanel.above(formatUsdc(tiers[index - 1]?.maxPrice ?? 0n))
+                            : words.collateralPanel.upTo(formatUsdc(tier.maxPrice))}{' '}
+                        {words.collateralPanel.usdcACallUsdc(formatUsdc(tier.collateral))}
+                        {tier === own && <strong> {words.collateralPanel.thisAgent}</strong>}
                     </li>
                 ))}
             </ul>
-            <p className="small muted">Never less than the price itself and the promised cover.</p>
+            <p className="small muted">{words.collateralPanel.neverLessThanThePriceItself}</p>
         </details>
     );
 }

@@ -17,6 +17,7 @@ import { testPath } from '../paths';
 import styles from './Manage.module.css';
 import { SendButton, StepPanel } from './StepPanel';
 import type { Managing, Owned } from './useManaging';
+import { words } from './words';
 
 export type KeyPanelProps = { agentId: Address; chain: Owned; managing: Managing };
 
@@ -36,9 +37,7 @@ export function KeyPanel({ agentId, chain, managing }: KeyPanelProps) {
         try {
             setMade({ key: await makeResultKey(), isSaved: false });
         } catch (error) {
-            setProblem(
-                `This browser cannot make the key: ${messageOf(error)} Make it with \`crtx agent rotate-key\`, or paste a public key.`,
-            );
+            setProblem(words.keyPanel.thisBrowserCannotMakeTheKey(messageOf(error)));
         }
     };
     const save = (): void => {
@@ -50,15 +49,15 @@ export function KeyPanel({ agentId, chain, managing }: KeyPanelProps) {
     /** Throws an error for the user. */
     const chosen = async (): Promise<Address> => {
         if (way === 'paste') return readResultKey(pasted);
-        if (made === null) throw new Error('Make the new key first.');
-        if (!made.isSaved) throw new Error('Save the key file first. Without it, no result could be signed.');
+        if (made === null) throw new Error(words.keyPanel.makeTheNewKeyFirst);
+        if (!made.isSaved) throw new Error(words.keyPanel.saveTheKeyFileFirstWithout);
         return made.key.address;
     };
     const submit = async (): Promise<void> => {
         let key: Address;
         try {
             key = await chosen();
-            if (key === listing.resultKey) throw new Error('This is the result key already.');
+            if (key === listing.resultKey) throw new Error(words.keyPanel.thisIsTheResultKeyAlready);
         } catch (error) {
             setProblem(messageOf(error));
             return;
@@ -66,33 +65,33 @@ export function KeyPanel({ agentId, chain, managing }: KeyPanelProps) {
         setProblem(undefined);
         await managing.send({
             step: 'key',
-            done: `New calls need the signature of ${short(key)}. Your service has to use it now.`,
+            done: words.keyPanel.newCallsNeedTheSignatureOf(short(key)),
             build: (own, now) => {
-                if (now.listing.resultKey === key) throw new Error('This is the result key already.');
+                if (now.listing.resultKey === key) throw new Error(words.keyPanel.thisIsTheResultKeyAlready);
                 return rotateKey(own, key);
             },
         });
     };
     return (
-        <StepPanel step="key" title="Result key" managing={managing}>
+        <StepPanel step="key" title={words.keyPanel.resultKey} managing={managing}>
             <p className="row">
-                <span className="muted">Results are signed by</span>{' '}
-                <ShownAddress value={listing.resultKey} what="result key" ends={6} />
+                <span className="muted">{words.keyPanel.resultsAreSignedBy}</span>{' '}
+                <ShownAddress value={listing.resultKey} what={words.keyPanel.resultKey2} ends={6} />
             </p>
             <fieldset className={styles.choice}>
-                <legend className="small muted">Replace it by</legend>
+                <legend className="small muted">{words.keyPanel.replaceItBy}</legend>
                 <label>
-                    <input type="radio" name="way" checked={way === 'make'} onChange={() => choose('make')} />a new key,
-                    made in this browser
+                    <input type="radio" name="way" checked={way === 'make'} onChange={() => choose('make')} />
+                    {words.keyPanel.aNewKeyMadeInThis}
                 </label>
                 <label>
-                    <input type="radio" name="way" checked={way === 'paste'} onChange={() => choose('paste')} />a key
-                    that you have already
+                    <input type="radio" name="way" checked={way === 'paste'} onChange={() => choose('paste')} />
+                    {words.keyPanel.aKeyThatYouHaveAlready}
                 </label>
             </fieldset>
             {way === 'paste' ? (
                 <TextField
-                    label="Public key"
+                    label={words.keyPanel.publicKey}
                     value={pasted}
                     spellCheck={false}
                     autoComplete="off"
@@ -100,7 +99,7 @@ export function KeyPanel({ agentId, chain, managing }: KeyPanelProps) {
                         setPasted(event.target.value);
                         setProblem(undefined);
                     }}
-                    hint="Its address, or the content of its key file. Only the public half is used, and nothing is sent."
+                    hint={words.keyPanel.itsAddressOrTheContentOf}
                     error={problem}
                 />
             ) : (
@@ -113,22 +112,25 @@ export function KeyPanel({ agentId, chain, managing }: KeyPanelProps) {
             )}
             <Effects effects={effectsOf(chain)} />
             <p className="small muted">
-                To lose no call: pause the agent, wait until no call is open, replace the key, start your service with
-                the new key file, <Link to={testPath(agentId)}>test it</Link>, and resume.
+                {words.keyPanel.toLoseNoCallPauseThe} <Link to={testPath(agentId)}>{words.keyPanel.testIt}</Link>
+                {words.keyPanel.andResume}
             </p>
             <SendButton step="key" managing={managing} onPress={() => void submit()}>
-                Replace the key
+                {words.keyPanel.replaceTheKey}
             </SendButton>
         </StepPanel>
     );
 }
 
 const effectsOf = ({ listing: { openExecutions } }: Owned): string[] => [
-    'Results of new calls have to be signed with the new key, from the confirmation on.',
+    words.keyPanel.resultsOfNewCallsHaveTo,
     openExecutions === 0
-        ? 'No call is open now. One that is opened before the confirmation still needs the old key.'
-        : `${plural(openExecutions, 'open call')} still ${openExecutions === 1 ? 'needs' : 'need'} the old key: keep it until no call is open.`,
-    'Callers who have just looked at the agent have to look again: its terms name the key.',
+        ? words.keyPanel.noCallIsOpenNowOne
+        : words.keyPanel.stillTheOldKeyKeepIt(
+              plural(openExecutions, 'open call'),
+              openExecutions === 1 ? 'needs' : 'need',
+          ),
+    words.keyPanel.callersWhoHaveJustLookedAt,
 ];
 
 type MadeProps = { made: { key: MadeResultKey; isSaved: boolean } | null; onMake: () => void; onSave: () => void };
@@ -136,19 +138,19 @@ type MadeProps = { made: { key: MadeResultKey; isSaved: boolean } | null; onMake
 const Made = ({ made, onMake, onSave }: MadeProps) => (
     <div className={styles.made} aria-live="polite">
         {made === null ? (
-            <Button onPress={onMake}>Make a new key</Button>
+            <Button onPress={onMake}>{words.keyPanel.makeANewKey}</Button>
         ) : (
             <>
-                <ShownAddress value={made.key.address} what="new result key" ends={6} />
+                <ShownAddress value={made.key.address} what={words.keyPanel.newResultKey} ends={6} />
                 <p className="small">
-                    The key exists in this page alone. Save its file, <code>{made.key.fileName}</code>, and give it to
-                    your service, for example as <code>RESULT_KEY</code> of the service that{' '}
-                    <code>crtx agent init</code> writes. Keep it secret: who has it can sign results in your name.
+                    {words.keyPanel.theKeyExistsInThisPage} <code>{made.key.fileName}</code>
+                    {words.keyPanel.andGiveItToYourService} <code>RESULT_KEY</code> {words.keyPanel.ofTheServiceThat}{' '}
+                    <code>crtx agent init</code> {words.keyPanel.writesKeepItSecretWhoHas}
                 </p>
-                <Button onPress={onSave}>{made.isSaved ? 'Save the key file again' : 'Save the key file'}</Button>
-                {made.isSaved && (
-                    <p className="small muted">Look that the file is in your downloads before you go on.</p>
-                )}
+                <Button onPress={onSave}>
+                    {made.isSaved ? words.keyPanel.saveTheKeyFileAgain : words.keyPanel.saveTheKeyFile}
+                </Button>
+                {made.isSaved && <p className="small muted">{words.keyPanel.lookThatTheFileIsIn}</p>}
             </>
         )}
     </div>

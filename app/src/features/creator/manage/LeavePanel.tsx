@@ -16,11 +16,12 @@ import { close, delist, withdraw } from '../instructions';
 import { Locked } from './Locked';
 import { SendButton, StepPanel } from './StepPanel';
 import type { Managing, Owned } from './useManaging';
+import { words } from './words';
 
 export type LeavePanelProps = { agentId: Address; chain: Owned; managing: Managing };
 
-const CHANGED = 'What can be withdrawn has just changed. Look at the amount again.';
-const STILL_LOCKED = 'The collateral is locked again. The page shows why.';
+const CHANGED = words.leavePanel.whatCanBeWithdrawnHasJust;
+const STILL_LOCKED = words.leavePanel.theCollateralIsLockedAgainThe;
 
 export function LeavePanel({ agentId, chain, managing }: LeavePanelProps) {
     const { listing, now, graceSeconds } = chain;
@@ -37,37 +38,32 @@ export function LeavePanel({ agentId, chain, managing }: LeavePanelProps) {
         />
     );
     return (
-        <StepPanel step="leave" title="Leave the market" managing={managing}>
+        <StepPanel step="leave" title={words.leavePanel.leaveTheMarket} managing={managing}>
             <Checklist>
-                <ChecklistItem title="Delist the agent" state={isDelisted ? 'done' : 'now'}>
+                <ChecklistItem title={words.leavePanel.delistTheAgent} state={isDelisted ? 'done' : 'now'}>
                     {isDelisted ? (
-                        <p>The agent takes no calls any more.</p>
+                        <p>{words.leavePanel.theAgentTakesNoCallsAny}</p>
                     ) : (
                         <Delist chain={chain} managing={managing} />
                     )}
                 </ChecklistItem>
                 <ChecklistItem
-                    title="Withdraw the collateral"
+                    title={words.leavePanel.withdrawTheCollateral}
                     state={isPaidOut ? 'done' : isDelisted ? 'now' : 'later'}
                 >
                     {isPaidOut ? (
-                        <p>No collateral is left in the agent.</p>
+                        <p>{words.leavePanel.noCollateralIsLeftInThe}</p>
                     ) : !isDelisted ? (
-                        <p className="muted">
-                            {formatUsdc(listing.collateral)} USDC, as soon as it is delisted and nobody can raise a
-                            claim any more. Open disputes keep what they may still take.
-                        </p>
+                        <p className="muted">{words.leavePanel.usdcAsSoonAsItIs(formatUsdc(listing.collateral))}</p>
                     ) : (
                         <Withdraw chain={chain} managing={managing} claims={claims} locked={locked} />
                     )}
                 </ChecklistItem>
-                <ChecklistItem title="Close its accounts" state={isPaidOut ? 'now' : 'later'}>
+                <ChecklistItem title={words.leavePanel.closeItsAccounts} state={isPaidOut ? 'now' : 'later'}>
                     {isPaidOut ? (
                         <Close chain={chain} managing={managing} claims={claims} locked={locked} />
                     ) : (
-                        <p className="muted">
-                            The rent of {formatSol(chain.rent)} SOL comes back, once the collateral is withdrawn.
-                        </p>
+                        <p className="muted">{words.leavePanel.theRentOfSolComesBack(formatSol(chain.rent))}</p>
                     )}
                 </ChecklistItem>
             </Checklist>
@@ -78,9 +74,9 @@ export function LeavePanel({ agentId, chain, managing }: LeavePanelProps) {
 /** When the collateral is free if the agent is delisted now. */
 function freeFrom({ lastDisputeDeadlineUnixS, openExecutions }: AgentListed, now: number): string {
     const deadline = Number(lastDisputeDeadlineUnixS);
-    if (now <= deadline) return `after ${exactTime(deadline)}, or later if an open call completes`;
-    if (openExecutions > 0) return 'when no call is open, and no completed call can be disputed';
-    return 'as soon as it is delisted';
+    if (now <= deadline) return words.leavePanel.afterOrLaterIfAnOpen(exactTime(deadline));
+    if (openExecutions > 0) return words.leavePanel.whenNoCallIsOpenAnd;
+    return words.leavePanel.asSoonAsItIsDelisted;
 }
 
 type PartProps = { chain: Owned; managing: Managing };
@@ -88,37 +84,40 @@ type PartProps = { chain: Owned; managing: Managing };
 function Delist({ chain: { listing, now }, managing }: PartProps) {
     const [isAsked, setAsked] = useState(false);
     const effects = [
-        'The agent takes no calls any more, for good. Another listing of it has another address and begins without its record.',
+        words.leavePanel.theAgentTakesNoCallsAny2,
         listing.openExecutions === 0
-            ? 'No call is open.'
-            : `${plural(listing.openExecutions, 'open call')} ${listing.openExecutions === 1 ? 'goes' : 'go'} on, and your service has to answer as before.`,
-        `The collateral of ${formatUsdc(listing.collateral)} USDC can be withdrawn ${freeFrom(listing, now)}.`,
+            ? words.leavePanel.noCallIsOpen
+            : words.leavePanel.onAndYourServiceHasTo(
+                  plural(listing.openExecutions, 'open call'),
+                  listing.openExecutions === 1 ? 'goes' : 'go',
+              ),
+        words.leavePanel.theCollateralOfUsdcCanBe(formatUsdc(listing.collateral), freeFrom(listing, now)),
         ...(listing.openDisputes > 0
-            ? [`Open disputes keep up to ${formatUsdc(listing.slashableAmount)} USDC of it until they end.`]
+            ? [words.leavePanel.openDisputesKeepUpToUsdc(formatUsdc(listing.slashableAmount))]
             : []),
     ];
     const submit = (): void =>
         void managing.send({
             step: 'leave',
-            done: 'The agent is delisted.',
+            done: words.leavePanel.theAgentIsDelisted,
             build: (own, chain) => {
                 if (chain.listing.status === StoredAgentStatus.Delisted)
-                    throw new Error('The agent is delisted already.');
+                    throw new Error(words.leavePanel.theAgentIsDelistedAlready);
                 return delist(own);
             },
         });
     return (
         <>
-            <p className="muted">It leaves the market for good. To stop for a while, pause it.</p>
+            <p className="muted">{words.leavePanel.itLeavesTheMarketForGood}</p>
             <SendButton step="leave" managing={managing} look="danger" onPress={() => setAsked(true)}>
-                Delist …
+                {words.leavePanel.delist}
             </SendButton>
             {isAsked && (
                 <Confirm
-                    question="Delist this agent for good?"
-                    label="Delist for good"
+                    question={words.leavePanel.delistThisAgentForGood}
+                    label={words.leavePanel.delistForGood}
                     isDangerous
-                    acknowledge="I know that this cannot be undone"
+                    acknowledge={words.leavePanel.iKnowThatThisCannotBe}
                     onConfirm={submit}
                     onClose={() => setAsked(false)}
                 >
@@ -135,9 +134,7 @@ const ACCOUNT_RENT = 2_039_280n;
 
 /** The payout goes to the wallet's USDC account, which may have been closed. */
 const receiving = ({ wallet }: Owned): string[] =>
-    wallet.hasTokenAccount
-        ? []
-        : [`Your wallet has no USDC account. It is created; its rent is ${formatSol(ACCOUNT_RENT)} SOL.`];
+    wallet.hasTokenAccount ? [] : [words.leavePanel.yourWalletHasNoUsdcAccount(formatSol(ACCOUNT_RENT))];
 
 function Withdraw({ chain, managing, claims, locked }: LockedPartProps) {
     const { listing, now } = chain;
@@ -146,20 +143,17 @@ function Withdraw({ chain, managing, claims, locked }: LockedPartProps) {
     if (free === 0n) {
         return (
             <>
-                <p>{formatUsdc(listing.collateral)} USDC are still locked:</p>
+                <p>{words.leavePanel.usdcAreStillLocked(formatUsdc(listing.collateral))}</p>
                 {locked}
             </>
         );
     }
     return (
         <>
-            <Effects effects={[`${amount} USDC move from the agent into your wallet.`, ...receiving(chain)]} />
+            <Effects effects={[words.leavePanel.usdcMoveFromTheAgentInto(amount), ...receiving(chain)]} />
             {claims.length > 0 && (
                 <>
-                    <p>
-                        {formatUsdc(listing.collateral - free)} USDC stay in the agent: the most that open disputes may
-                        still take.
-                    </p>
+                    <p>{words.leavePanel.usdcStayInTheAgentThe(formatUsdc(listing.collateral - free))}</p>
                     {locked}
                 </>
             )}
@@ -170,16 +164,17 @@ function Withdraw({ chain, managing, claims, locked }: LockedPartProps) {
                 onPress={() =>
                     void managing.send({
                         step: 'leave',
-                        done: `${amount} USDC are back in your wallet.`,
+                        done: words.leavePanel.usdcAreBackInYourWallet(amount),
                         build: (own, now) => {
-                            if (now.listing.collateral === 0n) throw new Error('The collateral is withdrawn already.');
+                            if (now.listing.collateral === 0n)
+                                throw new Error(words.leavePanel.theCollateralIsWithdrawnAlready);
                             if (withdrawable(now.listing, now.now) !== free) throw new Error(CHANGED);
                             return withdraw(own, now);
                         },
                     })
                 }
             >
-                Withdraw {amount} USDC
+                {words.leavePanel.withdrawUsdc(amount)}
             </SendButton>
         </>
     );
@@ -192,8 +187,8 @@ function Close({ chain, managing, claims, locked }: LockedPartProps) {
         <>
             <Effects
                 effects={[
-                    `Its three accounts are deleted, and ${rent} SOL of rent return to your wallet.`,
-                    'Its totals are added to your creator profile. Its page disappears.',
+                    words.leavePanel.itsThreeAccountsAreDeletedAnd(rent),
+                    words.leavePanel.itsTotalsAreAddedToYour,
                     ...receiving(chain),
                 ]}
             />
@@ -204,17 +199,17 @@ function Close({ chain, managing, claims, locked }: LockedPartProps) {
                 onPress={() =>
                     void managing.send({
                         step: 'leave',
-                        done: `The agent is closed, and ${rent} SOL are back in your wallet.`,
+                        done: words.leavePanel.theAgentIsClosedAndSol(rent),
                         build: (own, now) => {
                             if (now.listing.collateral > 0n)
-                                throw new Error('The collateral has to be withdrawn first.');
+                                throw new Error(words.leavePanel.theCollateralHasToBeWithdrawn);
                             if (claimsOn(now.listing, now.now).length > 0) throw new Error(STILL_LOCKED);
                             return close(own, now);
                         },
                     })
                 }
             >
-                Close the accounts
+                {words.leavePanel.closeTheAccounts}
             </SendButton>
         </>
     );

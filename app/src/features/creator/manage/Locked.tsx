@@ -8,6 +8,7 @@ import { exactTime } from '../../../shared/time/moments';
 import { Countdown } from '../../../shared/ui/Countdown';
 import { executionsPath, MY_DISPUTES } from '../paths';
 import styles from './Manage.module.css';
+import { words } from './words';
 
 /** Between two clocks that are set right. */
 const USUAL_DIFFERENCE_S = 30;
@@ -27,31 +28,32 @@ export type LockedProps = {
 };
 
 export const Locked = ({ agentId, claims, chainNow, timeoutSeconds, graceSeconds }: LockedProps) => (
-    <ul className={styles.claims} aria-label="Why the collateral is locked">
+    <ul className={styles.claims} aria-label={words.locked.whyTheCollateralIsLocked}>
         {claims.map((claim) => (
             <li key={claim.kind}>
-                {claim.kind === 'listed' && 'The agent is not delisted.'}
+                {claim.kind === 'listed' && words.locked.theAgentIsNotDelisted}
                 {claim.kind === 'executions' && (
                     <>
-                        {plural(claim.count, 'call')} {claim.count === 1 ? 'is' : 'are'} open. A call ends at most{' '}
-                        {timeoutSeconds + graceSeconds} seconds after it was opened; from then on anybody can refund it.{' '}
-                        <Link to={executionsPath(agentId)}>See the executions</Link>
+                        {plural(claim.count, 'call')} {claim.count === 1 ? 'is' : 'are'}{' '}
+                        {words.locked.openACallEndsAtMost(timeoutSeconds + graceSeconds)}{' '}
+                        <Link to={executionsPath(agentId)}>{words.locked.seeTheExecutions}</Link>
                     </>
                 )}
                 {claim.kind === 'disputes' && (
                     <>
-                        {plural(claim.count, 'dispute')} {claim.count === 1 ? 'is' : 'are'} open. The resolver has 72
-                        hours; after 30 days anybody can end it. <Link to={MY_DISPUTES}>See the disputes</Link>
+                        {plural(claim.count, 'dispute')} {claim.count === 1 ? 'is' : 'are'}{' '}
+                        {words.locked.openTheResolverHas72Hours}{' '}
+                        <Link to={MY_DISPUTES}>{words.locked.seeTheDisputes}</Link>
                     </>
                 )}
                 {claim.kind === 'window' && (
                     <>
-                        A completed call can be disputed until {exactTime(claim.from - 1)}. The collateral is free{' '}
+                        {words.locked.aCompletedCallCanBeDisputed(exactTime(claim.from - 1))}{' '}
                         <strong>
                             <Countdown
                                 key={claim.from}
                                 to={byThisClock(claim.from, chainNow, Date.now() / 1_000)}
-                                over="now: the page looks at the chain again in a moment"
+                                over={words.locked.nowThePageLooksAtThe}
                             />
                         </strong>
                         .

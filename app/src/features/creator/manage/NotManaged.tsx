@@ -11,6 +11,7 @@ import { Notice } from '../../../shared/ui/Notice';
 import { Page } from '../../../shared/ui/Page';
 import { Skeleton } from '../../../shared/ui/Skeleton';
 import { listingQuery } from '../../agent';
+import { words } from './words';
 
 /** The listing was closed, or never existed: the index remembers which. */
 export function Gone({ agentId }: { agentId: Address }) {
@@ -18,39 +19,37 @@ export function Gone({ agentId }: { agentId: Address }) {
     if (isPending) return <Skeleton height="6rem" />;
     const isUnknown = listing === undefined && error instanceof ApiError && error.status === 404;
     return (
-        <Notice title={isUnknown ? 'There is no such agent' : 'This agent is closed'}>
+        <Notice title={isUnknown ? words.notManaged.thereIsNoSuchAgent : words.notManaged.thisAgentIsClosed}>
             <p>
-                {isUnknown
-                    ? 'Nobody has listed an agent at this address.'
-                    : 'Its accounts are deleted, and their rent went back to its creator.'}
+                {isUnknown ? words.notManaged.nobodyHasListedAnAgentAt : words.notManaged.itsAccountsAreDeletedAndTheir}
             </p>
             <p>
-                <Link to="/creator">See all my agents</Link>
+                <Link to="/creator">{words.notManaged.seeAllMyAgents}</Link>
             </p>
         </Notice>
     );
 }
 
 export const OfAnother = ({ agentId, creator }: { agentId: Address; creator: Address }) => (
-    <Notice kind="warn" title="This agent belongs to another wallet">
+    <Notice kind="warn" title={words.notManaged.thisAgentBelongsToAnotherWallet}>
         <p>
-            It was listed by <span className="mono">{short(creator, 6)}</span>. Connect that wallet, or change the
-            account in your wallet.
+            {words.notManaged.itWasListedBy} <span className="mono">{short(creator, 6)}</span>
+            {words.notManaged.connectThatWalletOrChangeThe}
         </p>
         <p>
             <Link to="/agents/$agentId" params={{ agentId }}>
-                See the agent
+                {words.notManaged.seeTheAgent}
             </Link>
         </p>
     </Notice>
 );
 
 export const NoSuchAgent = () => (
-    <Page title="There is no such agent">
-        <p>This is not the address of an agent.</p>
+    <Page title={words.notManaged.thereIsNoSuchAgent}>
+        <p>{words.notManaged.thisIsNotTheAddressOf}</p>
         <p>
             <Link to="/creator" className={buttonClass('primary')}>
-                See all my agents
+                {words.notManaged.seeAllMyAgents}
             </Link>
         </p>
     </Page>

@@ -41,15 +41,15 @@ function Named({ agentId }: { agentId: Address }) {
     const name = agent?.name ?? own?.agents.find(({ agent_id }) => agent_id === agentId)?.name ?? null;
     return (
         <Page
-            title={`Manage ${name === null ? short(agentId) : visible(name)}`}
+            title={words.ownAgentPage.manage(name === null ? short(agentId) : visible(name))}
             heading={
                 <>
-                    Manage{' '}
+                    {words.ownAgentPage.manage2}{' '}
                     {name === null ? <span className="mono">{short(agentId, 6)}</span> : <UserText text={name} />}
                 </>
             }
         >
-            <WalletGate why="An agent is managed with the wallet that listed it.">
+            <WalletGate why={words.ownAgentPage.anAgentIsManagedWithThe}>
                 {(wallet) => <Loaded key={wallet} agentId={agentId} wallet={wallet} />}
             </WalletGate>
         </Page>
@@ -64,10 +64,9 @@ function Loaded({ agentId, wallet }: LoadedProps) {
     const managing = useManaging(agentId);
     if (network?.rpc_url === null) {
         return (
-            <Notice kind="warn" title="No Solana node">
+            <Notice kind="warn" title={words.ownAgentPage.noSolanaNode}>
                 <p>
-                    This service names no node for browsers. Manage the agent with the command line:{' '}
-                    <code>crtx agent --help</code>.
+                    {words.ownAgentPage.thisServiceNamesNoNodeFor} <code>crtx agent --help</code>.
                 </p>
             </Notice>
         );
@@ -103,7 +102,7 @@ function Loaded({ agentId, wallet }: LoadedProps) {
 const Links = ({ agentId, isDelisted }: { agentId: Address; isDelisted: boolean }) => (
     <p className={styles.actions}>
         <Link to="/creator" className={buttonClass()}>
-            All my agents
+            {words.ownAgentPage.allMyAgents}
         </Link>
         {!isDelisted && (
             <Link to="/agents/$agentId" params={{ agentId }} className={buttonClass()}>

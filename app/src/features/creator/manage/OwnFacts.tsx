@@ -49,38 +49,50 @@ export function OwnFacts({ agentId, chain: { listing, tiers }, metrics, earned, 
                 </p>
             )}
             <Figures>
-                <Figure name="Price">{formatUsdc(listing.price)} USDC</Figure>
-                <Figure name="Answers within">{formatMs(listing.timeoutSeconds * 1_000)}</Figure>
-                <Figure name="Signs each call">{listing.binding === 1 ? 'Yes' : 'Only the result'}</Figure>
-                <Figure name="Promised cover">{promiseText(listing.minCover)}</Figure>
-                <Figure name="Collateral">{formatUsdc(listing.collateral)} USDC</Figure>
-                <Figure name="Needed at its price">{formatUsdc(requiredCollateral(tiers, listing))} USDC</Figure>
+                <Figure name={words.ownFacts.price}>{words.ownFacts.usdc(formatUsdc(listing.price))}</Figure>
+                <Figure name={words.ownFacts.answersWithin}>{formatMs(listing.timeoutSeconds * 1_000)}</Figure>
+                <Figure name={words.ownFacts.signsEachCall}>
+                    {listing.binding === 1 ? words.ownFacts.yes : words.ownFacts.onlyTheResult}
+                </Figure>
+                <Figure name={words.ownFacts.promisedCover}>{promiseText(listing.minCover)}</Figure>
+                <Figure name={words.ownFacts.collateral}>{words.ownFacts.usdc(formatUsdc(listing.collateral))}</Figure>
+                <Figure name={words.ownFacts.neededAtItsPrice}>
+                    {words.ownFacts.usdc(formatUsdc(requiredCollateral(tiers, listing)))}
+                </Figure>
                 {metrics && (
-                    <Figure name="Cover">{coverText(metrics.free_collateral_usdc, metrics.amount_at_risk_usdc)}</Figure>
-                )}
-                {listing.slashedTotal > 0n && (
-                    <Figure name="Taken by disputes">{formatUsdc(listing.slashedTotal)} USDC</Figure>
-                )}
-                {earned !== null && <Figure name="Earned">{formatUsdc(earned)} USDC</Figure>}
-                <Figure name="Fees of the marketplace">{formatUsdc(listing.platformFeesTotal)} USDC</Figure>
-                <Figure name="Completed">{formatCount(Number(listing.completedExecutions))}</Figure>
-                <Figure name="Failed">{formatCount(Number(listing.failedExecutions))}</Figure>
-                {listing.unprovedFailures > 0n && (
-                    <Figure name="Reported as failed">
-                        {formatCount(Number(listing.unprovedFailures))}, not proved, not counted
+                    <Figure name={words.ownFacts.cover}>
+                        {coverText(metrics.free_collateral_usdc, metrics.amount_at_risk_usdc)}
                     </Figure>
                 )}
-                <Figure name="Expired">{formatCount(Number(listing.expiredExecutions))}</Figure>
-                <Figure name="Open executions">{formatCount(listing.openExecutions)}</Figure>
-                <Figure name="Disputes">
-                    {formatCount(Number(listing.disputedExecutions))}
-                    {listing.openDisputes > 0 && `, ${formatCount(listing.openDisputes)} open`}
+                {listing.slashedTotal > 0n && (
+                    <Figure name={words.ownFacts.takenByDisputes}>
+                        {words.ownFacts.usdc(formatUsdc(listing.slashedTotal))}
+                    </Figure>
+                )}
+                {earned !== null && (
+                    <Figure name={words.ownFacts.earned}>{words.ownFacts.usdc(formatUsdc(earned))}</Figure>
+                )}
+                <Figure name={words.ownFacts.feesOfTheMarketplace}>
+                    {words.ownFacts.usdc(formatUsdc(listing.platformFeesTotal))}
                 </Figure>
-                <Figure name="Listed">
+                <Figure name={words.ownFacts.completed}>{formatCount(Number(listing.completedExecutions))}</Figure>
+                <Figure name={words.ownFacts.failed}>{formatCount(Number(listing.failedExecutions))}</Figure>
+                {listing.unprovedFailures > 0n && (
+                    <Figure name={words.ownFacts.reportedAsFailed}>
+                        {words.ownFacts.notProvedNotCounted(formatCount(Number(listing.unprovedFailures)))}
+                    </Figure>
+                )}
+                <Figure name={words.ownFacts.expired}>{formatCount(Number(listing.expiredExecutions))}</Figure>
+                <Figure name={words.ownFacts.openExecutions}>{formatCount(listing.openExecutions)}</Figure>
+                <Figure name={words.ownFacts.disputes}>
+                    {formatCount(Number(listing.disputedExecutions))}
+                    {listing.openDisputes > 0 && words.ownFacts.open(formatCount(listing.openDisputes))}
+                </Figure>
+                <Figure name={words.ownFacts.listed}>
                     <Time iso={new Date(Number(listing.createdAtUnixS) * 1_000).toISOString()} />
                 </Figure>
-                <Figure name="Agent">
-                    <ShownAddress value={agentId} what="agent address" href={explorer} />
+                <Figure name={words.ownFacts.agent}>
+                    <ShownAddress value={agentId} what={words.ownFacts.agentAddress} href={explorer} />
                 </Figure>
             </Figures>
         </Panel>

@@ -18,13 +18,17 @@ export function StatusPanel({ chain, managing, isMarketPaused }: StatusPanelProp
     if (chain.listing.status === StoredAgentStatus.Delisted) return <Delisted managing={managing} />;
     const isActive = chain.listing.status === StoredAgentStatus.Active;
     const isSuspended = chain.listing.suspended !== 0;
-    const title = isSuspended ? 'It is suspended' : isActive ? 'It takes calls' : 'It is paused';
+    const title = isSuspended
+        ? words.statusPanel.itIsSuspended
+        : isActive
+          ? words.statusPanel.itTakesCalls
+          : words.statusPanel.itIsPaused;
     return (
         <StepPanel step="status" title={title} managing={managing}>
             {isSuspended && <Suspended isActive={isActive} />}
             {isMarketPaused && (
-                <Notice kind="warn" title="The marketplace is paused">
-                    <p>No agent takes new calls until the admin resumes them. Calls under way go on.</p>
+                <Notice kind="warn" title={words.statusPanel.theMarketplaceIsPaused}>
+                    <p>{words.statusPanel.noAgentTakesNewCallsUntil}</p>
                 </Notice>
             )}
             {isActive ? <Active managing={managing} /> : <Paused chain={chain} managing={managing} />}
@@ -39,23 +43,15 @@ const Delisted = ({ managing }: { managing: Managing }) => (
 );
 
 const Suspended = ({ isActive }: { isActive: boolean }) => (
-    <Notice kind="bad" title="The marketplace has suspended this agent">
-        <p>
-            The admin or the guardian has stopped its new calls. Only the admin of the marketplace can resume it; ask
-            the admin why. Calls under way go on and are paid, and you can edit, delist and withdraw as before.
-        </p>
-        {!isActive && <p>It is also paused by you, or by a dispute that took collateral.</p>}
+    <Notice kind="bad" title={words.statusPanel.theMarketplaceHasSuspendedThisAgent}>
+        <p>{words.statusPanel.theAdminOrTheGuardianHas}</p>
+        {!isActive && <p>{words.statusPanel.itIsAlsoPausedByYou}</p>}
     </Notice>
 );
 
 const Active = ({ managing }: { managing: Managing }) => (
     <>
-        <Effects
-            effects={[
-                'New calls are refused until you resume the agent, and it leaves the lists. Its page stays.',
-                'Calls under way go on and are paid. The collateral stays locked.',
-            ]}
-        />
+        <Effects effects={[words.statusPanel.newCallsAreRefusedUntilYou, words.statusPanel.callsUnderWayGoOnAnd]} />
         <SendButton
             step="status"
             managing={managing}
@@ -63,16 +59,16 @@ const Active = ({ managing }: { managing: Managing }) => (
             onPress={() =>
                 void managing.send({
                     step: 'status',
-                    done: 'The agent is paused.',
+                    done: words.statusPanel.theAgentIsPaused,
                     build: (own, { listing }) => {
                         if (listing.status !== StoredAgentStatus.Active)
-                            throw new Error('The agent takes no calls already.');
+                            throw new Error(words.statusPanel.theAgentTakesNoCallsAlready);
                         return pause(own);
                     },
                 })
             }
         >
-            Pause the agent
+            {words.statusPanel.pauseTheAgent}
         </SendButton>
     </>
 );
@@ -81,11 +77,13 @@ function Paused({ chain: { listing, tiers }, managing }: { chain: Owned; managin
     const missing = missingCollateral(tiers, listing);
     if (missing > 0n) {
         return (
-            <Notice kind="warn" title="There is too little collateral to resume it">
+            <Notice kind="warn" title={words.statusPanel.thereIsTooLittleCollateralTo}>
                 <p>
-                    At its price of {formatUsdc(listing.price)} USDC and its promised cover an active agent needs{' '}
-                    {formatUsdc(requiredCollateral(tiers, listing))} USDC that no open dispute claims. Add{' '}
-                    {formatUsdc(missing)} USDC, or lower the price.
+                    {words.statusPanel.atItsPriceOfUsdcAnd(
+                        formatUsdc(listing.price),
+                        formatUsdc(requiredCollateral(tiers, listing)),
+                        formatUsdc(missing),
+                    )}
                 </p>
                 <p>
                     <Link from="/creator/agents/$agentId" search={{ tab: 'collateral' }} resetScroll={false}>
@@ -97,7 +95,7 @@ function Paused({ chain: { listing, tiers }, managing }: { chain: Owned; managin
     }
     return (
         <>
-            <Effects effects={['The agent takes calls and is in the lists again.']} />
+            <Effects effects={[words.statusPanel.theAgentTakesCallsAndIs]} />
             <SendButton
                 step="status"
                 managing={managing}
@@ -105,21 +103,19 @@ function Paused({ chain: { listing, tiers }, managing }: { chain: Owned; managin
                 onPress={() =>
                     void managing.send({
                         step: 'status',
-                        done: 'The agent takes calls.',
+                        done: words.statusPanel.theAgentTakesCalls,
                         build: (own, now) => {
                             if (now.listing.status !== StoredAgentStatus.Paused)
-                                throw new Error('The agent is not paused any more.');
+                                throw new Error(words.statusPanel.theAgentIsNotPausedAny);
                             if (missingCollateral(now.tiers, now.listing) > 0n) {
-                                throw new Error(
-                                    'The collateral has become too low for the terms of the agent. Add to it first.',
-                                );
+                                throw new Error(words.statusPanel.theCollateralHasBecomeTooLow);
                             }
                             return resume(own);
                         },
                     })
                 }
             >
-                Resume the agent
+                {words.statusPanel.resumeTheAgent}
             </SendButton>
         </>
     );

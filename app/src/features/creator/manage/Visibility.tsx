@@ -13,6 +13,7 @@ import { unlessFollowed } from '../../../shared/wallet/events';
 import { listingQuery } from '../../agent';
 import { editPath } from '../paths';
 import { explanationOf, isAboutDocument } from '../reasons';
+import { words } from './words';
 
 const ASK_MS = 5_000;
 
@@ -26,17 +27,17 @@ export function Visibility({ agentId }: { agentId: Address }) {
     if (reason.code === 'paused' && !isUnusable) return null;
     const { text, kind } = explanationOf(isUnusable ? 'document_pending' : reason.code);
     return (
-        <Notice kind={kind} title="Callers cannot find this agent now">
+        <Notice kind={kind} title={words.visibility.callersCannotFindThisAgentNow}>
             <p>{text}</p>
             {isAboutDocument(reason.code) && (
                 <p>
-                    The service says: <UserText text={reason.message} />
+                    {words.visibility.theServiceSays} <UserText text={reason.message} />
                 </p>
             )}
             {document && !document.usable && <Attempts document={document} />}
             {(isAboutDocument(reason.code) || isUnusable) && (
                 <p>
-                    <Link to={editPath(agentId)}>Edit the agent</Link>
+                    <Link to={editPath(agentId)}>{words.visibility.editTheAgent}</Link>
                 </p>
             )}
         </Notice>
@@ -48,7 +49,7 @@ const Attempts = ({ document: { uri, attempts, last_attempt_at: last } }: { docu
         <UserText text={uri} />, {plural(attempts, 'attempt')}
         {last !== null && (
             <>
-                , the last one <Time iso={last} />
+                {words.visibility.theLastOne} <Time iso={last} />
             </>
         )}
     </p>

@@ -11,6 +11,7 @@ import { networkQuery } from '../../../shared/api/queries';
 import { waitForIndex } from '../../../shared/wallet/indexed';
 import { type TransactionStatus, useTransaction } from '../../../shared/wallet/useTransaction';
 import { reached } from '../query';
+import { words } from './words';
 
 export type Step = 'status' | 'collateral' | 'key' | 'leave';
 
@@ -56,9 +57,8 @@ export function useManaging(agent: Address): Managing {
                     readOwnAgent(createSolanaRpc(rpcUrl), agent, creator, network.usdc_mint as Address),
                 );
                 const { listing } = chain;
-                if (listing === null) throw new Error('The chain has no such agent any more. It was closed.');
-                if (listing.creator !== creator)
-                    throw new Error('This agent belongs to another wallet. Nothing was sent.');
+                if (listing === null) throw new Error(words.useManaging.theChainHasNoSuchAgent);
+                if (listing.creator !== creator) throw new Error(words.useManaging.thisAgentBelongsToAnotherWallet);
                 return build({ agent, creator }, { ...chain, listing });
             },
             after: async (signature) => {

@@ -6,17 +6,17 @@ import type { Schemas } from '../../../shared/api/client';
 import type { FormProps } from './fields';
 import { lengthOf } from './rules';
 import { TagsField } from './TagsField';
+import { words } from '../words';
 
 export type DetailsProps = FormProps & { network: Schemas['NetworkResponse'] };
 
-const ABOUT_DESCRIPTION =
-    'What it takes, what it returns, what it cannot do. Plain text; markup is shown as it is written.';
+const ABOUT_DESCRIPTION = words.detailsSection.whatItTakesWhatItReturns;
 
 export const DetailsSection = ({ fields, set, problems, network: { limits, tags } }: DetailsProps) => (
     <div className="stack">
         <TextField
-            label="Name"
-            hint={counted('What callers see first.', fields.name, limits.max_name_chars)}
+            label={words.detailsSection.name}
+            hint={counted(words.detailsSection.whatCallersSeeFirst, fields.name, limits.max_name_chars)}
             error={problems.name}
             value={fields.name}
             onChange={({ target }) => set({ name: target.value })}
@@ -24,8 +24,8 @@ export const DetailsSection = ({ fields, set, problems, network: { limits, tags 
             required
         />
         <TextField
-            label="Tagline"
-            hint={counted('One sentence, shown in lists.', fields.tagline, limits.max_tagline_chars)}
+            label={words.detailsSection.tagline}
+            hint={counted(words.detailsSection.oneSentenceShownInLists, fields.tagline, limits.max_tagline_chars)}
             error={problems.tagline}
             value={fields.tagline}
             onChange={({ target }) => set({ tagline: target.value })}
@@ -33,7 +33,7 @@ export const DetailsSection = ({ fields, set, problems, network: { limits, tags 
             required
         />
         <TextArea
-            label="Description"
+            label={words.detailsSection.description}
             hint={counted(ABOUT_DESCRIPTION, fields.description, limits.max_description_chars)}
             error={problems.description}
             value={fields.description}
@@ -55,6 +55,6 @@ export const DetailsSection = ({ fields, set, problems, network: { limits, tags 
 const counted = (sentence: string, text: string, most: number): string => {
     const length = lengthOf(text);
     return length * 2 < most
-        ? `${sentence} At most ${formatCount(most)} characters.`
-        : `${sentence} ${formatCount(length)} of ${formatCount(most)} characters.`;
+        ? words.detailsSection.atMostCharacters(sentence, formatCount(most))
+        : words.detailsSection.ofCharacters(sentence, formatCount(length), formatCount(most));
 };

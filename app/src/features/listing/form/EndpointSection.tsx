@@ -4,17 +4,18 @@ import type { Schemas } from '../../../shared/api/client';
 import { Copy } from '../../../shared/ui/Copy';
 import { TextField } from '../../../shared/ui/Field';
 import type { FormProps } from './fields';
+import { words } from '../words';
 
 export type EndpointProps = FormProps & { network: Schemas['NetworkResponse'] };
 
 export const EndpointSection = ({ fields, set, problems, network }: EndpointProps) => (
     <div className="stack">
         <TextField
-            label="Endpoint"
+            label={words.endpointSection.endpoint}
             hint={
                 network.network === 'local'
-                    ? 'The full URL that answers POST, for example http://127.0.0.1:4021/execute. This local network calls every address.'
-                    : 'The full URL that answers POST, for example https://agent.example.com/execute. Only https on port 443 is called.'
+                    ? words.endpointSection.theFullUrlThatAnswersPost
+                    : words.endpointSection.theFullUrlThatAnswersPost2
             }
             error={problems.endpoint}
             value={fields.endpoint}
@@ -34,12 +35,10 @@ export const EndpointSection = ({ fields, set, problems, network }: EndpointProp
 /** For the creator's firewall. */
 const Callers = ({ addresses }: { addresses: readonly string[] }) =>
     addresses.length === 0 ? (
-        <p className="small muted">
-            This marketplace publishes no address ranges, so a firewall cannot tell its calls from others.
-        </p>
+        <p className="small muted">{words.endpointSection.thisMarketplacePublishesNoAddressRanges}</p>
     ) : (
         <div className="row">
-            <span className="small muted">Calls come from</span>
+            <span className="small muted">{words.endpointSection.callsComeFrom}</span>
             <span className="mono">{addresses.join(', ')}</span>
             <Copy text={addresses.join('\n')} what="addresses" />
         </div>

@@ -12,6 +12,7 @@ import { messageOf } from '../../../shared/ui/Failure';
 import { Notice } from '../../../shared/ui/Notice';
 import type { FormProps } from './fields';
 import styles from './Form.module.css';
+import { words } from '../words';
 
 export type KeyProps = FormProps & {
     /** The wallet that lists the agent. */
@@ -63,61 +64,59 @@ export function KeySection({ fields, set, problems, wallet, hasFile, onHasFile, 
     const isNew = isAddress(fields.resultKey) && fields.resultKey !== present;
     return (
         <fieldset className={styles.group} data-invalid={problems.resultKey !== undefined || undefined} tabIndex={-1}>
-            <legend>Result key</legend>
-            <p className="small muted">
-                Your service signs each result with this Ed25519 key. Only its public half goes to the marketplace. It
-                is not the key of your wallet.
-            </p>
+            <legend>{words.keySection.resultKey}</legend>
+            <p className="small muted">{words.keySection.yourServiceSignsEachResultWith}</p>
             {problems.resultKey !== undefined && <p className={styles.error}>{problems.resultKey}</p>}
             {fields.resultKey !== '' && (
                 <div className="row">
-                    <span>{present === undefined ? 'Chosen key' : isNew ? 'New key' : 'Present key'}</span>
-                    <ShownAddress value={fields.resultKey} what="result key" ends={6} />
+                    <span>
+                        {present === undefined
+                            ? words.keySection.chosenKey
+                            : isNew
+                              ? words.keySection.newKey
+                              : words.keySection.presentKey}
+                    </span>
+                    <ShownAddress value={fields.resultKey} what={words.keySection.resultKey2} ends={6} />
                 </div>
             )}
             {fields.resultKey === wallet && (
-                <Notice kind="warn" title="This is the key of your wallet">
-                    <p>
-                        Your service would need the secret key of the wallet that receives the money. Use a key of its
-                        own.
-                    </p>
+                <Notice kind="warn" title={words.keySection.thisIsTheKeyOfYour}>
+                    <p>{words.keySection.yourServiceWouldNeedTheSecret}</p>
                 </Notice>
             )}
             <div className={styles.tools}>
                 <Button onPress={() => void make()}>
-                    {fields.resultKey === '' || !isNew ? 'Make a new key' : 'Make another key'}
+                    {fields.resultKey === '' || !isNew ? words.keySection.makeANewKey : words.keySection.makeAnotherKey}
                 </Button>
-                {made !== null && <Button onPress={() => saveResultKey(made)}>Save the file again</Button>}
+                {made !== null && (
+                    <Button onPress={() => saveResultKey(made)}>{words.keySection.saveTheFileAgain}</Button>
+                )}
             </div>
             <div aria-live="polite" className="stack">
                 {isNew && made !== null && (
-                    <Notice title={`${made.fileName} was saved by your browser`}>
+                    <Notice title={words.keySection.wasSavedByYourBrowser(made.fileName)}>
                         <p>
-                            Move it to your service and keep it secret: who has it can sign in the name of your agent.
-                            Nobody can make it again. The service of <code>crtx agent init</code> reads it as{' '}
-                            <code>result-key.json</code>.
+                            {words.keySection.moveItToYourServiceAnd} <code>crtx agent init</code>{' '}
+                            {words.keySection.readsItAs} <code>result-key.json</code>.
                         </p>
                     </Notice>
                 )}
                 {isNew && made === null && !hasFile && (
-                    <Notice kind="warn" title="Is the file of this key saved?">
-                        <p>
-                            It was made before this page was loaded and cannot be saved again. If you do not have the
-                            file, make another key.
-                        </p>
+                    <Notice kind="warn" title={words.keySection.isTheFileOfThisKey}>
+                        <p>{words.keySection.itWasMadeBeforeThisPage}</p>
                     </Notice>
                 )}
             </div>
             {isNew && (
                 <Checkbox
-                    label="I have the file of this key"
+                    label={words.keySection.iHaveTheFileOfThis}
                     checked={hasFile}
                     onChange={({ target }) => onHasFile(target.checked)}
                 />
             )}
             <TextField
-                label="Or paste the public key of a key that you have"
-                hint="The service of crtx agent init writes it when it starts. The content of a key file works, too; its secret half is dropped."
+                label={words.keySection.orPasteThePublicKeyOf}
+                hint={words.keySection.theServiceOfCrtxAgentInit}
                 error={problem}
                 value={pasted}
                 onChange={({ target }) => void paste(target.value)}

@@ -11,6 +11,7 @@ import type { FormProps } from './fields';
 import styles from './Form.module.css';
 import { requiredCollateral } from '../../../chain/collateral';
 import { MAX_COVER, amountOf, coverOf } from './terms';
+import { words } from '../words';
 
 export type PriceProps = FormProps & {
     network: Schemas['NetworkResponse'];
@@ -31,8 +32,8 @@ export function PriceSection({ fields, set, problems, network: { limits }, marke
     return (
         <div className="stack">
             <TextField
-                label="Price of one call, in USDC"
-                hint={`At least ${formatUsdc(parameters.minPrice)}. Callers pay it into escrow; you get it for a signed result.`}
+                label={words.priceSection.priceOfOneCallInUsdc}
+                hint={words.priceSection.atLeastCallersPayItInto(formatUsdc(parameters.minPrice))}
                 error={problems.price}
                 value={fields.price}
                 onChange={({ target }) => set({ price: target.value })}
@@ -43,8 +44,8 @@ export function PriceSection({ fields, set, problems, network: { limits }, marke
             <Outcome price={price} held={held} market={market} />
             <Tiers market={market} price={price} />
             <TextField
-                label="Promised cover, in calls"
-                hint={`Free collateral that you promise, in prices of one call: 0 to ${MAX_COVER}. No call opens while disputes leave less of it. 0: no promise.`}
+                label={words.priceSection.promisedCoverInCalls}
+                hint={words.priceSection.freeCollateralThatYouPromiseIn(MAX_COVER)}
                 error={problems.minCover}
                 value={fields.minCover}
                 onChange={({ target }) => set({ minCover: target.value })}
@@ -54,11 +55,11 @@ export function PriceSection({ fields, set, problems, network: { limits }, marke
             />
             {locked === undefined && (
                 <TextField
-                    label="Collateral, in USDC (optional)"
+                    label={words.priceSection.collateralInUsdcOptional}
                     hint={
                         required === null
-                            ? 'Empty: what price and promised cover demand. More collateral covers more calls at once.'
-                            : `Empty: ${formatUsdc(required)}, which price and promised cover demand. More covers more calls at once; it can be added later.`
+                            ? words.priceSection.emptyWhatPriceAndPromisedCover
+                            : words.priceSection.emptyWhichPriceAndPromisedCover(formatUsdc(required))
                     }
                     error={problems.collateral}
                     value={fields.collateral}
@@ -68,8 +69,11 @@ export function PriceSection({ fields, set, problems, network: { limits }, marke
                 />
             )}
             <TextField
-                label="Time-out, in seconds"
-                hint={`Your service has this long for a whole answer: ${limits.min_timeout_seconds} to ${limits.max_timeout_seconds}.`}
+                label={words.priceSection.timeOutInSeconds}
+                hint={words.priceSection.yourServiceHasThisLongFor(
+                    limits.min_timeout_seconds,
+                    limits.max_timeout_seconds,
+                )}
                 error={problems.timeout}
                 value={fields.timeout}
                 onChange={({ target }) => set({ timeout: target.value })}
@@ -79,13 +83,13 @@ export function PriceSection({ fields, set, problems, network: { limits }, marke
             />
             <div>
                 <Checkbox
-                    label="My service signs each result for its call"
+                    label={words.priceSection.myServiceSignsEachResultFor}
                     checked={fields.binding}
                     onChange={({ target }) => set({ binding: target.checked })}
                 />
                 <p className="small muted">
-                    Recommended. The signature of one call then proves nothing about another one. Your service sends{' '}
-                    <code>call_signature</code> in addition to <code>signature</code>.
+                    {words.priceSection.recommendedTheSignatureOfOneCall} <code>call_signature</code>{' '}
+                    {words.priceSection.inAdditionTo} <code>signature</code>.
                 </p>
             </div>
         </div>
@@ -98,12 +102,18 @@ function Outcome({ price, held, market }: { price: bigint | null; held: bigint |
     const covered = price === null || price === 0n || held === null ? null : held / price;
     return (
         <Figures>
-            <Figure name="You get for a call">{split === null ? '\u2013' : `${formatUsdc(split.creator)} USDC`}</Figure>
-            <Figure name={`Marketplace, ${percentText(market.config.parameters.feeBps)}`}>
-                {split === null ? '\u2013' : `${formatUsdc(split.platform)} USDC`}
+            <Figure name={words.priceSection.youGetForACall}>
+                {split === null ? '\u2013' : words.priceSection.usdc(formatUsdc(split.creator))}
             </Figure>
-            <Figure name="Collateral">{held === null ? '\u2013' : `${formatUsdc(held)} USDC`}</Figure>
-            <Figure name="Covers at once">{covered === null ? '\u2013' : plural(Number(covered), 'call')}</Figure>
+            <Figure name={words.priceSection.marketplace(percentText(market.config.parameters.feeBps))}>
+                {split === null ? '\u2013' : words.priceSection.usdc(formatUsdc(split.platform))}
+            </Figure>
+            <Figure name={words.priceSection.collateral}>
+                {held === null ? '\u2013' : words.priceSection.usdc(formatUsdc(held))}
+            </Figure>
+            <Figure name={words.priceSection.coversAtOnce}>
+                {covered === null ? '\u2013' : plural(Number(covered), 'call')}
+            </Figure>
         </Figures>
     );
 }
@@ -115,11 +125,11 @@ function Tiers({ market, price }: { market: Market; price: bigint | null }) {
     const current = price !== null && found < 0 ? tiers.length - 1 : found;
     return (
         <table className={styles.tiers}>
-            <caption className="visually-hidden">Collateral by price</caption>
+            <caption className="visually-hidden">{words.priceSection.collateralByPrice}</caption>
             <thead>
                 <tr>
-                    <th scope="col">Price of a call</th>
-                    <th scope="col">Collateral</th>
+                    <th scope="col">{words.priceSection.priceOfACall}</th>
+                    <th scope="col">{words.priceSection.collateral}</th>
                 </tr>
             </thead>
             <tbody>
@@ -127,10 +137,11 @@ function Tiers({ market, price }: { market: Market; price: bigint | null }) {
                     <tr key={at} className={at === current ? styles.current : undefined}>
                         <th scope="row">
                             {at === tiers.length - 1 ? 'above' : 'up to'}{' '}
-                            {formatUsdc(tiers[Math.min(at, tiers.length - 2)]?.maxPrice ?? 0n)} USDC
+                            {words.priceSection.usdc(formatUsdc(tiers[Math.min(at, tiers.length - 2)]?.maxPrice ?? 0n))}
                         </th>
                         <td className="number">
-                            {formatUsdc(collateral)} USDC{at === current && ' \u2013 this price'}
+                            {words.priceSection.usdc(formatUsdc(collateral))}
+                            {at === current && words.priceSection.thisPrice}
                         </td>
                     </tr>
                 ))}

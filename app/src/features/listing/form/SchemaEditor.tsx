@@ -6,6 +6,7 @@ import { Button } from '../../../shared/ui/Button';
 import { TextArea } from '../../../shared/ui/Field';
 import styles from './Form.module.css';
 import { SchemaError, readSchema } from './schemaText';
+import { words } from '../words';
 
 const CODE = { fontFamily: 'var(--mono)', fontSize: '0.875em' };
 
@@ -42,18 +43,21 @@ export function SchemaEditor({ label, hint, text, example, limits, onChange }: S
                 style={CODE}
             />
             <p id={status} aria-live="polite" className="visually-hidden">
-                {problem === null ? `${label} is accepted` : ''}
+                {problem === null ? words.schemaEditor.isAccepted(label) : ''}
             </p>
             <div className={styles.tools}>
                 <Button
                     onPress={() => onChange(formatted(text))}
                     isDisabled={problem !== null}
-                    aria-label={`Format the ${label.toLowerCase()}`}
+                    aria-label={words.schemaEditor.formatThe(label.toLowerCase())}
                 >
-                    Format
+                    {words.schemaEditor.format}
                 </Button>
-                <Button onPress={() => file.current?.click()} aria-label={`Open a file for the ${label.toLowerCase()}`}>
-                    Open a file
+                <Button
+                    onPress={() => file.current?.click()}
+                    aria-label={words.schemaEditor.openAFileForThe(label.toLowerCase())}
+                >
+                    {words.schemaEditor.openAFile}
                 </Button>
                 <input
                     ref={file}
@@ -68,9 +72,9 @@ export function SchemaEditor({ label, hint, text, example, limits, onChange }: S
                 />
                 <Button
                     onPress={() => onChange(JSON.stringify(example, null, 2))}
-                    aria-label={`Use an example as the ${label.toLowerCase()}`}
+                    aria-label={words.schemaEditor.useAnExampleAsThe(label.toLowerCase())}
                 >
-                    Use an example
+                    {words.schemaEditor.useAnExample}
                 </Button>
             </div>
         </div>

@@ -9,6 +9,7 @@ import type { FormProps } from './fields';
 import styles from './Form.module.css';
 import { SchemaEditor } from './SchemaEditor';
 import { SchemaError, readSchema } from './schemaText';
+import { words } from '../words';
 
 export type SchemaSectionProps = FormProps & { network: Schemas['NetworkResponse'] };
 
@@ -20,24 +21,22 @@ export function SchemaSection({ fields, set, network: { limits } }: SchemaSectio
         <div className="stack">
             <div className={styles.halves}>
                 <SchemaEditor
-                    label="Input schema"
-                    hint="JSON Schema of the parameters. A call that does not match is refused before it is paid."
+                    label={words.schemaSection.inputSchema}
+                    hint={words.schemaSection.jsonSchemaOfTheParametersA}
                     text={fields.inputSchema}
                     example={INPUT_EXAMPLE}
                     limits={sizes}
                     onChange={(inputSchema) => set({ inputSchema })}
                 />
-                <section className={styles.preview} aria-label="Preview of the form for callers">
-                    <p className="small muted">
-                        This is the form that callers fill in. Nothing that is written here is sent.
-                    </p>
+                <section className={styles.preview} aria-label={words.schemaSection.previewOfTheFormForCallers}>
+                    <p className="small muted">{words.schemaSection.thisIsTheFormThatCallers}</p>
                     {input === null ? <NotReadable /> : <Preview key={fields.inputSchema} schema={input} />}
                 </section>
             </div>
             <div className={styles.halves}>
                 <SchemaEditor
-                    label="Output schema"
-                    hint="JSON Schema of the result. It is shown to callers; the test compares your agent's result with it."
+                    label={words.schemaSection.outputSchema}
+                    hint={words.schemaSection.jsonSchemaOfTheResultIt}
                     text={fields.outputSchema}
                     example={OUTPUT_EXAMPLE}
                     limits={sizes}
@@ -49,7 +48,7 @@ export function SchemaSection({ fields, set, network: { limits } }: SchemaSectio
                     ) : (
                         <SchemaTable
                             id="output-preview"
-                            title="What it returns"
+                            title={words.schemaSection.whatItReturns}
                             schema={output}
                             none="Text without a promised structure."
                         />
@@ -60,7 +59,7 @@ export function SchemaSection({ fields, set, network: { limits } }: SchemaSectio
     );
 }
 
-const NotReadable = () => <p className="muted">The preview comes back as soon as the schema is right.</p>;
+const NotReadable = () => <p className="muted">{words.schemaSection.thePreviewComesBackAsSoon}</p>;
 
 function Preview({ schema }: { schema: JsonObject }) {
     const form = useMemo(() => planOf(schema), [schema]);
@@ -85,13 +84,13 @@ const INPUT_EXAMPLE = {
     type: 'object',
     required: ['language'],
     properties: {
-        language: { type: 'string', enum: ['en', 'de', 'fr'], description: 'Language of the answer.' },
+        language: { type: 'string', enum: ['en', 'de', 'fr'], description: words.schemaSection.languageOfTheAnswer },
         max_words: {
             type: 'integer',
             minimum: 1,
             maximum: 1000,
             default: 200,
-            description: 'Longest answer, in words.',
+            description: words.schemaSection.longestAnswerInWords,
         },
     },
     additionalProperties: false,
@@ -101,7 +100,7 @@ const OUTPUT_EXAMPLE = {
     type: 'object',
     required: ['summary'],
     properties: {
-        summary: { type: 'string', description: 'The answer.' },
-        sources: { type: 'array', items: { type: 'string' }, description: 'Where it is from.' },
+        summary: { type: 'string', description: words.schemaSection.theAnswer },
+        sources: { type: 'array', items: { type: 'string' }, description: words.schemaSection.whereItIsFrom },
     },
 };

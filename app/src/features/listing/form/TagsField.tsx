@@ -8,6 +8,7 @@ import { UserText } from '../../../shared/text/UserText';
 import { visible } from '../../../shared/text/visible';
 import { TAG } from './rules';
 import styles from './Form.module.css';
+import { words } from '../words';
 
 export type TagsProps = {
     chosen: readonly string[];
@@ -43,9 +44,9 @@ export function TagsField({ chosen, standard, most, error, onChange }: TagsProps
             data-invalid={error !== undefined || undefined}
             tabIndex={-1}
         >
-            <legend>Tags</legend>
+            <legend>{words.tagsField.tags}</legend>
             <p id={`${id}-remark`} className={error === undefined ? styles.hint : styles.error}>
-                {error ?? `Callers filter by them. ${chosen.length} of ${most} chosen.`}
+                {error ?? words.tagsField.callersFilterByThemOfChosen(chosen.length, most)}
             </p>
             <div className={styles.choices}>
                 {standard.map((tag) => (
@@ -62,7 +63,7 @@ export function TagsField({ chosen, standard, most, error, onChange }: TagsProps
             </div>
             <div className={styles.adding}>
                 <TextField
-                    label="A tag of your own"
+                    label={words.tagsField.aTagOfYourOwn}
                     error={problem}
                     value={own}
                     onChange={({ target }) => (setOwn(target.value), setProblem(undefined))}
@@ -71,10 +72,10 @@ export function TagsField({ chosen, standard, most, error, onChange }: TagsProps
                     autoCapitalize="none"
                 />
                 <Button onPress={add} isDisabled={own.trim() === ''}>
-                    Add tag
+                    {words.tagsField.addTag}
                 </Button>
             </div>
-            <ul className={styles.chosen} aria-label="Tags of your own">
+            <ul className={styles.chosen} aria-label={words.tagsField.tagsOfYourOwn}>
                 {chosen
                     .filter((tag) => !standard.includes(tag))
                     .map((tag) => (
@@ -82,10 +83,10 @@ export function TagsField({ chosen, standard, most, error, onChange }: TagsProps
                             <UserText text={tag} />
                             <Button
                                 look="text"
-                                aria-label={`Remove the tag ${visible(tag)}`}
+                                aria-label={words.tagsField.removeTheTag(visible(tag))}
                                 onPress={() => onChange(chosen.filter((other) => other !== tag))}
                             >
-                                Remove
+                                {words.tagsField.remove}
                             </Button>
                         </li>
                     ))}
@@ -95,7 +96,7 @@ export function TagsField({ chosen, standard, most, error, onChange }: TagsProps
 }
 
 function wrongTag(tag: string, chosen: readonly string[], isFull: boolean, most: number): string | undefined {
-    if (!TAG.test(tag)) return 'A tag has 1 to 32 lower-case letters, digits, - and _.';
-    if (chosen.includes(tag)) return 'This tag is chosen already.';
-    return isFull ? `An agent has at most ${most} tags. Remove one first.` : undefined;
+    if (!TAG.test(tag)) return words.tagsField.aTagHas1To32;
+    if (chosen.includes(tag)) return words.tagsField.thisTagIsChosenAlready;
+    return isFull ? words.tagsField.anAgentHasAtMostTags(most) : undefined;
 }

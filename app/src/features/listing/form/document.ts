@@ -7,6 +7,7 @@ import { ApiError, type Schemas, api, asWallet, body } from '../../../shared/api
 import { type JsonObject, canonical, isObject, readJson } from '../../run';
 import { DOCUMENT_FIELDS, type Fields, type Problems } from './fields';
 import type { Document } from './rules';
+import { words } from '../words';
 
 export type Stored = { readonly hash: Uint8Array; readonly uri: string };
 
@@ -40,8 +41,7 @@ export async function storeDocument(wallet: string, text: string): Promise<Store
         const stored = await body(
             api.POST('/v1/metadata', { ...asWallet(wallet), body: document, bodySerializer: () => text }),
         );
-        if (stored.hash !== `sha256:${hexOf(hash)}`)
-            throw new Error('The service stored other bytes than this page sent. Nothing was signed.');
+        if (stored.hash !== `sha256:${hexOf(hash)}`) throw new Error(words.document.theServiceStoredOtherBytesThan);
         return { hash, uri: `ipfs://${cidOf(hexOf(hash))}` };
     } catch (error) {
         if (error instanceof ApiError && error.status === 400) throw refused(error.message);
@@ -63,10 +63,10 @@ export function refused(message: string): DocumentRefused {
         const [, member = '', rest = ''] = /^`(\w+)` (.+)$/s.exec(line) ?? [];
         const name = Object.hasOwn(NAMES, member) ? NAMES[member] : undefined;
         if (name === undefined) others.push(line);
-        else problems[name] = `The service says: it ${rest}.`;
+        else problems[name] = words.document.theServiceSaysIt(rest);
     }
-    const where = Object.keys(problems).length > 0 ? ['The fields say why.'] : [];
-    return new DocumentRefused(problems, ['The service does not accept the document.', ...where, ...others].join(' '));
+    const where = Object.keys(problems).length > 0 ? [words.document.theFieldsSayWhy] : [];
+    return new DocumentRefused(problems, [words.document.theServiceDoesNotAcceptThe, ...where, ...others].join(' '));
 }
 
 /** An existing document: the fields that it fills, and the members that the marketplace does not know. */
@@ -78,7 +78,7 @@ export type ReadDocument = {
 /** Throws if a form cannot hold the document exactly. */
 export function readDocument(text: string): ReadDocument {
     const document = readJson(text);
-    if (!isObject(document)) throw new Error('The document is no JSON object.');
+    if (!isObject(document)) throw new Error(words.document.theDocumentIsNoJsonObject);
     const { name, tagline, description, tags, endpoint, input_schema, output_schema, ...others } = document;
     const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
     const schemaOf = (value: unknown): string => (value === undefined ? '' : JSON.stringify(value, null, 2));

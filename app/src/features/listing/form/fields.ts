@@ -1,5 +1,7 @@
 // What a creator writes about an agent, as it stands in the inputs: text, until it is read.
 
+import { words } from '../words';
+
 export type Fields = {
     readonly name: string;
     readonly tagline: string;
@@ -62,19 +64,19 @@ export const DOCUMENT_FIELDS = [
 ] as const;
 
 export const LABELS: { readonly [name in FieldName]: string } = {
-    name: 'Name',
-    tagline: 'Tagline',
-    description: 'Description',
-    tags: 'Tags',
-    inputSchema: 'Input schema',
-    outputSchema: 'Output schema',
-    price: 'Price of one call',
-    minCover: 'Promised cover',
-    collateral: 'Collateral',
-    timeout: 'Time-out',
-    binding: 'Signatures',
-    resultKey: 'Result key',
-    endpoint: 'Endpoint',
+    name: words.fields.name,
+    tagline: words.fields.tagline,
+    description: words.fields.description,
+    tags: words.fields.tags,
+    inputSchema: words.fields.inputSchema,
+    outputSchema: words.fields.outputSchema,
+    price: words.fields.priceOfOneCall,
+    minCover: words.fields.promisedCover,
+    collateral: words.fields.collateral,
+    timeout: words.fields.timeOut,
+    binding: words.fields.signatures,
+    resultKey: words.fields.resultKey,
+    endpoint: words.fields.endpoint,
 };
 
 export const isSame = (one: Fields[FieldName], other: Fields[FieldName]): boolean =>

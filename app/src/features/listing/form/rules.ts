@@ -11,6 +11,7 @@ import { SchemaError, readSchema } from './schemaText';
 import { requiredCollateral } from '../../../chain/collateral';
 import type { CollateralTier } from '../../../generated/types/collateralTier';
 import { MAX_COVER, amountOf, coverOf } from './terms';
+import { words } from '../words';
 
 /** What the rules depend on: the network's limits, and what the chain demands. */
 export type RuleBook = {
@@ -48,15 +49,11 @@ class FieldError extends Error {}
 type Reader = { readonly [name in keyof Problems]: (fields: Fields, book: RuleBook) => unknown };
 
 const READERS = {
-    name: ({ name }, { network }) => readText(name, network.limits.max_name_chars, 'Give the agent a name.'),
+    name: ({ name }, { network }) => readText(name, network.limits.max_name_chars, words.rules.giveTheAgentAName),
     tagline: ({ tagline }, { network }) =>
-        readText(tagline, network.limits.max_tagline_chars, 'Say in one sentence what the agent does.'),
+        readText(tagline, network.limits.max_tagline_chars, words.rules.sayInOneSentenceWhatThe),
     description: ({ description }, { network }) =>
-        readText(
-            description,
-            network.limits.max_description_chars,
-            'Describe what the agent takes and what it returns.',
-        ).trimEnd(),
+        readText(description, network.limits.max_description_chars, words.rules.describeWhatTheAgentTakesAnd).trimEnd(),
     tags: ({ tags }, { network }) => readTags(tags, network.limits.max_tags),
     inputSchema: ({ inputSchema }, book) => readSchema(inputSchema, schemaLimits(book)),
     outputSchema: ({ outputSchema }, book) => readSchema(outputSchema, schemaLimits(book)),
@@ -116,8 +113,8 @@ export const lengthOf = (text: string): number => Array.from(text).length;
 function readText(text: string, most: number, whenEmpty: string): string {
     if (BLANK.test(text)) throw new FieldError(whenEmpty);
     const length = lengthOf(text);
-    if (length > most) throw new FieldError(`This has ${length} characters; at most ${most} are accepted.`);
-    if (CONTROL.test(text)) throw new FieldError('This contains a control character. Remove it.');
+    if (length > most) throw new FieldError(words.rules.thisHasCharactersAtMostAre(length, most));
+    if (CONTROL.test(text)) throw new FieldError(words.rules.thisContainsAControlCharacterRemove);
     checkText(text);
     return text;
 }
@@ -125,11 +122,11 @@ function readText(text: string, most: number, whenEmpty: string): string {
 export const TAG = /^[a-z0-9_-]{1,32}$/;
 
 function readTags(tags: readonly string[], most: number): readonly string[] {
-    if (tags.length === 0) throw new FieldError('Choose at least one tag, so that callers find the agent.');
-    if (tags.length > most) throw new FieldError(`Choose at most ${most} tags.`);
+    if (tags.length === 0) throw new FieldError(words.rules.chooseAtLeastOneTagSo);
+    if (tags.length > most) throw new FieldError(words.rules.chooseAtMostTags(most));
     const bad = tags.find((tag) => !TAG.test(tag));
-    if (bad !== undefined) throw new FieldError('A tag has 1 to 32 lower-case letters, digits, - and _.');
-    if (new Set(tags).size < tags.length) throw new FieldError('A tag stands there twice.');
+    if (bad !== undefined) throw new FieldError(words.rules.aTagHas1To32);
+    if (new Set(tags).size < tags.length) throw new FieldError(words.rules.aTagStandsThereTwice);
     return tags;
 }
 
@@ -139,17 +136,17 @@ const schemaLimits = ({ network: { limits } }: RuleBook) => ({
 });
 
 function readPrice(text: string, { minPrice, network }: RuleBook): bigint {
-    if (text.trim() === '') throw new FieldError('Say what one call costs, for example 0.05.');
+    if (text.trim() === '') throw new FieldError(words.rules.sayWhatOneCallCostsFor);
     const price = parseUsdc(text);
-    if (price < minPrice || price === 0n) throw new FieldError(`The lowest price is ${formatUsdc(minPrice)} USDC.`);
+    if (price < minPrice || price === 0n) throw new FieldError(words.rules.theLowestPriceIsUsdc(formatUsdc(minPrice)));
     const highest = network.limits.max_price_usdc;
-    if (price > highest) throw new FieldError(`The highest price is ${formatUsdc(highest)} USDC.`);
+    if (price > highest) throw new FieldError(words.rules.theHighestPriceIsUsdc(formatUsdc(highest)));
     return price;
 }
 
 function readCover(text: string): number {
     const calls = coverOf(text);
-    if (calls === null) throw new FieldError(`Write a whole number of calls from 0 to ${MAX_COVER}.`);
+    if (calls === null) throw new FieldError(words.rules.writeAWholeNumberOfCalls(MAX_COVER));
     return calls;
 }
 
@@ -163,9 +160,7 @@ function readCollateral({ price, minCover, collateral }: Fields, book: RuleBook)
     if (collateral.trim() === '') return required;
     const amount = parseUsdc(collateral);
     if (amount < required)
-        throw new FieldError(
-            `A price of ${formatUsdc(amountOfPrice ?? 0n)} USDC with this cover needs at least ${formatUsdc(required)} USDC.`,
-        );
+        throw new FieldError(words.rules.aPriceOfUsdcWithThis(formatUsdc(amountOfPrice ?? 0n), formatUsdc(required)));
     return amount;
 }
 
@@ -173,13 +168,13 @@ function readTimeout(text: string, limits: Schemas['NetworkResponse']['limits'])
     const { min_timeout_seconds: least, max_timeout_seconds: most } = limits;
     const seconds = /^\d{1,6}$/.test(text.trim()) ? Number(text.trim()) : NaN;
     if (!(seconds >= least && seconds <= most))
-        throw new FieldError(`Write a whole number of seconds from ${least} to ${most}.`);
+        throw new FieldError(words.rules.writeAWholeNumberOfSeconds(least, most));
     return seconds;
 }
 
 function readKey(text: string): Address {
-    if (text === '') throw new FieldError('Make a result key, or paste the public key of one.');
-    if (!isAddress(text)) throw new FieldError('A public key has 32 to 44 letters and digits (base58).');
+    if (text === '') throw new FieldError(words.rules.makeAResultKeyOrPaste);
+    if (!isAddress(text)) throw new FieldError(words.rules.aPublicKeyHas32To);
     return text;
 }
 
@@ -188,23 +183,22 @@ const PRIVATE = /(^|\.)(localhost|localdomain|local|internal|home\.arpa|onion)$/
 /** The endpoint rules that can be said without asking the name's addresses. */
 function readEndpoint(text: string, { limits, network }: RuleBook['network']): string {
     const trimmed = text.trim();
-    if (trimmed === '') throw new FieldError('Write the full URL at which your service answers.');
+    if (trimmed === '') throw new FieldError(words.rules.writeTheFullUrlAtWhich);
     if (lengthOf(trimmed) > limits.max_endpoint_chars)
-        throw new FieldError(`At most ${limits.max_endpoint_chars} characters are accepted.`);
-    if (/[\p{Cc}\p{White_Space}]/u.test(trimmed)) throw new FieldError('A URL contains no spaces.');
+        throw new FieldError(words.rules.atMostCharactersAreAccepted(limits.max_endpoint_chars));
+    if (/[\p{Cc}\p{White_Space}]/u.test(trimmed)) throw new FieldError(words.rules.aUrlContainsNoSpaces);
     checkText(trimmed);
     const isLocal = network === 'local';
     const url = URL.canParse(trimmed) ? new URL(trimmed) : null;
     const isHttp = /^https?:\/\//.test(trimmed) && (url?.protocol === 'https:' || url?.protocol === 'http:');
     if (url === null || !isHttp)
-        throw new FieldError(`Write a URL that begins with ${isLocal ? 'http:// or ' : ''}https://.`);
-    if (url.username !== '' || url.password !== '')
-        throw new FieldError('A URL with a user name or password is not accepted.');
+        throw new FieldError(words.rules.writeAUrlThatBeginsWith(isLocal ? 'http:// or ' : ''));
+    if (url.username !== '' || url.password !== '') throw new FieldError(words.rules.aUrlWithAUserName);
     if (isLocal) return trimmed;
-    if (url.protocol !== 'https:') throw new FieldError('The URL must begin with https://.');
+    if (url.protocol !== 'https:') throw new FieldError(words.rules.theUrlMustBeginWithHttps);
     const host = url.hostname.replace(/\.$/, '').toLowerCase();
     if (!host.startsWith('[') && (!host.includes('.') || PRIVATE.test(host)))
-        throw new FieldError('This name cannot be reached from the internet.');
-    if (url.port !== '') throw new FieldError('The service calls port 443 alone. Leave the port out.');
+        throw new FieldError(words.rules.thisNameCannotBeReachedFrom);
+    if (url.port !== '') throw new FieldError(words.rules.theServiceCallsPort443Alone);
     return trimmed;
 }

@@ -3,6 +3,7 @@
 
 import { type Json, JsonError, type JsonObject, isObject, readJson } from '../../run';
 import { repeatedMember } from './repeatedMember';
+import { words } from '../words';
 
 export type SchemaLimits = { readonly maxBytes: number; readonly maxDepth: number };
 
@@ -20,13 +21,13 @@ export class SchemaError extends Error {}
 
 /** Reads a schema, or throws a `SchemaError`. */
 export function readSchema(text: string, { maxBytes, maxDepth } = SCHEMA_LIMITS): JsonObject {
-    if (text.trim() === '') throw new SchemaError('Write a JSON Schema, for example {"type": "object"}.');
+    if (text.trim() === '') throw new SchemaError(words.schemaText.writeAJsonSchemaForExample);
     const schema = jsonOf(text);
-    if (!isObject(schema)) throw new SchemaError('A schema is a JSON object, for example {"type": "object"}.');
+    if (!isObject(schema)) throw new SchemaError(words.schemaText.aSchemaIsAJsonObject);
     if (new TextEncoder().encode(JSON.stringify(schema)).length > maxBytes) {
-        throw new SchemaError(`The schema is larger than ${Math.floor(maxBytes / 1024)} KiB.`);
+        throw new SchemaError(words.schemaText.theSchemaIsLargerThanKiB(Math.floor(maxBytes / 1024)));
     }
-    if (depthOf(schema) > maxDepth) throw new SchemaError(`The schema is nested deeper than ${maxDepth} levels.`);
+    if (depthOf(schema) > maxDepth) throw new SchemaError(words.schemaText.theSchemaIsNestedDeeperThan(maxDepth));
     new Walk(schema).run();
     return schema;
 }
@@ -35,7 +36,7 @@ function jsonOf(text: string): Json {
     try {
         const value = readJson(text);
         const twice = repeatedMember(text);
-        if (twice !== null) throw new JsonError(`The member ${quoted(twice)} stands twice in one object.`);
+        if (twice !== null) throw new JsonError(words.schemaText.theMemberStandsTwiceInOne(quoted(twice)));
         return value;
     } catch (error) {
         if (error instanceof JsonError) throw new SchemaError(error.message);
@@ -112,29 +113,29 @@ class Walk {
 
     #schema(value: unknown, at: string): void {
         if (typeof value === 'boolean') return void this.#schemas.add(value);
-        if (!isObject(value)) throw wrong(at, 'a schema, which is an object, true or false');
+        if (!isObject(value)) throw wrong(at, words.schemaText.aSchemaWhichIsAnObject);
         this.#schemas.add(value);
         if (this.#schemas.size > MAX_SUBSCHEMAS)
-            throw new SchemaError(`The schema has more than ${MAX_SUBSCHEMAS} subschemas.`);
+            throw new SchemaError(words.schemaText.theSchemaHasMoreThanSubschemas(MAX_SUBSCHEMAS));
         for (const [keyword, member] of Object.entries(value))
             this.#keyword(keyword, member, `${at}/${keyword}`, at === '');
     }
 
     #keyword(keyword: string, value: unknown, at: string, isRoot: boolean): void {
-        if (REFUSED.includes(keyword)) throw new SchemaError(`${place(at)} is not accepted by the marketplace.`);
+        if (REFUSED.includes(keyword)) throw new SchemaError(words.schemaText.isNotAcceptedByTheMarketplace(place(at)));
         if (keyword === '$schema' || keyword === '$id' || keyword === 'id')
             return this.#name(keyword, value, at, isRoot);
         if (keyword === 'type') return this.#type(value, at);
         if (DATA.has(keyword)) {
             if (keyword === 'enum' && (!Array.isArray(value) || value.length === 0))
-                throw wrong(at, 'a list of values');
+                throw wrong(at, words.schemaText.aListOfValues);
             return;
         }
         if (MAPS.has(keyword)) return this.#map(keyword, value, at);
         if (LISTS.has(keyword) || (keyword === 'items' && Array.isArray(value))) return this.#list(value, at);
         if (SCHEMAS.has(keyword) || keyword === 'items') return this.#schema(value, at);
         if (keyword === 'required') {
-            if (!isTexts(value)) throw wrong(at, 'a list of names, next to "properties"');
+            if (!isTexts(value)) throw wrong(at, words.schemaText.aListOfNamesNextTo);
             return;
         }
         this.#plain(keyword, value, at);
@@ -142,9 +143,9 @@ class Walk {
 
     #plain(keyword: string, value: unknown, at: string): void {
         if (COUNTS.has(keyword) && !(Number.isInteger(value) && Number(value) >= 0))
-            throw wrong(at, 'a whole number from 0 on');
+            throw wrong(at, words.schemaText.aWholeNumberFrom0On);
         if (NUMBERS.has(keyword) && typeof value !== 'number') throw wrong(at, 'a number');
-        if (keyword === 'multipleOf' && !(Number(value) > 0)) throw wrong(at, 'a number above 0');
+        if (keyword === 'multipleOf' && !(Number(value) > 0)) throw wrong(at, words.schemaText.aNumberAbove0);
         if (keyword === 'uniqueItems' && typeof value !== 'boolean') throw wrong(at, 'true or false');
         if (!TEXTS.has(keyword)) return;
         if (typeof value !== 'string') throw wrong(at, 'a text');
@@ -152,7 +153,7 @@ class Walk {
         if (keyword === '$anchor') this.#anchor(value, at);
         if (keyword === '$ref') this.#references.push({ reference: value, at });
         if (this.#references.length > MAX_REFERENCES)
-            throw new SchemaError(`The schema has more than ${MAX_REFERENCES} references.`);
+            throw new SchemaError(words.schemaText.theSchemaHasMoreThanReferences(MAX_REFERENCES));
     }
 
     #name(keyword: string, value: unknown, at: string, isRoot: boolean): void {
@@ -161,11 +162,10 @@ class Walk {
         if (keyword === 'id') return;
         if (typeof value !== 'string') throw wrong(at, 'a text');
         if (keyword === '$schema') {
-            if (!isRoot) throw new SchemaError(`${place(at)} may stand at the beginning alone.`);
-            if (!DRAFT.test(value))
-                throw new SchemaError(`$schema is ${quoted(value)}. Accepted are draft 4, 6, 7, 2019-09 and 2020-12.`);
+            if (!isRoot) throw new SchemaError(words.schemaText.mayStandAtTheBeginningAlone(place(at)));
+            if (!DRAFT.test(value)) throw new SchemaError(words.schemaText.schemaIsAcceptedAreDraft4(quoted(value)));
         } else if (!isRoot && !value.startsWith('#')) {
-            throw new SchemaError(`${place(at)} may stand at the beginning alone.`);
+            throw new SchemaError(words.schemaText.mayStandAtTheBeginningAlone(place(at)));
         }
     }
 
@@ -173,11 +173,11 @@ class Walk {
         const types: readonly unknown[] = Array.isArray(value) ? value : [value];
         const bad = types.find((type) => typeof type !== 'string' || !TYPES.has(type));
         if (types.length === 0 || bad !== undefined)
-            throw wrong(at, `one of ${[...TYPES].join(', ')}, or a list of them`);
+            throw wrong(at, words.schemaText.oneOfOrAListOf([...TYPES].join(', ')));
     }
 
     #map(keyword: string, value: unknown, at: string): void {
-        if (!isObject(value)) throw wrong(at, 'an object with a schema for each name');
+        if (!isObject(value)) throw wrong(at, words.schemaText.anObjectWithASchemaFor);
         for (const [name, member] of Object.entries(value)) {
             if (keyword === 'patternProperties') this.#pattern(name, at);
             if (keyword === 'dependencies' && isTexts(member)) continue;
@@ -186,40 +186,41 @@ class Walk {
     }
 
     #list(value: unknown, at: string): void {
-        if (!Array.isArray(value) || value.length === 0) throw wrong(at, 'a list of schemas');
+        if (!Array.isArray(value) || value.length === 0) throw wrong(at, words.schemaText.aListOfSchemas);
         value.forEach((item, index) => this.#schema(item, `${at}/${index}`));
     }
 
     #anchor(anchor: string, at: string): void {
         if (this.#anchors.has(anchor))
-            throw new SchemaError(`${place(at)}: the name ${quoted(anchor)} stands there a second time.`);
+            throw new SchemaError(words.schemaText.theNameStandsThereASecond(place(at), quoted(anchor)));
         this.#anchors.add(anchor);
     }
 
     #pattern(pattern: string, at: string): void {
         this.#patterns.add(pattern);
         if (this.#patterns.size > MAX_PATTERNS)
-            throw new SchemaError(`The schema has more than ${MAX_PATTERNS} regular expressions.`);
+            throw new SchemaError(words.schemaText.theSchemaHasMoreThanRegular(MAX_PATTERNS));
         if (new TextEncoder().encode(pattern).length > MAX_PATTERN_BYTES) {
-            throw new SchemaError(`${place(at)}: the regular expression is longer than ${MAX_PATTERN_BYTES} bytes.`);
+            throw new SchemaError(words.schemaText.theRegularExpressionIsLongerThan(place(at), MAX_PATTERN_BYTES));
         }
         const bare = pattern.replace(/\\\\/g, '');
         if (/\(\?(<?[=!])/.test(bare))
-            throw new SchemaError(`${place(at)}: regular expressions that look around are not accepted.`);
+            throw new SchemaError(words.schemaText.regularExpressionsThatLookAroundAre(place(at)));
         if (/\\([1-9]|k<)/.test(bare))
-            throw new SchemaError(`${place(at)}: regular expressions with back-references are not accepted.`);
-        if (!isPattern(pattern)) throw new SchemaError(`${place(at)}: ${quoted(pattern)} is no regular expression.`);
+            throw new SchemaError(words.schemaText.regularExpressionsWithBackReferencesAre(place(at)));
+        if (!isPattern(pattern))
+            throw new SchemaError(words.schemaText.isNoRegularExpression(place(at), quoted(pattern)));
     }
 
     /** Follows a reference to its end. One that comes back to itself says nothing. */
     #follow(reference: string, at: string): void {
         const seen = new Set<string>();
         for (let next: unknown = reference; typeof next === 'string';) {
-            if (seen.has(next)) throw new SchemaError(`${place(at)} leads back to itself.`);
+            if (seen.has(next)) throw new SchemaError(words.schemaText.leadsBackToItself(place(at)));
             seen.add(next);
             const target = this.#target(next);
             if (!this.#schemas.has(target))
-                throw new SchemaError(`${place(at)}: ${quoted(next)} leads to no schema of this document.`);
+                throw new SchemaError(words.schemaText.leadsToNoSchemaOfThis(place(at), quoted(next)));
             next = isObject(target) ? target['$ref'] : undefined;
         }
     }
@@ -269,4 +270,6 @@ function decoded(text: string): string {
 const quoted = (text: string): string => JSON.stringify(text.length > QUOTED ? `${text.slice(0, QUOTED)}\u2026` : text);
 const place = (at: string): string => (at.length > QUOTED ? `\u2026${at.slice(-QUOTED)}` : at.slice(1));
 const wrong = (at: string, expected: string): SchemaError =>
-    new SchemaError(at === '' ? `The schema must be ${expected}.` : `${place(at)} must be ${expected}.`);
+    new SchemaError(
+        at === '' ? words.schemaText.theSchemaMustBe(expected) : words.schemaText.mustBe(place(at), expected),
+    );

@@ -22,6 +22,7 @@ import {
 } from '../../run';
 import { Checks, Verdict } from './Report';
 import { type TestCall, taskProblem } from './testCall';
+import { words } from '../words';
 
 /** What is tested; it need not be listed yet. */
 export type Subject = {
@@ -76,8 +77,8 @@ export function EndpointTest({ wallet, subject, call, onCall, isMain = false, on
     return (
         <div className="stack">
             <TextArea
-                label="A task that your agent completes"
-                hint="It is sent to your endpoint as a caller would send it. Nothing is paid, and nothing is sent to the chain."
+                label={words.endpointTest.aTaskThatYourAgentCompletes}
+                hint={words.endpointTest.itIsSentToYourEndpoint}
                 error={wrong.task}
                 value={call.task}
                 onChange={({ target }) => (onCall({ ...call, task: target.value }), setWrong({}))}
@@ -91,17 +92,21 @@ export function EndpointTest({ wallet, subject, call, onCall, isMain = false, on
                     onPress={() => void press()}
                     isDisabled={run.kind === 'running'}
                 >
-                    {run.kind === 'running' ? 'Testing …' : run.kind === 'done' ? 'Test again' : 'Test the endpoint'}
+                    {run.kind === 'running'
+                        ? words.endpointTest.testing
+                        : run.kind === 'done'
+                          ? words.endpointTest.testAgain
+                          : words.endpointTest.testTheEndpoint}
                 </Button>
-                {run.kind === 'running' && <Button onPress={stop}>Stop the test</Button>}
+                {run.kind === 'running' && <Button onPress={stop}>{words.endpointTest.stopTheTest}</Button>}
             </div>
             <div role="status" className="stack">
                 {run.kind === 'running' && <Running since={run.since} timeoutSeconds={subject.timeoutSeconds} />}
                 {run.kind === 'done' && (
                     <>
-                        <h2>Report</h2>
+                        <h2>{words.endpointTest.report}</h2>
                         {JSON.stringify(run.subject) !== JSON.stringify(subject) && (
-                            <p>Something was changed after this test. Test again.</p>
+                            <p>{words.endpointTest.somethingWasChangedAfterThisTest}</p>
                         )}
                         <Verdict report={run.report} />
                     </>
@@ -128,8 +133,7 @@ function Running({ since, timeoutSeconds }: { since: number; timeoutSeconds: num
     }, []);
     return (
         <p>
-            The marketplace sends at most 11 requests to your endpoint. This takes at most {longest(timeoutSeconds)}{' '}
-            seconds.{' '}
+            {words.endpointTest.theMarketplaceSendsAtMost11(longest(timeoutSeconds))}{' '}
             <span className="number muted" aria-hidden="true">
                 {Math.max(0, Math.floor((now - since) / 1_000))} s
             </span>
@@ -147,7 +151,7 @@ type FailingProps = {
 const Failing = ({ call, onCall, wrong }: FailingProps) => (
     <>
         <Checkbox
-            label="Also send a request that my agent must refuse"
+            label={words.endpointTest.alsoSendARequestThatMy}
             checked={call.failing !== null}
             onChange={({ target }) =>
                 onCall({ ...call, failing: target.checked ? { task: '', parameters: '{}' } : null })
@@ -156,7 +160,7 @@ const Failing = ({ call, onCall, wrong }: FailingProps) => (
         {call.failing !== null && (
             <>
                 <TextArea
-                    label="The task that it refuses"
+                    label={words.endpointTest.theTaskThatItRefuses}
                     error={wrong.failing}
                     value={call.failing.task}
                     onChange={({ target }) =>
@@ -168,7 +172,7 @@ const Failing = ({ call, onCall, wrong }: FailingProps) => (
                     rows={2}
                 />
                 <TextArea
-                    label="Its parameters as JSON"
+                    label={words.endpointTest.itsParametersAsJson}
                     error={wrong.failingParameters}
                     value={call.failing.parameters}
                     onChange={({ target }) =>
@@ -192,11 +196,11 @@ function readFailing(failing: TestCall['failing']): { request: FailingRequest | 
     if (failing === null) return { request: null, problems: {} };
     const problems = wordsFor(
         'failing',
-        failing.task.trim() === '' ? 'Write a task that your agent must refuse.' : null,
+        failing.task.trim() === '' ? words.endpointTest.writeATaskThatYourAgent : null,
     );
     try {
         const parameters = readJson(failing.parameters.trim() === '' ? '{}' : failing.parameters);
-        if (!isObject(parameters)) throw new JsonError('Parameters are a JSON object: {"name": value}.');
+        if (!isObject(parameters)) throw new JsonError(words.endpointTest.parametersAreAJsonObjectName);
         return { request: { task: failing.task, parameters }, problems };
     } catch (error) {
         if (!(error instanceof JsonError)) throw error;

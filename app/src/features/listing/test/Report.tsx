@@ -7,6 +7,7 @@ import { Checklist, ChecklistItem } from '../../../shared/ui/Checklist';
 import { Notice } from '../../../shared/ui/Notice';
 import { titleOf } from './checkTitles';
 import styles from './Report.module.css';
+import { words } from '../words';
 
 type Check = Schemas['Check'];
 
@@ -18,25 +19,32 @@ export function Verdict({ report }: { report: Schemas['Report'] }) {
     return (
         <Notice
             kind={report.passed ? 'good' : 'bad'}
-            title={report.passed ? 'Your service passes the test' : `Your service fails ${plural(failed, 'check')}`}
+            title={
+                report.passed
+                    ? words.report.yourServicePassesTheTest
+                    : words.report.yourServiceFails(plural(failed, 'check'))
+            }
         >
             <p className="number">
-                {passed} passed, {failed} failed, {skipped} skipped. {plural(report.requests, 'request')} in{' '}
-                {formatMs(report.duration_ms)}
+                {words.report.passedFailedSkippedIn(
+                    passed,
+                    failed,
+                    skipped,
+                    plural(report.requests, 'request'),
+                    formatMs(report.duration_ms),
+                )}
                 {answer === null
-                    ? '; the first one was not answered.'
-                    : `; the first answer came after ${formatMs(answer)}.`}
+                    ? words.report.theFirstOneWasNotAnswered
+                    : words.report.theFirstAnswerCameAfter(formatMs(answer))}
             </p>
-            {!report.passed && (
-                <p>Callers would get their money back in place of a result. Each failed check says how to mend it.</p>
-            )}
+            {!report.passed && <p>{words.report.callersWouldGetTheirMoneyBack}</p>}
         </Notice>
     );
 }
 
 /** In the order of the report: later checks build on earlier ones. */
 export const Checks = ({ checks }: { checks: readonly Check[] }) => (
-    <Checklist label="Checks" isFramed>
+    <Checklist label={words.report.checks} isFramed>
         {checks.map((check) => {
             const { state, word } = STATES[kindOf(check)];
             return (
@@ -56,13 +64,13 @@ export const Checks = ({ checks }: { checks: readonly Check[] }) => (
 
 const Details = ({ check: { expected, received, fix } }: { check: Check }) => (
     <dl className={styles.details}>
-        <dt>Expected</dt>
+        <dt>{words.report.expected}</dt>
         <dd>
             <UserText text={expected} />
         </dd>
         {received != null && (
             <>
-                <dt>Received</dt>
+                <dt>{words.report.received}</dt>
                 <dd>
                     <UserBlock text={received} code />
                 </dd>
@@ -70,7 +78,7 @@ const Details = ({ check: { expected, received, fix } }: { check: Check }) => (
         )}
         {fix != null && (
             <>
-                <dt>To mend it</dt>
+                <dt>{words.report.toMendIt}</dt>
                 <dd className={styles.fix}>
                     <UserText text={fix} />
                 </dd>

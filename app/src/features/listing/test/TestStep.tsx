@@ -10,6 +10,7 @@ import type { Listing } from '../form/rules';
 import { TITLES, openSteps } from '../steps';
 import { EndpointTest, type Subject } from './EndpointTest';
 import { type TestCall, knownCall } from './testCall';
+import { words } from '../words';
 
 export type TestStepProps = {
     /** `null`: something is not right yet. */
@@ -25,8 +26,8 @@ export function TestStep({ listing, problems, call, onCall, onReport, isMain }: 
     if (listing === null) {
         const open = openSteps(problems);
         return (
-            <Notice kind="warn" title="Something is missing">
-                <p>The test needs everything that the listing will say. Complete these steps first:</p>
+            <Notice kind="warn" title={words.testStep.somethingIsMissing}>
+                <p>{words.testStep.theTestNeedsEverythingThatThe}</p>
                 <ul className="row">
                     {open.map((step) => (
                         <li key={step}>
@@ -41,7 +42,7 @@ export function TestStep({ listing, problems, call, onCall, onReport, isMain }: 
     }
     const subject = subjectOf(listing);
     return (
-        <SessionGate why="The marketplace calls your endpoint for wallets that have signed in.">
+        <SessionGate why={words.testStep.theMarketplaceCallsYourEndpointFor}>
             {(wallet) => (
                 <EndpointTest
                     wallet={wallet}

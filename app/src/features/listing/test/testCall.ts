@@ -1,6 +1,7 @@
 // The requests of a test: one that the agent completes, and one that it must refuse.
 
 import { type JsonObject, isObject, requestProblem } from '../../run';
+import { words } from '../words';
 
 export type TestCall = {
     readonly task: string;
@@ -26,4 +27,4 @@ export function knownCall(stored: unknown): TestCall {
 
 /** Why a task cannot be sent, or `null`. */
 export const taskProblem = (task: string): string | null =>
-    task.trim() === '' ? 'Write a task that your agent can complete.' : requestProblem({ task, parameters: {} });
+    task.trim() === '' ? words.testCall.writeATaskThatYourAgent : requestProblem({ task, parameters: {} });

@@ -48,7 +48,7 @@ type OwnProps = { wallet: string; agentId: string };
 function LastDay({ wallet, agentId }: OwnProps) {
     const { data, error, refetch } = useQuery(healthQuery(wallet, agentId));
     return (
-        <Panel title={words.health.lastDay}>
+        <Panel title={words.health.lastDay} className={styles.day}>
             {data === undefined ? (
                 <Pending error={error} onRetry={() => void refetch()} height="7rem" />
             ) : (
