@@ -51,7 +51,7 @@ beforeEach(async () => {
     reads = {};
     isHidden.mockReturnValue(false);
     queries = new QueryClient();
-    for (const name of ['execution', 'executions', 'disputes', 'keys', 'wallet', 'network', 'webhooks']) {
+    for (const name of ['execution', 'executions', 'on-chain', 'disputes', 'keys', 'wallet', 'network', 'webhooks']) {
         const queryFn = () => {
             reads[name] = (reads[name] ?? 0) + 1;
             return name;
@@ -79,7 +79,7 @@ test('an event makes what it is about be read again, once for events that come t
     reads = {};
     send('id: 2\neve');
     send('nt: execution.completed\ndata: {}\n\n');
-    expect(await readNow()).toEqual(['execution', 'executions', 'keys']);
+    expect(await readNow()).toEqual(['execution', 'executions', 'keys', 'on-chain']);
     // What a creator sees is read once more when the index has had time.
     happen('payout');
     expect(await readNow()).toEqual(['executions', 'wallet']);
@@ -96,14 +96,29 @@ test('an event makes what it is about be read again, once for events that come t
     expect(await readNow()).toEqual([]);
 });
 
+test('the execution that an event is about is read at once, and no other one', async () => {
+    const [id, other] = ['806e1eba-133b-4100-9a5e-ddbe7c578906', '00000000-0000-4000-8000-000000000000'];
+    for (const of of [id, other]) {
+        const queryFn = () => {
+            reads[of] = (reads[of] ?? 0) + 1;
+            return of;
+        };
+        new QueryObserver(queries, { queryKey: ['execution', of, WALLET], queryFn }).subscribe(() => undefined);
+    }
+    await readNow();
+    send(`id: 1\nevent: execution.completed\ndata: {"execution_id":"${id}"}\n\n`);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(reads).toEqual({ [id]: 1 });
+});
+
 test('a page asks seldom while its stream is open, and as before until a stream that ended is open again', async () => {
-    expect([2_000, 60_000].map(unlessFollowed)).toEqual([20_000, 60_000]);
+    expect([2_000, 90_000].map(unlessFollowed)).toEqual([60_000, 90_000]);
     service.streams.at(-1)?.close();
     await vi.advanceTimersByTimeAsync(500);
     expect(unlessFollowed(2_000)).toBe(2_000);
     expect(reads['executions']).toBe(1);
     await vi.advanceTimersByTimeAsync(1_000);
-    expect([unlessFollowed(2_000), service.streams.length, reads['executions']]).toEqual([20_000, 2, 2]);
+    expect([unlessFollowed(2_000), service.streams.length, reads['executions']]).toEqual([60_000, 2, 2]);
 });
 
 test('a stream that is refused is tried again later, and the page asks meanwhile', async () => {
@@ -115,7 +130,7 @@ test('a stream that is refused is tried again later, and the page asks meanwhile
     expect(service.asked).toHaveLength(2);
     service.status = 200;
     await vi.advanceTimersByTimeAsync(2_000);
-    expect([unlessFollowed(2_000), service.asked.length]).toEqual([20_000, 3]);
+    expect([unlessFollowed(2_000), service.asked.length]).toEqual([60_000, 3]);
 });
 
 test('a page that is not shown has no stream, and reads everything when it is shown again', async () => {
@@ -126,7 +141,7 @@ test('a page that is not shown has no stream, and reads everything when it is sh
     expect(unlessFollowed(2_000)).toBe(2_000);
     isHidden.mockReturnValue(false);
     document.dispatchEvent(new Event('visibilitychange'));
-    expect(await readNow()).toEqual(['disputes', 'execution', 'executions', 'keys', 'wallet', 'webhooks']);
+    expect(await readNow()).toEqual(['disputes', 'execution', 'executions', 'keys', 'on-chain', 'wallet', 'webhooks']);
     leave();
     expect(service.asked.map(({ signal }) => signal.aborted)).toEqual([true, true]);
 });

@@ -1,12 +1,15 @@
 // From instructions to a confirmed transaction, with a wallet that holds a real key and a node of a few answers.
 
+import { once } from 'node:events';
+
 import type { Address } from '@solana/kit';
 import { afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { WebSocketServer } from 'ws';
 
-import { SendError, signAndSend } from '../src/chain/send';
+import { SendError, signAndSend, socketOf } from '../src/chain/send';
 import { isUsable, signTransaction } from '../src/shared/wallet/standard';
 import { MockWallet } from './support/mockWallet';
-import { BLOCKHASH, fine, node } from './support/node';
+import { BLOCKHASH, GOOD, fine, node } from './support/node';
 
 let mock: MockWallet;
 
@@ -29,9 +32,10 @@ const usable = () => {
     return wallet;
 };
 
-const send = (steps: string[] = []) =>
+const send = (steps: string[] = [], wsUrl: string | null = null) =>
     signAndSend({
         rpcUrl: 'http://node.example',
+        wsUrl,
         feePayer: mock.account.address as Address,
         instructions: [],
         sign: (bytes) => signTransaction(usable(), mock.account, bytes, 'solana:localnet'),
@@ -94,4 +98,51 @@ test('an expired blockhash is told apart from an unknown outcome', async () => {
     const answers = { getLatestBlockhash: () => BLOCKHASH, simulateTransaction: fine, sendTransaction: () => 'x' };
     node({ ...answers, getBlockHeight: () => 11, getSignatureStatuses: () => ({ value: [null] }) });
     expect(await kindOf(send())).toBe('expired');
+});
+
+test('a node has its WebSocket at the same host, or at the next port where it names one', () => {
+    expect(socketOf('https://rpc.example/key?a=1')).toBe('wss://rpc.example/key?a=1');
+    expect(socketOf('http://10.0.0.1:8899')).toBe('ws://10.0.0.1:8900/');
+});
+
+/** A WebSocket of the node that says of every signature that it is confirmed, again and again. */
+async function hastyNode(): Promise<{ wsUrl: string; subscribed: () => number; end: () => void }> {
+    const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+    await once(server, 'listening');
+    let subscribed = 0;
+    server.on('connection', (socket) =>
+        socket.on('message', (data: Buffer) => {
+            const { id, method } = JSON.parse(data.toString()) as { id: number; method: string };
+            if (method !== 'signatureSubscribe') return;
+            subscribed += 1;
+            socket.send(JSON.stringify({ jsonrpc: '2.0', id, result: 7 }));
+            const result = { context: { slot: 1 }, value: { err: null } };
+            const notice = { jsonrpc: '2.0', method: 'signatureNotification', params: { subscription: 7, result } };
+            for (let time = 0; time < 50; time += 1) socket.send(JSON.stringify(notice));
+        }),
+    );
+    const { port } = server.address() as { port: number };
+    return { wsUrl: `ws://127.0.0.1:${port}`, subscribed: () => subscribed, end: () => server.close() };
+}
+
+test('a WebSocket that says “confirmed” is a reason to ask, and never an outcome', async () => {
+    const { wsUrl, subscribed, end } = await hastyNode();
+    let asked = 0;
+    node({
+        getLatestBlockhash: () => BLOCKHASH,
+        simulateTransaction: fine,
+        sendTransaction: () => 'x',
+        getBlockHeight: () => (asked < 6 ? 1 : 11),
+        getSignatureStatuses: () => ({ value: [((asked += 1), null)] }),
+    });
+    expect(await kindOf(send([], wsUrl))).toBe('expired');
+    expect(subscribed()).toBe(1);
+    // Each notice but the first is ignored, so the node is not asked without a pause.
+    expect(asked).toBeLessThan(10);
+    end();
+});
+
+test('a node without a WebSocket is asked', async () => {
+    node(GOOD);
+    expect(await kindOf(send([], 'ws://127.0.0.1:1'))).toBe('sent');
 });

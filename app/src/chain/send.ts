@@ -29,34 +29,15 @@ import {
 import { sameBytes } from './accounts';
 import { MAX_UNITS, highestPrice, networkFee } from './fee';
 import { type Message, MessageError, chargeOf, readMessage, unitLimit, unitPrice } from './message';
-import { meaningOf } from './refusals';
+import { SendError, reasonOf } from './sendError';
+import { confirm } from './confirm';
 import { checkReturned } from './walletChanges';
+
+export { socketOf } from './confirm';
+export { SendError, type SendErrorKind } from './sendError';
 
 /** Signs the wire form of a transaction; `src/shared/wallet/standard.ts` has the one of wallets. */
 export type SignTransaction = (transaction: Uint8Array) => Promise<Uint8Array>;
-
-export type SendErrorKind =
-    /** The user or the wallet said no. Nothing was sent. */
-    | 'rejected'
-    /** The program or the chain refuses the transaction; the message says why. Nothing has changed. */
-    | 'refused'
-    /** It was not confirmed in time and never will be. Nothing has changed; it can be signed again. */
-    | 'expired'
-    /** The RPC node does not answer. Before the signature nothing was sent; afterwards the outcome is unknown. */
-    | 'unreachable'
-    /** The wallet returned another transaction than it may, or one without its signature. Nothing was sent. */
-    | 'altered';
-
-export class SendError extends Error {
-    constructor(
-        readonly kind: SendErrorKind,
-        message: string,
-        /** Known once the transaction may have been sent. */
-        readonly signature: Signature | null = null,
-    ) {
-        super(message);
-    }
-}
 
 /** What a user sees while it goes on. */
 export type SendStep = 'simulating' | 'signing' | 'confirming';
@@ -73,13 +54,11 @@ export type SendOptions = {
     readonly version?: 'legacy' | 0;
     /** Whether to pay for priority what others pay lately. */
     readonly hasPriority?: boolean;
+    /** The WebSocket of the node, which says at once that a transaction is confirmed; `null`: it is only asked. */
+    readonly wsUrl?: string | null;
     readonly onStep?: OnStep;
 };
 
-const POLL_MS = 400;
-const RESEND_MS = 2_000;
-/** How often in a row an RPC node may fail before the outcome counts as unknown. */
-const MAX_FAILURES = 10;
 /** How long a wallet may take. A blockhash lasts about a minute; some wallets put in a new one before they sign. */
 const SIGNING_MS = 180_000;
 /** For how many blocks a blockhash can be used. */
@@ -88,6 +67,13 @@ const BLOCKHASH_BLOCKS = 150n;
 const SPARE_UNITS = 50_000;
 const SPARE_PERCENT = 20;
 
+type Lifetime = Parameters<typeof setTransactionMessageLifetimeUsingBlockhash>[0];
+/** The node simulates with a blockhash of its own. */
+const ANY_LIFETIME: Lifetime = {
+    blockhash: '11111111111111111111111111111111' as Blockhash,
+    lastValidBlockHeight: 0n,
+};
+
 type Prepared = Transaction & TransactionWithBlockhashLifetime;
 type Node = Rpc<SolanaRpcApi>;
 /** What was signed, with the last block in which it can still be taken. */
@@ -95,7 +81,7 @@ type Signed = { readonly transaction: Transaction; readonly lastHeight: bigint }
 
 /** Resolves with the signature once the transaction is confirmed. */
 export async function signAndSend(options: SendOptions): Promise<Signature> {
-    const { rpcUrl, feePayer, sign, onStep } = options;
+    const { rpcUrl, wsUrl = null, feePayer, sign, onStep } = options;
     const rpc = createSolanaRpc(rpcUrl);
     onStep?.('simulating');
     const [prepared, fee] = await prepare(rpc, options);
@@ -103,7 +89,7 @@ export async function signAndSend(options: SendOptions): Promise<Signature> {
     const { transaction, lastHeight } = await signedBy(rpc, sign, prepared, feePayer);
     const signature = getSignatureFromTransaction(transaction);
     onStep?.('confirming', signature);
-    await confirm(rpc, transaction, signature, lastHeight);
+    await confirm(rpc, wsUrl, { transaction, signature, lastHeight });
     return signature;
 }
 
@@ -112,16 +98,12 @@ async function prepare(
     rpc: Node,
     { feePayer, instructions, version = 0, hasPriority = true }: SendOptions,
 ): Promise<[Prepared, bigint]> {
-    const [{ value: latest }, wanted] = await Promise.all([
-        reach(rpc.getLatestBlockhash({ commitment: 'confirmed' }).send()),
-        hasPriority ? recentPrice(rpc, feePayer, instructions) : 0n,
-    ]);
-    const compile = (units: number, price: bigint): Prepared =>
+    const compile = (lifetime: Lifetime, units: number, price: bigint): Prepared =>
         compileTransaction(
             pipe(
                 createTransactionMessage({ version }),
                 (empty) => setTransactionMessageFeePayer(feePayer, empty),
-                (paid) => setTransactionMessageLifetimeUsingBlockhash(latest, paid),
+                (paid) => setTransactionMessageLifetimeUsingBlockhash(lifetime, paid),
                 (lasting) =>
                     appendTransactionMessageInstructions(
                         [...instructions, unitLimit(units), unitPrice(price)],
@@ -129,11 +111,15 @@ async function prepare(
                     ),
             ),
         );
-    const used = await simulate(rpc, compile(MAX_UNITS, 0n));
+    const [{ value: latest }, wanted, used] = await Promise.all([
+        reach(rpc.getLatestBlockhash({ commitment: 'confirmed' }).send()),
+        hasPriority ? recentPrice(rpc, feePayer, instructions) : 0n,
+        simulate(rpc, compile(ANY_LIFETIME, MAX_UNITS, 0n)),
+    ]);
     const units = Math.min(MAX_UNITS, Math.ceil((used * (100 + SPARE_PERCENT)) / 100) + SPARE_UNITS);
     const highest = highestPrice(units);
-    const plain = compile(units, 0n);
-    const prior = compile(units, wanted > highest ? highest : wanted);
+    const plain = compile(latest, units, 0n);
+    const prior = compile(latest, units, wanted > highest ? highest : wanted);
     // A wallet that has just enough pays no priority.
     const prepared = wanted > 0n && (await canPay(rpc, prior)) ? prior : plain;
     return [prepared, networkFee(chargeOf(readMessage(prepared.messageBytes)))];
@@ -263,70 +249,10 @@ async function lastHeightOf(rpc: Node, blockhash: string): Promise<bigint> {
     return (await reach(rpc.getBlockHeight(config).send())) + BLOCKHASH_BLOCKS;
 }
 
-async function confirm(
-    rpc: Node,
-    signed: Transaction,
-    signature: Signature,
-    lastValidBlockHeight: bigint,
-): Promise<void> {
-    const wire = getBase64EncodedWireTransaction(signed);
-    let [sentAt, failures] = [-Infinity, 0];
-    for (;;) {
-        try {
-            if (performance.now() - sentAt >= RESEND_MS) {
-                sentAt = performance.now();
-                await rpc.sendTransaction(wire, { encoding: 'base64', skipPreflight: true, maxRetries: 0n }).send();
-            }
-            // The height is read before the status: a transaction that is missing after its last block never comes.
-            const height = await rpc.getBlockHeight({ commitment: 'confirmed' }).send();
-            const {
-                value: [status],
-            } = await rpc.getSignatureStatuses([signature]).send();
-            if (status?.err) throw new SendError('refused', reasonOf(status.err, []), signature);
-            if (status?.confirmationStatus === 'confirmed' || status?.confirmationStatus === 'finalized') return;
-            if (!status && height > lastValidBlockHeight) {
-                throw new SendError(
-                    'expired',
-                    'The network did not take the transaction in time. Sign it again.',
-                    signature,
-                );
-            }
-            failures = 0;
-        } catch (error) {
-            if (error instanceof SendError) throw error;
-            failures += 1;
-            if (failures > MAX_FAILURES) {
-                const message =
-                    'The network does not answer. The transaction may have been taken: look before you sign again.';
-                throw new SendError('unreachable', message, signature);
-            }
-        }
-        await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-    }
-}
-
 async function reach<T>(answer: Promise<T>): Promise<T> {
     try {
         return await answer;
     } catch {
         throw new SendError('unreachable', 'The Solana network does not answer. Nothing was sent; try again.');
     }
-}
-
-/** The program's own words if it wrote them to the log, and what they mean; else the chain's name of the error. */
-function reasonOf(error: unknown, logs: readonly string[]): string {
-    const meaning = meaningOf(error);
-    for (const line of logs) {
-        const found = /Error Message: (.+?)\.?$/.exec(line);
-        if (found?.[1] !== undefined)
-            return `The program refuses this: ${found[1]}.${meaning === null ? '' : ` ${meaning}`}`;
-    }
-    if (meaning !== null) return `The program refuses this. ${meaning}`;
-    if (error === 'AccountNotFound' || error === 'InsufficientFundsForFee') {
-        return 'The wallet has no SOL to pay the network fee.';
-    }
-    const text = JSON.stringify(error, (_key, value: unknown) =>
-        typeof value === 'bigint' ? value.toString() : value,
-    );
-    return `The chain refuses the transaction: ${text}`;
 }

@@ -79,6 +79,24 @@ describe('a call', () => {
         expect(storedCall(id)).toMatchObject({ handedOver: true });
     });
 
+    it('is paid without a look at the chain by the press that made its id, and once', async () => {
+        const id = await call();
+        await runnerOf(id).run(id, { ...tools(), isNew: true }, true);
+        await runnerOf(id).run(id, { ...tools(), isNew: true }, true);
+        expect([chain.paid, wallet.asked, progress(id).stage]).toEqual([1, 1, 'working']);
+    });
+
+    it('is handed over with a new session if that of the payment has ended', async () => {
+        const id = await call();
+        const asked: string[] = [];
+        dispatch = () => {
+            if (asked.length < 2) throw new ApiError(401, 'signed_out', 'Sign in.');
+        };
+        const ensureSession = async () => void asked.push('sign in');
+        await runnerOf(id).run(id, { ...tools(), ensureSession }, true);
+        expect([chain.paid, asked.length, handedOver]).toEqual([1, 2, [id]]);
+    });
+
     it('is paid once however often it is started', async () => {
         const id = await call();
         await Promise.all([run(id, true), run(id, true), run(id, true)]);

@@ -10,6 +10,7 @@ import { type Ending, type Opening, findEnding, findOpening } from '../../chain/
 import type { ExecutionRecord } from '../../generated/accounts/executionRecord';
 import { ApiError, type Schemas, api, asWallet, body } from '../../shared/api/client';
 import { unlessFollowed } from '../../shared/wallet/events';
+import { SELDOM_MS } from '../../shared/seldom';
 
 export type Execution = Schemas['ExecutionResponse'];
 
@@ -17,9 +18,12 @@ export type Execution = Schemas['ExecutionResponse'];
 export const isUnopened = (execution: Execution | null, onChain: OnChain | undefined): boolean =>
     execution?.binding === null && onChain?.opening === null && onChain.ending === null;
 
+/** While an execution goes on, if no event tells of it: at first and at the most. Most end within a second. */
+const FIRST_ASK_MS = 150;
 const ASK_MS = 1_000;
-/** How often the chain is asked for the end of an execution that the service says has ended. */
+/** How often they are asked like that for what should be there soon; then seldom, if it still can come. */
 const MAX_LOOKS = 20;
+const pauseAfter = (looks: number): number => (looks < MAX_LOOKS ? ASK_MS : SELDOM_MS);
 
 export const isUnderWay = ({ status }: Pick<Execution, 'status'>): boolean =>
     status === 'pending' || status === 'running';
@@ -43,8 +47,10 @@ export const executionQuery = (
             }
         },
         enabled: wallet !== undefined && isSignedIn,
-        refetchInterval: ({ state: { data } }) =>
-            data ? (isUnderWay(data) ? unlessFollowed(ASK_MS) : false) : isAwaited ? ASK_MS : false,
+        refetchInterval: ({ state: { data, dataUpdateCount } }) =>
+            data
+                ? isUnderWay(data) && unlessFollowed(Math.min(FIRST_ASK_MS * 2 ** dataUpdateCount, ASK_MS))
+                : isAwaited && pauseAfter(dataUpdateCount),
     });
 
 /** What the chain says: the record if it is there, and the transactions that opened and ended it. */
@@ -67,7 +73,7 @@ export const onChainQuery = (address: Address | null, rpcUrl: string | null, isA
         enabled: address !== null && rpcUrl !== null,
         refetchInterval: ({ state: { data, dataUpdateCount } }) => {
             if (data?.ending) return false;
-            return isAwaited || data?.isOpen || dataUpdateCount < MAX_LOOKS ? ASK_MS : false;
+            return (isAwaited || data?.isOpen || dataUpdateCount < MAX_LOOKS) && pauseAfter(dataUpdateCount);
         },
     });
 

@@ -15,7 +15,7 @@ import { agentQuery } from '../agent';
 import { requestProblem } from './call/request';
 import { putCall } from './call/stored';
 import { type CallTerms, callTermsQuery } from './call/terms';
-import { useCall } from './call/useCall';
+import { useCall, useReadyToRun } from './call/useCall';
 import { type RequestDraft, rememberRequest, rememberedRequest } from './draftStore';
 import { checkParameters } from './form/checking';
 import type { Problem } from './form/draft';
@@ -27,12 +27,13 @@ import { Summary } from './Summary';
 import { TaskField } from './TaskField';
 import { Unfinished } from './Unfinished';
 import styles from './Run.module.css';
+import { SELDOM_MS } from '../../shared/seldom';
 
 const route = getRouteApi('/agents/$agentId/run');
 
 export function RunPage() {
     const { agentId } = route.useParams();
-    const { data: agent } = useSuspenseQuery({ ...agentQuery(agentId), refetchInterval: 15_000 });
+    const { data: agent } = useSuspenseQuery({ ...agentQuery(agentId), refetchInterval: SELDOM_MS });
     const { data: network } = useQuery(networkQuery);
     const { data: terms, error, refetch } = useQuery(callTermsQuery(agentId, network));
     const earlier = useMemo(() => rememberedRequest(agentId, agent.input_schema), [agentId, agent.input_schema]);
@@ -141,6 +142,7 @@ function Elsewhere({ problems, isForm }: { problems: readonly Problem[]; isForm:
 function useSubmission(agent: { agent_id: string; name: string; input_schema: unknown }, terms: CallTerms | undefined) {
     const { connection } = useWallet();
     const { run } = useCall(null);
+    useReadyToRun();
     const navigate = useNavigate();
     const started = useRef(false);
     const [isStarted, setStarted] = useState(false);

@@ -6,9 +6,10 @@ import { useEffect } from 'react';
 
 import { api, asWallet, body } from '../api/client';
 import { sessionQuery } from './useSession';
+import { SELDOM_MS } from '../seldom';
 
 /** Polling interval of a page that follows the stream. */
-const FOLLOWED_MS = 20_000;
+const FOLLOWED_MS = SELDOM_MS;
 /** Events within this time are followed by one reading. */
 const GATHER_MS = 300;
 /**
@@ -22,13 +23,15 @@ const RETRY_MS = 30_000;
 
 /** The queries that show what an event is about, by the beginning of its type. */
 const SHOWN_BY: Readonly<Record<string, readonly string[]>> = {
-    execution: ['execution', 'executions', 'refundable', 'keys'],
+    execution: ['execution', 'on-chain', 'executions', 'refundable', 'keys', 'balances'],
     payout: ['executions', 'own-agent', 'own-listings', 'wallet'],
     dispute: ['dispute', 'disputes', 'dispute-case', 'execution', 'executions', 'own-agent', 'own-listings', 'wallet'],
     agent: ['agent', 'agents', 'own-agent', 'own-listings', 'wallet'],
     key: ['keys'],
     webhook: ['webhooks'],
 };
+/** In the data of an event. */
+const EXECUTION_ID = /"execution_id":"([0-9a-f-]{36})"/;
 const ALL = Object.values(SHOWN_BY).flat();
 
 let isOpen = false;
@@ -39,15 +42,23 @@ export const isFollowed = (): boolean => isOpen;
 /** How often a query asks that events are about. */
 export const unlessFollowed = (ms: number): number => (isOpen ? Math.max(ms, FOLLOWED_MS) : ms);
 
-/** Says the type of each event until the stream ends. */
-async function read(stream: ReadableStream<Uint8Array>, tell: (type: string) => void): Promise<void> {
+/** Says the type of each event until the stream ends, and the execution that an event of one is about. */
+async function read(
+    stream: ReadableStream<Uint8Array>,
+    tell: (type: string) => void,
+    tellOf: (executionId: string) => void,
+): Promise<void> {
     const reader = stream.getReader();
     const decoder = new TextDecoder();
     let text = '';
     for (let part = await reader.read(); !part.done; part = await reader.read()) {
         const lines = (text + decoder.decode(part.value, { stream: true })).split('\n');
         text = lines.pop() ?? '';
-        for (const line of lines) if (line.startsWith('event: ')) tell(line.slice('event: '.length));
+        for (const line of lines) {
+            if (line.startsWith('event: ')) tell(line.slice('event: '.length));
+            const executionId = line.startsWith('data: ') ? EXECUTION_ID.exec(line)?.[1] : undefined;
+            if (executionId !== undefined) tellOf(executionId);
+        }
     }
 }
 
@@ -76,6 +87,10 @@ export function followEvents(queries: QueryClient, wallet: string): () => void {
         soon.read(names);
         if (names.includes('own-agent')) indexed.read(names);
     };
+    // Somebody may be waiting for the end of this one.
+    const hearOf = (executionId: string): void => {
+        void queries.invalidateQueries({ queryKey: ['execution', executionId] });
+    };
     const setOpen = (is: boolean): void => {
         // What happened in between is seen, and how often to ask is decided again.
         if (is !== isOpen) soon.read(ALL);
@@ -90,7 +105,7 @@ export function followEvents(queries: QueryClient, wallet: string): () => void {
                 if (stream !== null) {
                     setOpen(true);
                     pause = AGAIN_MS;
-                    await read(stream, hear);
+                    await read(stream, hear, hearOf);
                 }
             } catch {
                 // Refused or broken off: the page asks meanwhile.

@@ -2,9 +2,10 @@
 
 import { type Signature, createSolanaRpc } from '@solana/kit';
 
-import { api, body } from '../api/client';
+import { api } from '../api/client';
 
-const ASK_MS = 400;
+/** Before the service is asked again that has not reached the slot within its two seconds, or does not answer. */
+const AGAIN_MS = 400;
 const PATIENCE_MS = 15_000;
 
 /** Whether the index shows the chain at the transaction's slot. Never rejects: the transaction is confirmed anyway. */
@@ -14,12 +15,11 @@ export async function waitForIndex(rpcUrl: string, signature: Signature): Promis
     while (performance.now() < end) {
         try {
             slot ??= await slotOf(rpcUrl, signature);
-            const { indexed_slot: indexed } = await body(api.GET('/v1/status'));
-            if (slot !== null && typeof indexed === 'number' && indexed >= slot) return true;
+            if (slot !== null && (await isIndexed(slot))) return true;
         } catch {
             // Asked again.
         }
-        await new Promise((resolve) => setTimeout(resolve, ASK_MS));
+        await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
     }
     return false;
 }
@@ -29,4 +29,10 @@ async function slotOf(rpcUrl: string, signature: Signature): Promise<number | nu
         value: [status],
     } = await createSolanaRpc(rpcUrl).getSignatureStatuses([signature]).send();
     return status ? Number(status.slot) : null;
+}
+
+/** The service answers a request that names a slot when it shows that slot, and refuses it after two seconds. */
+async function isIndexed(slot: number): Promise<boolean> {
+    const { response } = await api.GET('/v1/status', { headers: { 'x-indexed-slot': String(slot) } });
+    return Number(response.headers.get('x-indexed-slot')) >= slot;
 }

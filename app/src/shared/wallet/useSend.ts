@@ -13,6 +13,9 @@ import { useWallet, walletStore } from './useWallet';
 
 export type Send = (instructions: readonly Instruction[], onStep?: OnStep) => Promise<Signature>;
 
+/** The code that sends. A page on which somebody is about to pay loads it before. */
+export const loadSending = () => part(() => import('../../chain/send'));
+
 /** The account pays the fee. Resolves once the transaction is confirmed. */
 export function useSend(): Send {
     const { connection } = useWallet();
@@ -29,15 +32,16 @@ export function useSend(): Send {
         }
         const reason = whyNot(wallet, account, 'transactions');
         if (reason !== null) throw new Error(reason);
-        const { signAndSend } = await part(() => import('../../chain/send'));
+        const { signAndSend, socketOf } = await loadSending();
         try {
             return await signAndSend({
                 rpcUrl,
                 feePayer: account.address as Address,
                 instructions,
                 version: versionFor(wallet),
-                // Nobody waits on the local network.
+                // Nobody waits on the local network: it confirms a transaction before it answers.
                 hasPriority: chain !== 'solana:localnet',
+                wsUrl: chain === 'solana:localnet' ? null : socketOf(rpcUrl),
                 sign: async (bytes) => {
                     if (walletStore().get().connection?.account.address !== account.address) {
                         throw new Error(

@@ -1,12 +1,12 @@
 // Leads one call from its stored form to the agent: look at the chain, sign in, pay once, hand the request over. Every
-// run begins with a look at the chain, so it can be repeated at any time: the execution's id is chosen, and the chain
-// has one record for it.
+// run but the one that made the id begins with a look at the chain, so it can be repeated at any time: the execution's
+// id is chosen, and the chain has one record for it.
 
 import { type Address, type Rpc, type Signature, type SolanaRpcApi, createSolanaRpc } from '@solana/kit';
 
 import { readExecution } from '../../../chain/record';
 import { sameBytes } from '../../../chain/accounts';
-import { ApiError, type Schemas, api, asWallet } from '../../../shared/api/client';
+import { ApiError, type Schemas, api, asWallet, isSignedOut } from '../../../shared/api/client';
 import { solText } from '../../../shared/money';
 import type { Send } from '../../../shared/wallet/useSend';
 import { CallProblem, handingOverProblem, openingProblem, unknownOutcome } from './problem';
@@ -83,13 +83,15 @@ class Runner {
             throw new CallProblem('There is no RPC node', 'This service names no Solana node for browsers.', 'wallet');
         const rpc = createSolanaRpc(rpcUrl);
         this.set('looking');
-        let isOpen = await this.#isOpened(rpc, call);
+        const isUntouched = tools.isNew === true && call.signature === undefined;
+        let isOpen = !isUntouched && (await this.#isOpened(rpc, call));
         if (!isOpen && call.signature !== undefined) isOpen = await this.#awaitOutcome(rpc, call);
-        if (!isOpen) {
+        const mustPay = !isOpen;
+        if (mustPay) {
             if (!mayPay) return this.set('idle');
             if (await this.#pay(rpc, call, tools)) return this.set('working');
         }
-        await this.#handOver(call, tools);
+        await this.#handOver(call, tools, mustPay);
         this.set('working');
     }
 
@@ -132,6 +134,9 @@ class Runner {
     /** Resolves with `true` if the execution has ended already. */
     async #pay(rpc: Rpc<SolanaRpcApi>, call: StoredCall, tools: Tools): Promise<boolean> {
         this.set('signing-in');
+        // Read meanwhile; the chain refuses the opening if something of it changes before.
+        const reading = readTerms(rpc, call.agentId as Address);
+        reading.catch(() => undefined);
         await tools.ensureSession().catch((error: unknown) => {
             const title = error instanceof ApiError ? 'The service did not let you in' : 'You did not sign in';
             const message =
@@ -143,7 +148,7 @@ class Runner {
         this.set('checking');
         // The address of a closed record is free again, but the service still knows the execution.
         if (tools.isNew !== true && (await isKnown(call))) return true;
-        const terms = await readTerms(rpc, call.agentId as Address);
+        const terms = await reading;
         if (terms.genesisHash !== call.genesisHash)
             throw new CallProblem('This is another network', 'The call was made for another Solana network.', 'wallet');
         if (terms.termsHash !== call.termsHash || terms.price.toString() !== call.price) {
@@ -176,9 +181,10 @@ class Runner {
         return false;
     }
 
-    async #handOver(call: StoredCall, tools: Tools): Promise<void> {
+    /** `isPaidNow`: with a session that was there a moment ago. */
+    async #handOver(call: StoredCall, tools: Tools, isPaidNow: boolean): Promise<void> {
         const started = Date.now();
-        let [wait, hasSession] = [500, false];
+        let [wait, hasSession, isAssumed] = [500, isPaidNow, isPaidNow];
         for (;;) {
             this.set('handing-over', null, wait > 500 ? 'The service has not answered yet. Asking again.' : null);
             try {
@@ -188,6 +194,11 @@ class Runner {
                 putCall({ ...(storedCall(call.executionId) ?? call), handedOver: true });
                 return;
             } catch (error) {
+                // The session ended while the wallet was asked.
+                if (isAssumed && isSignedOut(error)) {
+                    [hasSession, isAssumed] = [false, false];
+                    continue;
+                }
                 if (error instanceof ApiError && ENDINGS.has(error.code)) return;
                 if (
                     error instanceof ApiError &&

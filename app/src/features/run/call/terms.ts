@@ -16,6 +16,7 @@ import { AGENT_LISTED_DISCRIMINATOR, getAgentListedDecoder } from '../../../gene
 import { CONFIG_DISCRIMINATOR, getConfigDecoder } from '../../../generated/accounts/config';
 import type { Schemas } from '../../../shared/api/client';
 import { formatUsdc } from '../../../shared/money';
+import { SELDOM_MS } from '../../../shared/seldom';
 
 export type CallTerms = {
     readonly price: bigint;
@@ -57,7 +58,7 @@ export const callTermsQuery = (agentId: string, network: Schemas['NetworkRespons
         queryKey: ['call-terms', agentId, network?.rpc_url ?? null] as const,
         queryFn: () => reached(readTerms(createSolanaRpc(network?.rpc_url ?? ''), agentId as Address)),
         enabled: network !== undefined && network.rpc_url !== null,
-        refetchInterval: 15_000,
+        refetchInterval: SELDOM_MS,
     });
 
 /** An error with a sentence that helps the user; other errors are not shown. */
@@ -107,7 +108,7 @@ export const fundsQuery = (wallet: string | undefined, rpcUrl: string | null, mi
         queryKey: ['balances', wallet, 'call', mint] as const,
         queryFn: () => readFunds(createSolanaRpc(rpcUrl ?? ''), wallet as Address, mint as Address),
         enabled: wallet !== undefined && rpcUrl !== null && mint !== undefined,
-        refetchInterval: 10_000,
+        refetchInterval: SELDOM_MS,
     });
 
 async function readFunds(rpc: Rpc<SolanaRpcApi>, wallet: Address, mint: Address): Promise<Funds> {

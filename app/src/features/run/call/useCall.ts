@@ -1,11 +1,12 @@
 // A call of this browser, for components: its stored form, how far it is, and how to go on.
 
 import { useQueryClient } from '@tanstack/react-query';
-import { useCallback, useMemo, useSyncExternalStore } from 'react';
+import { useRouter } from '@tanstack/react-router';
+import { useCallback, useEffect, useMemo, useSyncExternalStore } from 'react';
 
 import { networkQuery } from '../../../shared/api/queries';
 import { currentSession } from '../../../shared/wallet/session';
-import { useSend } from '../../../shared/wallet/useSend';
+import { loadSending, useSend } from '../../../shared/wallet/useSend';
 import { sessionQuery, useSession } from '../../../shared/wallet/useSession';
 import { useWallet } from '../../../shared/wallet/useWallet';
 import { type Progress, runnerOf } from './runner';
@@ -34,6 +35,15 @@ export function useCall(executionId: string | null): UseCall {
     return { call: executionId === null ? null : storedCall(executionId), progress, run: useRun() };
 }
 
+/** Loads what a payment needs while the request is written, so that nobody waits for it after the press. */
+export function useReadyToRun(): void {
+    const router = useRouter();
+    useEffect(() => {
+        void loadSending().catch(() => undefined);
+        void router.preloadRoute({ to: '/executions/$executionId', params: { executionId: 'any' } });
+    }, [router]);
+}
+
 function useRun(): UseCall['run'] {
     const { connection } = useWallet();
     const { signIn } = useSession();
@@ -51,6 +61,8 @@ function useRun(): UseCall['run'] {
             .query({ ...networkQuery, staleTime: 'static' })
             .then((network) =>
                 runnerOf(executionId).run(executionId, { network, account, send, ensureSession, isNew }, mayPay),
-            );
+            )
+            // What it did is on the chain now, whatever came of it.
+            .finally(() => void queries.invalidateQueries({ queryKey: ['on-chain'] }));
     };
 }
