@@ -18,11 +18,12 @@ pub struct Policies {
 }
 
 impl Policies {
-    /// `rpc_url`: the node that the pages read the chain from; its WebSocket counts, too.
+    /// `rpc_url`: the node that the pages read the chain from; its WebSocket counts, too: at the next port where the URL
+    /// names a port, as Solana's tools do.
     pub fn new(rpc_url: Option<&str>) -> Self {
         let node = rpc_url.and_then(|url| Url::parse(url).ok()).filter(|url| matches!(url.scheme(), "http" | "https"));
-        let node = node.map(|url| url.origin().ascii_serialization());
-        let node = node.map(|origin| format!(" {origin} {}", origin.replacen("http", "ws", 1))).unwrap_or_default();
+        let node =
+            node.map(|url| format!(" {} {}", url.origin().ascii_serialization(), socket(url))).unwrap_or_default();
         let proof = content_security_policy(&format!("{node} https: http://127.0.0.1:* http://localhost:*"));
         Self { page: content_security_policy(&node), proof }
     }
@@ -40,6 +41,15 @@ fn content_security_policy(hosts: &str) -> HeaderValue {
          connect-src 'self'{hosts}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     );
     HeaderValue::from_str(&policy).unwrap_or(HeaderValue::from_static("default-src 'none'"))
+}
+
+/// The origin of a node's WebSocket.
+fn socket(mut url: Url) -> String {
+    if let Some(port) = url.port() {
+        // Fails only for URLs without a host, which no http URL is.
+        let _ = url.set_port(port.checked_add(1));
+    }
+    url.origin().ascii_serialization().replacen("http", "ws", 1)
 }
 
 /// What every answer has, in addition to the policy.
@@ -64,8 +74,9 @@ mod tests {
         let policy = |url| text(&Policies::new(url).page);
         assert!(policy(None).contains("connect-src 'self';") && policy(None).contains("font-src 'self';"));
         let node = policy(Some("https://rpc.example:8899/key?x=1; script-src *"));
-        assert!(node.contains("connect-src 'self' https://rpc.example:8899 wss://rpc.example:8899;"), "{node}");
-        assert!(policy(Some("http://127.0.0.1:1")).contains(" http://127.0.0.1:1 ws://127.0.0.1:1;"));
+        assert!(node.contains("connect-src 'self' https://rpc.example:8899 wss://rpc.example:8900;"), "{node}");
+        assert!(policy(Some("http://127.0.0.1:1")).contains(" http://127.0.0.1:1 ws://127.0.0.1:2;"));
+        assert!(policy(Some("https://rpc.example/key")).contains(" https://rpc.example wss://rpc.example;"));
         for url in [None, Some("javascript:alert(1)"), Some("*"), Some("https://x.example")] {
             assert!(!policy(url).contains("unsafe") && !policy(url).contains('*'), "{url:?}");
         }

@@ -122,7 +122,7 @@ async fn the_page_may_not_be_framed_or_run_anything_inline() {
         let policy = answer.header("content-security-policy");
         assert!(policy.starts_with("default-src 'none'; script-src 'self';"), "{path}: {policy}");
         assert!(policy.contains("frame-ancestors 'none'") && policy.contains("base-uri 'none'"), "{policy}");
-        assert!(policy.contains("connect-src 'self' http://127.0.0.1:8899 ws://127.0.0.1:8899;"), "{policy}");
+        assert!(policy.contains("connect-src 'self' http://127.0.0.1:8899 ws://127.0.0.1:8900;"), "{policy}");
         assert!(!policy.contains("unsafe"), "{policy}");
         assert_eq!(answer.header("x-content-type-options"), "nosniff");
         assert_eq!(answer.header("referrer-policy"), "no-referrer");
