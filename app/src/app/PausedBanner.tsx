@@ -7,11 +7,10 @@ import { stoppedText } from '../shared/pause';
 import { Notice } from '../shared/ui/Notice';
 import styles from './Shell.module.css';
 import { words } from './words';
-
-const ASK_MS = 20_000;
+import { SELDOM_MS } from '../shared/seldom';
 
 export function PausedBanner() {
-    const { data: network } = useQuery({ ...networkQuery, refetchInterval: ASK_MS });
+    const { data: network } = useQuery({ ...networkQuery, refetchInterval: SELDOM_MS });
     const stopped = network ? stoppedText(network.openings_paused, network.listings_paused) : null;
     return (
         <div role="status" className={styles.bar}>

@@ -4,6 +4,7 @@ import { type QueryClient, queryOptions } from '@tanstack/react-query';
 import { notFound } from '@tanstack/react-router';
 
 import { ApiError, type Schemas, api, body } from '../../shared/api/client';
+import { SELDOM_MS } from '../../shared/seldom';
 
 export type Agent = Schemas['AgentResponse'];
 export type AgentHistory = Schemas['AgentHistoryResponse'];
@@ -33,7 +34,7 @@ export const historyQuery = (agentId: string) =>
     queryOptions({
         queryKey: ['agent', agentId, 'history'] as const,
         queryFn: ({ signal }) => body(api.GET('/v1/agents/{agent_id}/history', { params: pathOf(agentId), signal })),
-        refetchInterval: 15_000,
+        refetchInterval: SELDOM_MS,
     });
 
 /** The document of the listing. */

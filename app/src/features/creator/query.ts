@@ -9,19 +9,17 @@ import { findCreatorProfileAddress } from '../../chain/addresses';
 import { readOwnAgent, readOwnListings } from '../../chain/listing';
 import { CREATOR_PROFILE_DISCRIMINATOR, getCreatorProfileDecoder } from '../../generated/accounts/creatorProfile';
 import { type Schemas, api, body } from '../../shared/api/client';
-import { unlessFollowed } from '../../shared/wallet/events';
+import { SELDOM_MS } from '../../shared/seldom';
 
 export type WalletAgent = Schemas['WalletAgent'];
 export type Wallet = Schemas['WalletResponse'];
-
-const REFRESH_MS = 10_000;
 
 export const walletQuery = (wallet: string) =>
     queryOptions({
         queryKey: ['wallet', wallet] as const,
         queryFn: ({ signal }): Promise<Wallet> =>
             body(api.GET('/v1/wallets/{wallet}', { params: { path: { wallet } }, signal })),
-        refetchInterval: () => unlessFollowed(15_000),
+        refetchInterval: SELDOM_MS,
     });
 
 /** All listings of a wallet, by the chain. */
@@ -31,7 +29,7 @@ export const ownListingsQuery = (wallet: string, rpcUrl: string | null) =>
         queryFn: () => reached(readOwnListings(createSolanaRpc(rpcUrl ?? ''), wallet as Address)),
         enabled: rpcUrl !== null,
         // No event tells the creator of a call that begins, fails or is refunded.
-        refetchInterval: () => unlessFollowed(REFRESH_MS),
+        refetchInterval: SELDOM_MS,
     });
 
 /** One listing with what its creator's transactions depend on, by the chain. */
@@ -48,7 +46,7 @@ export const ownAgentQuery = (agentId: string, wallet: string, network: Schemas[
                 ),
             ),
         enabled: network !== undefined && network.rpc_url !== null,
-        refetchInterval: () => unlessFollowed(REFRESH_MS),
+        refetchInterval: SELDOM_MS,
     });
 
 export type Profile = {

@@ -3,8 +3,8 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query';
 
 import { ApiError, type Schemas, api, asWallet, body } from '../../shared/api/client';
-import { unlessFollowed } from '../../shared/wallet/events';
 import type { DisputesSearch } from './search';
+import { SELDOM_MS } from '../../shared/seldom';
 
 export type Dispute = Schemas['DisputeResponse'];
 
@@ -12,8 +12,6 @@ const PAGE = 20;
 /** Answers and decisions come while the page is open. */
 const ASK_MS = 10_000;
 const MAX_ASKS = 12;
-const SELDOM_MS = 15_000;
-const COUNT_MS = 60_000;
 /** A longer list is read again when its reader asks for it. */
 const MOST_PAGES_READ_AGAIN = 3;
 
@@ -28,7 +26,7 @@ export const disputesQuery = (wallet: string, search: DisputesSearch) =>
         getNextPageParam: (last) => last.next_cursor,
         placeholderData: keepPreviousData,
         refetchInterval: ({ state: { data } }) =>
-            data && data.pages.length > MOST_PAGES_READ_AGAIN ? false : unlessFollowed(SELDOM_MS),
+            data && data.pages.length > MOST_PAGES_READ_AGAIN ? false : SELDOM_MS,
     });
 
 /** The exact number of disputes. */
@@ -42,7 +40,7 @@ export const disputeCountQuery = (wallet: string, search: DisputesSearch) =>
             return total;
         },
         placeholderData: keepPreviousData,
-        refetchInterval: COUNT_MS,
+        refetchInterval: SELDOM_MS,
     });
 
 /** `null`: the service shows no such dispute to the wallet. */
@@ -52,7 +50,7 @@ export const disputeQuery = (id: string, wallet: string) =>
         queryFn: ({ signal }) => findDispute(id, wallet, signal),
         // The index may not have a dispute yet that was raised a moment ago.
         refetchInterval: ({ state: { data, dataUpdateCount } }) => {
-            if (data?.status === 'open') return unlessFollowed(ASK_MS);
+            if (data?.status === 'open') return SELDOM_MS;
             return data === null && dataUpdateCount < MAX_ASKS ? ASK_MS : false;
         },
     });

@@ -16,6 +16,7 @@ import { contentPath } from '../../shared/content';
 import { type ReadDocument, hashOf, readDocument } from './form/document';
 import type { RuleBook } from './form/rules';
 import { words } from './words';
+import { SELDOM_MS } from '../../shared/seldom';
 
 type Network = Schemas['NetworkResponse'];
 
@@ -61,7 +62,7 @@ export const marketQuery = (network: Network | undefined) =>
         queryKey: ['listing', 'market', network?.rpc_url ?? null] as const,
         queryFn: () => readMarket(rpcOf(network as Network)),
         enabled: network !== undefined,
-        refetchInterval: 30_000,
+        refetchInterval: SELDOM_MS,
     });
 
 export async function readWallet(rpc: Rpc<SolanaRpcApi>, wallet: Address, mint: Address): Promise<Wallet> {
@@ -91,7 +92,7 @@ export const walletQuery = (network: Network | undefined, wallet: Address, marke
         queryKey: ['balances', wallet, 'listing', network?.rpc_url ?? null] as const,
         queryFn: () => readWallet(rpcOf(network as Network), wallet, (market as Market).config.usdcMint),
         enabled: network !== undefined && market !== undefined,
-        refetchInterval: 10_000,
+        refetchInterval: SELDOM_MS,
     });
 
 /** The rules of the forms, from the network's limits and the chain's parameters. */
@@ -120,7 +121,7 @@ export const ownListingQuery = (network: Network | undefined, agentId: string) =
             return listing === null ? null : { listing, ...(await readOwnDocument(hexOf(listing.metadataHash))) };
         },
         enabled: network !== undefined,
-        refetchInterval: 15_000,
+        refetchInterval: SELDOM_MS,
     });
 
 /** The bytes are checked against the hash on chain. */

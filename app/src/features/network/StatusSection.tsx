@@ -14,6 +14,7 @@ import { Notice, type NoticeProps } from '../../shared/ui/Notice';
 import { Skeleton } from '../../shared/ui/Skeleton';
 import { Table } from '../../shared/ui/Table';
 import { Time } from '../../shared/ui/Time';
+import { SELDOM_MS } from '../../shared/seldom';
 
 type Status = Schemas['StatusResponse'];
 type Process = Schemas['IndexerProcess'];
@@ -83,7 +84,7 @@ const slotQuery = (rpcUrl: string | null) =>
             );
         },
         enabled: rpcUrl !== null,
-        refetchInterval: 15_000,
+        refetchInterval: SELDOM_MS,
     });
 
 function Slots({ status }: { status: Status }) {

@@ -4,6 +4,7 @@ import { QueryClient, queryOptions } from '@tanstack/react-query';
 
 import { ApiError, api, body } from './client';
 import { keepNetwork } from './lastNetwork';
+import { SELDOM_MS } from '../seldom';
 
 const MAX_RETRIES = 2;
 
@@ -36,5 +37,5 @@ export const networkQuery = queryOptions({
 export const statusQuery = queryOptions({
     queryKey: ['status'],
     queryFn: ({ signal }) => body(api.GET('/v1/status', { signal })),
-    refetchInterval: 15_000,
+    refetchInterval: SELDOM_MS,
 });

@@ -4,6 +4,7 @@ import { type Address, createSolanaRpc } from '@solana/kit';
 import { queryOptions } from '@tanstack/react-query';
 
 import { readListing } from '../../../chain/listing';
+import { SELDOM_MS } from '../../../shared/seldom';
 
 /** `rpcUrl`: empty while it is not known, or if the service names no node. */
 export const suspensionQuery = (agent: Address, rpcUrl: string) =>
@@ -11,5 +12,5 @@ export const suspensionQuery = (agent: Address, rpcUrl: string) =>
         queryKey: ['listing', 'suspension', agent, rpcUrl] as const,
         queryFn: () => readListing(createSolanaRpc(rpcUrl), agent),
         enabled: rpcUrl !== '',
-        refetchInterval: 15_000,
+        refetchInterval: SELDOM_MS,
     });

@@ -23,8 +23,8 @@ import {
     type ExecutionRecord,
     getExecutionRecordDecoder,
 } from '../../../generated/accounts/executionRecord';
-import { unlessFollowed } from '../../../shared/wallet/events';
 import type { Status } from '../search';
+import { SELDOM_MS } from '../../../shared/seldom';
 
 /** Seconds that the creator has before a dispute can be upheld without an answer. */
 export const ANSWER_PERIOD_S = 24 * 60 * 60;
@@ -51,7 +51,7 @@ export const caseQuery = (record: string | undefined, rpcUrl: string | null | un
         queryFn: () => readCase(rpcUrl ?? '', record as Address),
         enabled: record !== undefined && typeof rpcUrl === 'string',
         // The time of the chain passes without events, and the resolver has none.
-        refetchInterval: ({ state: { data } }) => (data === undefined || isOpen(data) ? unlessFollowed(15_000) : false),
+        refetchInterval: ({ state: { data } }) => (data === undefined || isOpen(data) ? SELDOM_MS : false),
     });
 
 export async function readCase(rpcUrl: string, recordAddress: Address): Promise<Case> {

@@ -15,6 +15,7 @@ import { type ExecutionRecord } from '../../../generated/accounts/executionRecor
 import { getDisputeDecoder } from '../../../generated/accounts/dispute';
 import type { Schemas } from '../../../shared/api/client';
 import { formatUsdc } from '../../../shared/money';
+import { SELDOM_MS } from '../../../shared/seldom';
 
 export type Disputable = {
     readonly recordAddress: Address;
@@ -44,7 +45,7 @@ export const disputableQuery = (
         queryFn: () =>
             readDisputable(network?.rpc_url ?? '', wallet, (network?.usdc_mint ?? '') as Address, executionId),
         enabled: typeof network?.rpc_url === 'string',
-        refetchInterval: 15_000,
+        refetchInterval: SELDOM_MS,
     });
 
 export async function readDisputable(
