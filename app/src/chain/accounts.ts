@@ -18,9 +18,17 @@ export type RawAccount = {
     readonly lamports: bigint;
 } | null;
 
-/** The accounts at those addresses, of one slot. */
-export async function readAccounts(rpc: Rpc<SolanaRpcApi>, addresses: readonly Address[]): Promise<RawAccount[]> {
-    const config = { encoding: 'base64', commitment: 'confirmed' } as const;
+/** The accounts at those addresses, of one slot. `length`: of their first bytes, if not all are needed. */
+export async function readAccounts(
+    rpc: Rpc<SolanaRpcApi>,
+    addresses: readonly Address[],
+    length?: number,
+): Promise<RawAccount[]> {
+    const config = {
+        encoding: 'base64',
+        commitment: 'confirmed',
+        ...(length !== undefined && { dataSlice: { offset: 0, length } }),
+    } as const;
     const { value } = await rpc.getMultipleAccounts([...addresses], config).send();
     return value.map((found) =>
         found === null

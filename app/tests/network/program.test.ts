@@ -7,7 +7,7 @@ import { type Address, address, getAddressEncoder } from '@solana/kit';
 import { expect, test } from 'vitest';
 
 import { COMMITTED_PROGRAM } from '../../src/features/network/program/committed';
-import { readProgram } from '../../src/features/network/program/read';
+import { readDeployment, readProgram } from '../../src/features/network/program/read';
 import { AGENT_MARKETPLACE_PROGRAM_ADDRESS as PROGRAM } from '../../src/generated/programs';
 
 const artifacts = path.resolve(import.meta.dirname, '../../../programs/agent-marketplace/artifacts');
@@ -75,6 +75,11 @@ test('one changed, missing or additional byte is other code', async () => {
 
 test('a program without an authority cannot be replaced', async () => {
     expect((await readProgram(node(elf, { hasAuthority: false }), PROGRAM)).authority).toBeNull();
+});
+
+test('who can replace the program is known without its code', async () => {
+    const program = await readDeployment(node(new Uint8Array()), PROGRAM);
+    expect(program).toEqual({ slot: 7n, authority: AUTHORITY, dataAddress: DATA });
 });
 
 test('an account of something else is no program', async () => {

@@ -8,7 +8,10 @@ export const MARKET_PAGES: readonly PageCase[] = [
     {
         name: 'network',
         path: () => '/network',
-        ready: (page) => page.getByText('The published code').waitFor(),
+        ready: async (page) => {
+            await page.getByRole('button', { name: 'Check the program in this browser' }).click();
+            await page.getByText('The published code').waitFor();
+        },
     },
     {
         name: 'network-behind',
@@ -16,7 +19,7 @@ export const MARKET_PAGES: readonly PageCase[] = [
         ready: async (page) => {
             await troubledNetwork(page);
             await page.goto('/network');
-            await page.getByText('The published code').waitFor();
+            await page.getByRole('button', { name: 'Check the program in this browser' }).waitFor();
             await page.getByText('The node sends no events').waitFor();
         },
     },
@@ -24,7 +27,7 @@ export const MARKET_PAGES: readonly PageCase[] = [
         name: 'menu',
         path: () => '/network',
         ready: async (page) => {
-            await page.getByText('The published code').waitFor();
+            await page.getByRole('button', { name: 'Check the program in this browser' }).waitFor();
             await showLink(page, 'Network');
         },
     },

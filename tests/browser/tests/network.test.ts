@@ -36,7 +36,14 @@ test('the page shows the state of the index, and the slot that the node itself s
 
 test('the browser computes the hash of the deployed code, which is the committed one', async () => {
     const { page, context, problems } = await open();
+    const received: number[] = [];
+    page.on('response', async (response) => received.push((await response.body().catch(() => Buffer.alloc(0))).length));
     await page.goto('/network');
+    const check = page.getByRole('button', { name: 'Check the program in this browser' });
+    await check.waitFor();
+    // The code is half a megabyte, and comes when somebody asks for it.
+    expect(Math.max(...received)).toBeLessThan(500_000);
+    await check.click();
     await page.getByText('The published code').waitFor();
     const { value: program } = await rpc<{ value: { data: { parsed: { info: { programData: string } } } } }>('getAccountInfo', [network.program_id, { encoding: 'jsonParsed' }]);
     const { value } = await rpc<{ value: { data: [string] } }>('getAccountInfo', [program.data.parsed.info.programData, { encoding: 'base64' }]);
@@ -62,6 +69,7 @@ test('code of which one byte is another is not called the published one', async 
         await route.fulfill({ response: answer, body });
     });
     await page.goto('/network');
+    await page.getByRole('button', { name: 'Check the program in this browser' }).click();
     await page.getByText('Other code').waitFor();
     expect(await page.getByText('The published code').count()).toBe(0);
     await page.unrouteAll({ behavior: 'ignoreErrors' });
@@ -157,7 +165,7 @@ test.each(Object.entries(HOSTILE))('a text of a node or an agent with %s changes
     const processes = status.processes.map((process) => ({ ...process, source: text, problems: [{ code: 'x', message: text }] }));
     await page.route('**/v1/status', (route) => route.fulfill({ json: { ...status, processes, problems: [{ code: 'x', message: text }], last_audit: audit } }));
     await page.goto('/network');
-    await page.getByText('The published code').waitFor();
+    await page.getByRole('button', { name: 'Check the program in this browser' }).waitFor();
     expect(await harm(page)).toEqual([]);
 
     await page.route(/\/v1\/agents\?/, async (route) => {

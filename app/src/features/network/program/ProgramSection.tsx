@@ -1,10 +1,12 @@
 // The program that holds the money: which code runs, whether it is the one that is published, and who can replace it.
 
 import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 
 import type { Schemas } from '../../../shared/api/client';
 import { formatCount } from '../../../shared/figures';
 import { Badge } from '../../../shared/ui/Badge';
+import { Button } from '../../../shared/ui/Button';
 import { Copy } from '../../../shared/ui/Copy';
 import { Failure } from '../../../shared/ui/Failure';
 import { Figure, Figures } from '../../../shared/ui/Figures';
@@ -13,11 +15,11 @@ import { RoleHolder } from '../../market';
 import styles from '../Network.module.css';
 import { Section } from '../Section';
 import { COMMITTED_PROGRAM } from './committed';
-import { type DeployedProgram, programQuery } from './read';
+import { type DeployedProgram, type Deployment, deploymentQuery, programQuery } from './read';
 
 export function ProgramSection({ network }: { network: Schemas['NetworkResponse'] }) {
     const { program_id, usdc_mint, addresses, rpc_url, genesis_hash } = network;
-    const { data, error, refetch } = useQuery(programQuery(rpc_url, program_id));
+    const { data, error, refetch } = useQuery(deploymentQuery(rpc_url, program_id));
     return (
         <Section title="Program">
             <Figures>
@@ -46,9 +48,46 @@ export function ProgramSection({ network }: { network: Schemas['NetworkResponse'
             ) : data === undefined ? (
                 <Skeleton height="12rem" />
             ) : (
-                <Code program={data} />
+                <Deployed deployment={data} rpcUrl={rpc_url} programId={program_id} />
             )}
         </Section>
+    );
+}
+
+type DeployedProps = { deployment: Deployment; rpcUrl: string; programId: string };
+
+function Deployed({ deployment: { slot, authority, dataAddress }, rpcUrl, programId }: DeployedProps) {
+    const [isWanted, setWanted] = useState(false);
+    const { data, error, isFetching, refetch } = useQuery(programQuery(rpcUrl, programId, isWanted));
+    return (
+        <>
+            <Figures>
+                <Figure name="Deployed in slot">{slot === 0n ? 'at the start' : formatCount(Number(slot))}</Figure>
+                <Figure name="Can be replaced by">
+                    {authority === null ? 'nobody' : <RoleHolder address={authority} />}
+                </Figure>
+                <Figure name="Account of the code">
+                    <RoleHolder address={dataAddress} />
+                </Figure>
+                <Figure name="SHA-256 of the published file" isWide>
+                    <span className={styles.hash}>{COMMITTED_PROGRAM.sha256}</span>{' '}
+                    <Copy text={COMMITTED_PROGRAM.sha256} what="hash of the file" />
+                </Figure>
+            </Figures>
+            {data === undefined && (
+                <>
+                    <p>
+                        Your browser can read the code from the chain, about 600 kB, and compare it with the published
+                        file.
+                    </p>
+                    <Button isDisabled={isFetching} onPress={() => setWanted(true)}>
+                        {isFetching ? 'Reading the code …' : 'Check the program in this browser'}
+                    </Button>
+                </>
+            )}
+            {error && <Failure error={error} onRetry={() => void refetch()} />}
+            <div role="status">{data && <Code program={data} />}</div>
+        </>
     );
 }
 
@@ -66,20 +105,7 @@ const Code = ({ program }: { program: DeployedProgram }) => (
             <Figure name="SHA-256 of the code, as solana-verify prints it" isWide>
                 <span className={styles.hash}>{program.hash}</span> <Copy text={program.hash} what="hash" />
             </Figure>
-            <Figure name="SHA-256 of the published file" isWide>
-                <span className={styles.hash}>{COMMITTED_PROGRAM.sha256}</span>{' '}
-                <Copy text={COMMITTED_PROGRAM.sha256} what="hash of the file" />
-            </Figure>
             <Figure name="Bytes of code">{formatCount(program.bytes)}</Figure>
-            <Figure name="Deployed in slot">
-                {program.slot === 0n ? 'at the start' : formatCount(Number(program.slot))}
-            </Figure>
-            <Figure name="Can be replaced by">
-                {program.authority === null ? 'nobody' : <RoleHolder address={program.authority} />}
-            </Figure>
-            <Figure name="Account of the code">
-                <RoleHolder address={program.dataAddress} />
-            </Figure>
         </Figures>
         <p className="small muted">
             The file ends with zeros. Solana’s tools leave zeros at the end out, so the two hashes differ although the

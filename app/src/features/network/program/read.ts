@@ -18,12 +18,16 @@ const HAS_AUTHORITY_AT = 12;
 const AUTHORITY_AT = 13;
 const CODE_AT = 45;
 
-export type DeployedProgram = {
+/** What the loader keeps in front of the code. */
+export type Deployment = {
     readonly dataAddress: Address;
     /** 0: before the loader noted it. */
     readonly slot: bigint;
     /** `null`: nobody can replace the program. */
     readonly authority: Address | null;
+};
+
+export type DeployedProgram = Deployment & {
     /** Without the empty room that the loader keeps behind the code. */
     readonly bytes: number;
     /** SHA-256 of these bytes: what `solana-verify get-program-hash` prints. */
@@ -32,28 +36,50 @@ export type DeployedProgram = {
     readonly isCommitted: boolean;
 };
 
-/** The code is half a megabyte, so it is read once. */
-export const programQuery = (rpcUrl: string | null, programId: string) =>
+export const deploymentQuery = (rpcUrl: string | null, programId: string) =>
     queryOptions({
-        queryKey: ['program', rpcUrl, programId] as const,
-        queryFn: () =>
-            readProgram(
-                (addresses) => reached(readAccounts(createSolanaRpc(rpcUrl ?? ''), addresses)),
-                programId as Address,
-            ),
+        queryKey: ['program', rpcUrl, programId, 'deployment'] as const,
+        queryFn: () => readDeployment(accountsOf(rpcUrl, CODE_AT), programId as Address),
         enabled: rpcUrl !== null,
         staleTime: Infinity,
         retry: false,
     });
 
-const reached = (reading: Promise<RawAccount[]>): Promise<RawAccount[]> =>
-    reading.catch(() => {
-        throw new Error('The Solana node does not answer, so the code is not known.');
+/** The code is half a megabyte, so it is read once, and when somebody asks for it. */
+export const programQuery = (rpcUrl: string | null, programId: string, isWanted: boolean) =>
+    queryOptions({
+        queryKey: ['program', rpcUrl, programId, 'code'] as const,
+        queryFn: () => readProgram(accountsOf(rpcUrl), programId as Address),
+        enabled: rpcUrl !== null && isWanted,
+        staleTime: Infinity,
+        retry: false,
     });
 
 export type ReadAccounts = (addresses: readonly Address[]) => Promise<RawAccount[]>;
 
+/** `length`: of the part of each account that is read. */
+const accountsOf =
+    (rpcUrl: string | null, length?: number): ReadAccounts =>
+    (addresses) =>
+        readAccounts(createSolanaRpc(rpcUrl ?? ''), addresses, length).catch(() => {
+            throw new Error('The Solana node does not answer, so the code is not known.');
+        });
+
 export async function readProgram(read: ReadAccounts, programId: Address): Promise<DeployedProgram> {
+    const { data, ...deployment } = await readLoaded(read, programId);
+    return { ...deployment, ...(await examine(data.subarray(CODE_AT))) };
+}
+
+/** The same without the code. */
+export async function readDeployment(read: ReadAccounts, programId: Address): Promise<Deployment> {
+    const { dataAddress, slot, authority } = await readLoaded(read, programId);
+    return { dataAddress, slot, authority };
+}
+
+async function readLoaded(
+    read: ReadAccounts,
+    programId: Address,
+): Promise<Deployment & { readonly data: Uint8Array<ArrayBuffer> }> {
     const [program] = await read([programId]);
     if (!isOf(program, PROGRAM)) throw new Error('The chain has no program of the upgradeable loader at this address.');
     const dataAddress = getAddressDecoder().decode(program.data, DATA_ADDRESS_AT);
@@ -64,7 +90,7 @@ export async function readProgram(read: ReadAccounts, programId: Address): Promi
         dataAddress,
         slot: new DataView(data.buffer).getBigUint64(SLOT_AT, true),
         authority: data[HAS_AUTHORITY_AT] === 1 ? getAddressDecoder().decode(data, AUTHORITY_AT) : null,
-        ...(await examine(data.subarray(CODE_AT))),
+        data,
     };
 }
 
