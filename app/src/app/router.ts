@@ -5,7 +5,7 @@ import type { QueryClient } from '@tanstack/react-query';
 import { createRouter } from '@tanstack/react-router';
 
 import { adminRoute } from '../features/admin';
-import { agentRoute } from '../features/agent';
+import { agentRoute, runRoute } from '../features/agent';
 import { browseRoute } from '../features/browse';
 import { creatorRoute, ownAgentRoute } from '../features/creator';
 import { disputeRoutes } from '../features/disputes';
@@ -18,7 +18,6 @@ import { listingRoutes } from '../features/listing';
 import { networkRoute } from '../features/network';
 import { overviewRoute } from '../features/overview';
 import { proofRoute } from '../features/proof';
-import { runRoute } from '../features/run';
 import { webhooksRoute } from '../features/webhooks';
 import { rootRoute } from '../shared/rootRoute';
 import { ErrorPage } from './ErrorPage';

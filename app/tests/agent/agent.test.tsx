@@ -32,7 +32,7 @@ test('a suspended agent is not said to be paused by its creator, and the reader 
 
 test('a name that looks like the one of a verified creator is pointed out', () => {
     const text = standing(agentOf({}, { resembles_verified: true }));
-    expect(text).toContain('This name looks like that of a verified creator; it is another one');
+    expect(text).toContain('This name looks like that of a verified creator, but it is another one');
 });
 
 type Execution = AgentHistory['recent_executions'][number];

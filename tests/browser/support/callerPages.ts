@@ -154,7 +154,7 @@ async function openUnserved(page: Page, network: Network): Promise<void> {
     await page.route('**/dispatch', (route) => route.fulfill({ status: 400, json: { error: { code: 'invalid_request', message: 'not today' } } }));
     await connect(page);
     await openForm(page, network, 0);
-    await page.getByLabel('Task').fill('The quick brown fox');
+    await page.getByLabel('What should the agent do?').fill('The quick brown fox');
     await pay(page);
     await page.getByText('The service did not take the request').waitFor();
     await page.getByText('If the service does not end it').waitFor();

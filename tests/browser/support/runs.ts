@@ -49,8 +49,8 @@ export async function follow(page: Page, name: string): Promise<void> {
 
 /** `0`: counts words. `1`: behaves as it is told. */
 export async function openForm(page: Page, { agents }: Network, agent: 0 | 1): Promise<void> {
-    await page.goto(`/agents/${agents[agent]?.agent_id}/run`);
-    await page.getByRole('heading', { level: 1, name: /^Run / }).waitFor();
+    await page.goto(`/agents/${agents[agent]?.agent_id}`);
+    await page.getByRole('heading', { level: 2, name: 'Run it' }).waitFor({ state: 'attached' });
 }
 
 export const payButton = (page: Page) => page.getByRole('button', { name: /^Pay .* and run$/ });
@@ -68,7 +68,7 @@ export const done = (page: Page): Promise<void> => page.getByText('Done', { exac
 /** A whole call that succeeds, or that ends in a refund. */
 export async function call(page: Page, network: Network, behaviour?: string): Promise<string> {
     await openForm(page, network, behaviour === undefined ? 0 : 1);
-    await page.getByLabel('Task').fill('The quick brown fox jumps over the lazy dog. It is quick.');
+    await page.getByLabel('What should the agent do?').fill('The quick brown fox jumps over the lazy dog. It is quick.');
     if (behaviour !== undefined) await page.getByLabel(/^behaviour/).selectOption({ label: behaviour });
     const id = await pay(page);
     await (behaviour === undefined ? done(page) : page.getByText('your money is back').waitFor());
@@ -83,7 +83,7 @@ export async function openWithoutService(page: Page, network: Network, agent: 0 
     await page.goto('/executions');
     const wallet = await connectNew(page);
     await openForm(page, network, agent);
-    await page.getByLabel('Task').fill(task);
+    await page.getByLabel('What should the agent do?').fill(task);
     const id = await pay(page);
     await page.getByText('The service did not take the request').waitFor();
     return { wallet, id };

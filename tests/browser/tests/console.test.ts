@@ -26,8 +26,7 @@ test('a visitor who looks around', async () => {
     const said = listen(page);
     await page.goto('/');
     await page.getByRole('link', { name: network.agents[0]?.name ?? '' }).click();
-    await page.getByRole('heading', { name: 'What it takes' }).waitFor();
-    await page.getByRole('link', { name: 'Run this agent' }).click();
+    await page.getByRole('heading', { name: 'Input and output' }).waitFor();
     await page.getByText('The agent works.').waitFor();
     for (const [link, text] of [
         ['Executions', 'Executions are shown to the wallet'],

@@ -47,7 +47,7 @@ const disputeOf = async (page: Page, id: string): Promise<Dispute> => (await ask
 /** A paid call of the agent of this file. */
 async function callOwn(page: Page): Promise<string> {
     await page.goto(`/agents/${own.agentId}/run`);
-    await page.getByLabel('Task').fill('One two three.');
+    await page.getByLabel('What should the agent do?').fill('One two three.');
     const id = await pay(page);
     await done(page);
     return id;

@@ -356,7 +356,7 @@ test('a call that was never paid is shown, can be gone on with, and can be forgo
     const list = page.getByRole('navigation').getByRole('link', { name: 'Executions', exact: true });
     for (const way of ['Continue', 'Discard'] as const) {
         await openForm(page, network, 0);
-        await page.getByLabel('Task').fill(TASK);
+        await page.getByLabel('What should the agent do?').fill(TASK);
         await behave(page, { transaction: 'reject' });
         const id = await pay(page);
         await page.getByText('You did not sign').waitFor();

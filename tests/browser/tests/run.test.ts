@@ -78,7 +78,7 @@ test('parameters are checked before anything is signed', async () => {
     await page.getByLabel(/^top_words/).fill('51');
     await payButton(page).click();
     await page.getByText('Write what the agent shall do.').waitFor();
-    await page.getByLabel('Task').fill('x');
+    await page.getByLabel('What should the agent do?').fill('x');
     await payButton(page).click();
     await page.getByRole('alert').getByText(/top_words/).waitFor();
     expect(await page.getByLabel(/^top_words/).getAttribute('aria-invalid')).toBe('true');
@@ -86,7 +86,7 @@ test('parameters are checked before anything is signed', async () => {
     await page.getByLabel('Parameters as JSON').fill('{"other": 1}');
     await payButton(page).click();
     await page.getByText('This is not allowed here.').waitFor();
-    expect(page.url()).toContain('/run');
+    expect(page.url()).toContain('/agents/');
     expect(await page.evaluate(() => Object.keys(localStorage).filter((key) => key.startsWith('crtx.call')))).toEqual([]);
     expect(problems).toEqual([]);
     await context.close();
@@ -101,7 +101,7 @@ test('a rejected signature costs nothing, and the same call can be signed after 
     await page.keyboard.press('Escape');
     const before = await usdcOf(network.wallet);
     await openForm(page, network, 0);
-    await page.getByLabel('Task').fill('one two three');
+    await page.getByLabel('What should the agent do?').fill('one two three');
     await behave(page, { transaction: 'reject' });
     const id = await pay(page);
     await page.getByText('You did not sign').waitFor();
@@ -124,7 +124,7 @@ test('a transaction that the network did not take in time pays nothing, and the 
     await connect(page);
     const before = await usdcOf(network.wallet);
     await openForm(page, network, 0);
-    await page.getByLabel('Task').fill('one two three');
+    await page.getByLabel('What should the agent do?').fill('one two three');
     // The network loses the transaction, and goes on for longer than its blockhash holds.
     await page.route(`${network.rpc_url}/**`, async (route) => {
         const { method, id, params } = route.request().postDataJSON() as { method: string; id: unknown; params: [string] };
@@ -154,7 +154,7 @@ test('a connection that breaks after the signature never pays twice', async () =
     await connect(page);
     const before = await usdcOf(network.wallet);
     await openForm(page, network, 0);
-    await page.getByLabel('Task').fill('four five');
+    await page.getByLabel('What should the agent do?').fill('four five');
     // The node takes the transaction, and then neither it nor the service answers.
     let isCut = false;
     await page.route(`${network.rpc_url}/**`, async (route) => {
@@ -220,11 +220,11 @@ test('a hostile schema makes a form of texts, and cannot hold the page up', asyn
     await page.route(`**${url}`, (route) => route.fulfill({ json: { ...agent, name: HOSTILE.markup, tagline: HOSTILE.link, input_schema } }));
     await openForm(page, network, 0);
     expect(await harm(page)).toEqual([]);
-    await page.getByLabel('Task').fill('x');
+    await page.getByLabel('What should the agent do?').fill('x');
     await page.getByLabel(/^slow/).fill(`${'a'.repeat(60)}b`);
     await payButton(page).click();
     await page.getByText('takes too long to check').waitFor();
-    expect(page.url()).toContain('/run');
+    expect(page.url()).toContain('/agents/');
     expect(await harm(page)).toEqual([]);
     expect(problems).toEqual([]);
     await context.close();

@@ -140,7 +140,7 @@ test('a call that is paid while the session ends is handed over after the sign-i
     await page.goto('/');
     await connectNew(page);
     await openForm(page, network, 0);
-    await page.getByLabel('Task').fill('One two three.');
+    await page.getByLabel('What should the agent do?').fill('One two three.');
     await page.route('**/dispatch', async (route) => {
         await endSession(context);
         await route.fulfill({ status: 401, json: { error: { code: 'unauthorized', message: 'send the API key', execution_id: null } } });

@@ -63,7 +63,7 @@ test('a page waits for a service that is away, keeps what was written, and goes 
     const { page, context } = await open();
     await openForm(page, network, 0);
     await connectNew(page);
-    await page.getByLabel('Task').fill('Half a sentence');
+    await page.getByLabel('What should the agent do?').fill('Half a sentence');
     await mark(page);
     const { back } = await cutOff(context);
     await follow(page, 'Disputes');
@@ -74,7 +74,7 @@ test('a page waits for a service that is away, keeps what was written, and goes 
     await page.getByText(AWAY).waitFor({ state: 'detached' });
     expect(await marked(page)).toBe(true);
     await page.goBack();
-    expect(await page.getByLabel('Task').inputValue()).toBe('Half a sentence');
+    expect(await page.getByLabel('What should the agent do?').inputValue()).toBe('Half a sentence');
     await payButton(page).waitFor();
     await context.close();
 });

@@ -53,7 +53,7 @@ async function prepareKey(page: Page): Promise<void> {
 async function prepareSettlement(page: Page, { address }: Creator): Promise<string> {
     await page.route('**/dispatch', (route) => route.fulfill({ status: 400, json: { error: { code: 'invalid_request', message: 'not today' } } }));
     await openForm(page, network, 0);
-    await page.getByLabel('Task').fill(TASK);
+    await page.getByLabel('What should the agent do?').fill(TASK);
     const id = await pay(page);
     await page.getByText('The service did not take the request').waitFor();
     await page.unrouteAll({ behavior: 'ignoreErrors' });
@@ -130,7 +130,7 @@ test('what a hostile wallet makes of a transaction is refused in every flow, and
     await listedAgent(page);
 
     await openForm(page, network, 0);
-    await page.getByLabel('Task').fill(TASK);
+    await page.getByLabel('What should the agent do?').fill(TASK);
     await behave(page, { change: 'replaces the destination' });
     const id = await pay(page);
     await refused(page, /another instruction of the program/);

@@ -65,11 +65,11 @@ test('a paused market is said on every page, and what it stops is disabled with 
 test('a request that is being written survives a reload', async () => {
     const { page, context, problems } = await open();
     await openForm(page, network, 0);
-    await page.getByLabel('Task').fill('Half a sentence');
+    await page.getByLabel('What should the agent do?').fill('Half a sentence');
     await page.getByLabel(/^top_words/).fill('7x');
     await page.reload();
     await page.getByText('The agent works.').waitFor();
-    expect(await page.getByLabel('Task').inputValue()).toBe('Half a sentence');
+    expect(await page.getByLabel('What should the agent do?').inputValue()).toBe('Half a sentence');
     expect(await page.getByLabel(/^top_words/).inputValue()).toBe('7x');
     expect(problems).toEqual([]);
     await context.close();
@@ -228,7 +228,7 @@ test('the focus never falls to the body, on any page and after any action', asyn
     await page.goto('/');
     await page.getByRole('link', { name: network.agents[0]?.name ?? '' }).focus();
     await page.keyboard.press('Enter');
-    await page.getByRole('heading', { name: 'What it takes' }).waitFor();
+    await page.getByRole('heading', { name: 'Input and output' }).waitFor();
     await look('after opening an agent');
     // The wallet: connected, another account, disconnected.
     await press('Connect', 'banner');
@@ -260,7 +260,7 @@ test('the focus never falls to the body, on any page and after any action', asyn
     }
     // A call: the button is disabled, and the page is another one.
     await openForm(page, network, 0);
-    await page.getByLabel('Task').fill('One two.');
+    await page.getByLabel('What should the agent do?').fill('One two.');
     await page.locator('button:enabled', { hasText: /^Pay/ }).focus();
     await page.keyboard.press('Enter');
     await page.waitForURL(/\/executions\//);

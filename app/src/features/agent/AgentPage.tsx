@@ -1,4 +1,4 @@
-// `/agents/…`: everything that helps to decide whether to call an agent, and how.
+// `/agents/…`: what an agent costs and does, a form to run it, the same call as code, and its record.
 
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
@@ -14,44 +14,43 @@ import { Skeleton } from '../../shared/ui/Skeleton';
 import { useWallet } from '../../shared/wallet/useWallet';
 import { LazySuspendAgent } from '../admin';
 import styles from './Agent.module.css';
-import { CodeSamples } from './CodeSamples';
+import { Creator } from './Creator';
+import { ExampleResult } from './ExampleResult';
 import { Facts } from './Facts';
 import { History } from './History';
+import { Interface } from './Interface';
+import { Playground } from './Playground';
 import { type Agent, agentQuery } from './query';
-import { SchemaTable } from './SchemaTable';
 import { Standing } from './Standing';
+import { SuccessStrip } from './SuccessStrip';
+import { words } from './words';
 
 const route = getRouteApi('/agents/$agentId');
 
 export function AgentPage() {
     const { agentId } = route.useParams();
-    const { data: agent } = useSuspenseQuery(agentQuery(agentId));
+    const { data: agent } = useSuspenseQuery({ ...agentQuery(agentId), refetchInterval: 60_000 });
     return (
         <Page title={visible(agent.name)} heading={<UserText text={agent.name} />}>
             <Introduction agent={agent} />
             <EmergencyStop agentId={agentId} />
+            {/* Another agent has another form. */}
+            <Playground key={agentId} agent={agent} />
             <div className={styles.columns}>
-                <Facts agent={agent} />
                 <div className={styles.main}>
                     <section aria-labelledby="about" className="stack">
-                        <h2 id="about">What it does</h2>
+                        <h2 id="about">{words.about}</h2>
                         <UserBlock text={agent.description} />
                     </section>
-                    <SchemaTable
-                        id="input"
-                        title="What it takes"
-                        schema={agent.input_schema}
-                        none="A task in words; no parameters."
-                    />
-                    <SchemaTable
-                        id="output"
-                        title="What it returns"
-                        schema={agent.output_schema}
-                        none="Text without a promised structure."
-                    />
-                    <CodeSamples agent={agent} />
+                    <ExampleResult schema={agent.output_schema} />
+                    <Interface agent={agent} />
                     <History agentId={agentId} />
                 </div>
+                <aside aria-label={words.facts} className={styles.side}>
+                    <SuccessStrip agentId={agentId} />
+                    <Creator creator={agent.creator} />
+                    <Facts agent={agent} />
+                </aside>
             </div>
         </Page>
     );
@@ -63,7 +62,7 @@ const Introduction = ({ agent }: { agent: Agent }) => (
             <UserText text={agent.tagline} />
         </p>
         <p className="row">
-            {agent.creator.verified && <Badge kind="good">Verified creator</Badge>}
+            {agent.creator.verified && <Badge kind="good">{words.verified}</Badge>}
             {agent.tags.map((tag) => (
                 <Badge key={tag}>
                     <UserText text={tag} />

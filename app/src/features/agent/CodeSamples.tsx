@@ -1,46 +1,56 @@
-// "How to call it": the samples as tabs, ready to paste.
+// "Call it from code": the call of the form in each language, ready to paste.
 
 import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { Tab, TabList, TabPanel, Tabs } from 'react-aria-components/Tabs';
 
 import { networkQuery } from '../../shared/api/queries';
 import { Copy } from '../../shared/ui/Copy';
-import { exampleOf } from './example';
 import styles from './CodeSamples.module.css';
-import type { Agent } from './query';
-import { SAMPLES } from './samples';
+import { type Call, SAMPLES, type Sample } from './samples';
+import { words } from './words';
 
-const TASK = 'Describe here what the agent is to do.';
+/** Characters that are shown. */
+const SHOWN = 20_000;
 
-export function CodeSamples({ agent }: { agent: Agent }) {
+export function CodeSamples(request: Omit<Call, 'url'>) {
     const { data: network } = useQuery(networkQuery);
-    const url = network?.base_url ?? location.origin;
-    const call = { url, agentId: agent.agent_id, task: TASK, parameters: exampleOf(agent.input_schema) };
+    const call = { url: network?.base_url ?? location.origin, ...request };
     return (
         <section aria-labelledby="call" className="stack">
-            <h2 id="call">Call it from your code</h2>
-            <p className="muted">
-                You pay only for a result that the creator has signed. Put an API key into <code>CRTX_API_KEY</code>.
-            </p>
+            <h2 id="call">{words.callFromCode}</h2>
             <Tabs className={styles.tabs ?? ''}>
-                <TabList aria-label="Language" className={styles.list ?? ''}>
+                <TabList aria-label={words.language} className={styles.list ?? ''}>
                     {SAMPLES.map(({ name }) => (
                         <Tab key={name} id={name} className={styles.tab ?? ''}>
                             {name}
                         </Tab>
                     ))}
                 </TabList>
-                {SAMPLES.map(({ name, code }) => (
-                    <TabPanel key={name} id={name} className={styles.panel ?? ''}>
-                        <div className={styles.copy}>
-                            <Copy text={code(call)} what={`the ${name} sample`} />
-                        </div>
-                        <pre tabIndex={0} role="region" aria-label={`${name} sample`}>
-                            {code(call)}
-                        </pre>
+                {SAMPLES.map((sample) => (
+                    <TabPanel key={sample.name} id={sample.name} className={styles.panel ?? ''}>
+                        <Code sample={sample} call={call} />
                     </TabPanel>
                 ))}
             </Tabs>
+            <p className="small muted">
+                {words.keyInVariable} <code>CRTX_API_KEY</code>. <Link to="/keys/new">{words.makeKey}</Link>
+            </p>
         </section>
+    );
+}
+
+function Code({ sample: { name, code }, call }: { sample: Sample; call: Call }) {
+    const text = code(call);
+    return (
+        <>
+            <div className={styles.copy}>
+                <Copy text={text} what={words.copySample(name)} />
+            </div>
+            <pre tabIndex={0} role="region" aria-label={words.sample(name)}>
+                {text.slice(0, SHOWN)}
+            </pre>
+            {text.length > SHOWN && <p className={styles.cut}>{words.cutSample}</p>}
+        </>
     );
 }

@@ -3,12 +3,13 @@
 
 import { Notice } from '../../shared/ui/Notice';
 import type { Agent } from './query';
+import { words } from './words';
 
 export const Standing = ({ agent }: { agent: Agent }) => (
     <>
         {agent.creator.resembles_verified && (
-            <Notice kind="warn" title="This name looks like that of a verified creator; it is another one">
-                <p>The creator of this agent is not verified. Its address says who it is, and its name does not.</p>
+            <Notice kind="warn" title={words.resembles}>
+                <p>{words.resemblesText}</p>
             </Notice>
         )}
         <Stopped agent={agent} />
@@ -19,18 +20,15 @@ export const Standing = ({ agent }: { agent: Agent }) => (
 function Stopped({ agent: { suspended, status } }: { agent: Agent }) {
     if (suspended) {
         return (
-            <Notice kind="warn" title="Suspended by the marketplace">
-                <p>
-                    The admin or the guardian has stopped its new calls, and only the admin can resume it. Calls under
-                    way are finished or refunded.
-                </p>
+            <Notice kind="warn" title={words.suspended}>
+                <p>{words.suspendedText}</p>
             </Notice>
         );
     }
     if (status !== 'paused') return null;
     return (
-        <Notice kind="warn" title="Paused by its creator">
-            <p>It takes no calls at present. Calls under way are finished or refunded.</p>
+        <Notice kind="warn" title={words.paused}>
+            <p>{words.pausedText}</p>
         </Notice>
     );
 }

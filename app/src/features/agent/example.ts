@@ -18,6 +18,22 @@ export function exampleOf(schema: unknown): Record<string, Json> {
     return isMembers(value) ? value : {};
 }
 
+/** The example of a result that the listing gives, as a whole or for each of its members. `undefined`: it gives none. */
+export function exampleResultOf(schema: unknown): unknown {
+    const whole = offeredBy(schema);
+    if (whole !== undefined || !isMembers(schema) || !isMembers(schema['properties'])) return whole;
+    const members = Object.entries(schema['properties']).map(([name, member]) => [name, offeredBy(member)] as const);
+    if (members.length === 0 || members.length > MAX_RESULT_MEMBERS) return undefined;
+    return members.every(([, value]) => value !== undefined) ? Object.fromEntries(members) : undefined;
+}
+
+const MAX_RESULT_MEMBERS = 100;
+
+const offeredBy = (schema: unknown): unknown =>
+    isMembers(schema)
+        ? (first(schema['examples']) ?? schema['example'] ?? schema['default'] ?? schema['const'])
+        : undefined;
+
 function valueOf(schema: unknown, depth: number): Json {
     if (!isMembers(schema) || depth > MAX_DEPTH) return null;
     const { default: usual, const: constant, enum: choices, examples } = schema;

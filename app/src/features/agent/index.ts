@@ -1,7 +1,8 @@
 export { AgentName, AgentPicker } from './AgentPicker';
 export { exampleOf, isMembers } from './example';
 export { type Agent, agentQuery, listingQuery, loadAgent } from './query';
-export { agentRoute } from './route';
+export { SchemaTable } from './Interface';
+export { agentRoute, runRoute } from './route';
 export { shellWord } from './samples';
 export { type SchemaRow, describe, schemaRows } from './schemaRows';
-export { SchemaRows, SchemaTable } from './SchemaTable';
+export { SchemaRows } from './SchemaRows';

@@ -1,6 +1,6 @@
-// `/agents/…`: one agent.
+// `/agents/…`: one agent, and the address of its form.
 
-import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
+import { createRoute, lazyRouteComponent, redirect } from '@tanstack/react-router';
 
 import { part } from '../../shared/part';
 import { rootRoute } from '../../shared/rootRoute';
@@ -11,4 +11,11 @@ export const agentRoute = createRoute({
     path: '/agents/$agentId',
     loader: ({ context, params }) => loadAgent(context.queryClient, params.agentId),
     component: lazyRouteComponent(() => part(() => import('./AgentPage')), 'AgentPage'),
+});
+
+/** The form has been a page of its own, and links to it exist. */
+export const runRoute = createRoute({
+    getParentRoute: () => rootRoute,
+    path: '/agents/$agentId/run',
+    beforeLoad: ({ params }) => redirect({ to: '/agents/$agentId', params, replace: true, throw: true }),
 });

@@ -64,7 +64,7 @@ export function OperationDetails({ operation, document, apiKey }: DetailsProps) 
 }
 
 const Rows = ({ rows }: { rows: readonly SchemaRow[] }) => (
-    <SchemaRows rows={rows} words={(text) => <Prose text={text} />} />
+    <SchemaRows rows={rows} prose={(text) => <Prose text={text} />} />
 );
 
 function rowOf({ name, place, required, description, schema, example }: Parameter, document: unknown): SchemaRow {

@@ -1,16 +1,17 @@
-// What the agent shall do, in the user's words.
+// What the agent should do, in the user's words.
 
 import fields from './form/Form.module.css';
+import { words } from './words';
 
 export type TaskFieldProps = { text: string; onChange: (text: string) => void; problem: string | null };
 
 export const TaskField = ({ text, onChange, problem }: TaskFieldProps) => (
     <div className={fields.field}>
         <label htmlFor="task" className={fields.label}>
-            Task
+            {words.task}
         </label>
         <p id="task-about" className="small muted">
-            What the agent shall do. Its creator reads this text.
+            {words.taskHint}
         </p>
         <textarea
             id="task"

@@ -8,6 +8,7 @@ import { UserText } from '../../shared/text/UserText';
 import { Notice } from '../../shared/ui/Notice';
 import { ExactTime } from '../../shared/ui/ExactTime';
 import { useStoredCalls } from './call/useCall';
+import { words } from './words';
 
 const SHOWN = 5;
 
@@ -15,19 +16,12 @@ export function Unfinished({ agentId }: { agentId: string }) {
     const calls = useStoredCalls().filter((call) => call.agentId === agentId);
     if (calls.length === 0) return null;
     return (
-        <Notice
-            kind="warn"
-            title={
-                calls.length === 1
-                    ? 'You have a call that has not ended'
-                    : `You have ${calls.length} calls that have not ended`
-            }
-        >
+        <Notice kind="warn" title={words.unfinished(calls.length)}>
             <ul className="stack">
                 {calls.slice(0, SHOWN).map(({ executionId, createdAt, price, task }) => (
                     <li key={executionId}>
                         <Link to="/executions/$executionId" params={{ executionId }}>
-                            Go on
+                            {words.resume}
                         </Link>{' '}
                         <ExactTime at={createdAt} />, {formatUsdc(BigInt(price))} USDC:{' '}
                         <UserText text={task.slice(0, 80)} />

@@ -9,5 +9,10 @@ export { type Json, JsonError, type JsonObject, canonical, checkText, isObject, 
 export { type ParametersDraft, parametersDraft, readParameters } from './form/parameters';
 export { ParametersForm } from './form/ParametersForm';
 export { planOf } from './form/plan';
-export { runRoute } from './route';
-export { GetMoney } from './Summary';
+export { CostDetails } from './CostDetails';
+export { GetMoney } from './GetMoney';
+export { PayButton } from './PayButton';
+export { RequestForm } from './RequestForm';
+export { Unfinished } from './Unfinished';
+export { type Payment, usePayment } from './usePayment';
+export { type Request, useRequest } from './useRequest';

@@ -56,10 +56,25 @@ export type Funds = { readonly usdc: bigint; readonly lamports: bigint };
 export const callTermsQuery = (agentId: string, network: Schemas['NetworkResponse'] | undefined) =>
     queryOptions({
         queryKey: ['call-terms', agentId, network?.rpc_url ?? null] as const,
-        queryFn: () => reached(readTerms(createSolanaRpc(network?.rpc_url ?? ''), agentId as Address)),
+        queryFn: ({ client }) => {
+            const url = network?.rpc_url ?? '';
+            const fixed = (): Promise<Fixed> => client.query({ ...fixedQuery(url), staleTime: 'static' });
+            return reached(readTerms(createSolanaRpc(url), agentId as Address, fixed));
+        },
         enabled: network !== undefined && network.rpc_url !== null,
         refetchInterval: SELDOM_MS,
     });
+
+/** What a chain never changes, read once. */
+type Fixed = { readonly rent: bigint; readonly genesisHash: string };
+
+const fixedQuery = (url: string) =>
+    queryOptions({ queryKey: ['chain-fixed', url] as const, queryFn: () => readFixed(createSolanaRpc(url)) });
+
+async function readFixed(rpc: Rpc<SolanaRpcApi>): Promise<Fixed> {
+    const rent = rpc.getMinimumBalanceForRentExemption(BigInt(OPEN_RECORD_BYTES)).send();
+    return { rent: await rent, genesisHash: await rpc.getGenesisHash().send() };
+}
 
 /** An error with a sentence that helps the user; other errors are not shown. */
 class TermsError extends Error {}
@@ -72,11 +87,14 @@ const reached = (reading: Promise<CallTerms>): Promise<CallTerms> =>
         );
     });
 
-export async function readTerms(rpc: Rpc<SolanaRpcApi>, agent: Address): Promise<CallTerms> {
-    const [[configAccount, listingAccount], rent, genesisHash] = await Promise.all([
+export async function readTerms(
+    rpc: Rpc<SolanaRpcApi>,
+    agent: Address,
+    fixed: () => Promise<Fixed> = () => readFixed(rpc),
+): Promise<CallTerms> {
+    const [[configAccount, listingAccount], { rent, genesisHash }] = await Promise.all([
         readAccounts(rpc, [await findConfigAddress(), agent]),
-        rpc.getMinimumBalanceForRentExemption(BigInt(OPEN_RECORD_BYTES)).send(),
-        rpc.getGenesisHash().send(),
+        fixed(),
     ]);
     if (!configAccount) throw new TermsError('This Solana network has no crtx marketplace.');
     if (!listingAccount) throw new TermsError('The chain has no such agent. It may have been closed.');
@@ -97,8 +115,8 @@ export async function readTerms(rpc: Rpc<SolanaRpcApi>, agent: Address): Promise
         minPrice: config.parameters.minPrice,
         mint: config.usdcMint,
         genesisHash,
-        lamportsNeeded: BigInt(rent) + networkFee({}),
-        rent: BigInt(rent),
+        lamportsNeeded: rent + networkFee({}),
+        rent,
     };
 }
 

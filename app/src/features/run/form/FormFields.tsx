@@ -7,6 +7,7 @@ import { visible } from '../../../shared/text/visible';
 import { Button } from '../../../shared/ui/Button';
 import { type Draft, MAX_ENTRIES, type Problem, emptyDraft, listed, pointerTo } from './draft';
 import styles from './Form.module.css';
+import { words } from '../words';
 import type { Field, Group, Option } from './plan';
 
 export type FieldsProps = {
@@ -72,7 +73,7 @@ function ListField(props: LabelledProps & { field: Extract<Field, { kind: 'list'
                 <div key={index} className={styles.entry}>
                     <LabelledField
                         field={field.item}
-                        label={`${field.item.title ?? 'Entry'} ${index + 1}`}
+                        label={`${field.item.title ?? words.entry} ${index + 1}`}
                         required
                         draft={entry}
                         onChange={(changed) => onChange(entries.map((other, at) => (at === index ? changed : other)))}
@@ -80,20 +81,20 @@ function ListField(props: LabelledProps & { field: Extract<Field, { kind: 'list'
                         at={pointerTo(at, index)}
                     />
                     <Button
-                        aria-label={`Remove entry ${index + 1} of ${visible(label)}`}
+                        aria-label={words.removeEntry(index + 1, visible(label))}
                         onPress={() => onChange(entries.filter((_, at) => at !== index))}
                     >
-                        Remove
+                        {words.remove}
                     </Button>
                 </div>
             ))}
             <p>
                 <Button
                     isDisabled={entries.length >= MAX_ENTRIES}
-                    aria-label={`Add an entry to ${visible(label)}`}
+                    aria-label={words.addEntryTo(visible(label))}
                     onPress={() => onChange([...entries, emptyDraft(field.item)])}
                 >
-                    Add an entry
+                    {words.addEntry}
                 </Button>
             </p>
         </fieldset>
@@ -120,7 +121,7 @@ function PlainField(props: LabelledProps) {
             </label>
             <div id={`${id}-about`}>
                 <Description field={field} />
-                {field.kind === 'json' && <p className="small muted">Written as JSON, for example {'{"name": 1}'}.</p>}
+                {field.kind === 'json' && <p className="small muted">{words.jsonField}</p>}
             </div>
             <Input field={field} input={input} />
             <div id={`${id}-problem`}>
@@ -167,8 +168,8 @@ function Input({ field, input }: InputProps) {
 }
 
 const FLAGS = [
-    ['true', { value: true, label: 'Yes' }],
-    ['false', { value: false, label: 'No' }],
+    ['true', { value: true, label: words.yes }],
+    ['false', { value: false, label: words.no }],
 ] as const;
 
 const Select = ({
@@ -191,7 +192,7 @@ const Select = ({
 const Label = ({ label, required }: { label: string; required: boolean }) => (
     <span className={styles.label}>
         <UserText text={label} />
-        {!required && <span className="small muted"> optional</span>}
+        {!required && <span className="small muted"> {words.optional}</span>}
     </span>
 );
 

@@ -8,6 +8,7 @@ import styles from './Form.module.css';
 import { JsonError, isObject, readJson } from './json';
 import type { Group } from './plan';
 import type { ParametersDraft } from './parameters';
+import { words } from '../words';
 
 export type ParametersFormProps = {
     form: Group | null;
@@ -24,13 +25,13 @@ export function ParametersForm({ form, draft, onChange, problems }: ParametersFo
     return (
         <section className={styles.form} aria-labelledby="parameters">
             <div className={styles.heading}>
-                <h2 id="parameters">Parameters</h2>
+                <h2 id="parameters">{words.parameters}</h2>
                 {form !== null && form.members.length > 0 && (
                     <Button
                         look="text"
                         onPress={() => (draft.as === 'json' ? backToForm(form, draft.text, onChange) : asJson())}
                     >
-                        {draft.as === 'json' ? 'Show as fields' : 'Edit as JSON'}
+                        {draft.as === 'json' ? words.showFields : words.editJson}
                     </Button>
                 )}
             </div>
@@ -42,7 +43,7 @@ export function ParametersForm({ form, draft, onChange, problems }: ParametersFo
                     problems={problems}
                 />
             ) : form === null || form.members.length === 0 ? (
-                <p className="muted">This agent takes no parameters.</p>
+                <p className="muted">{words.noParameters}</p>
             ) : (
                 <GroupFields
                     field={form}
@@ -61,14 +62,12 @@ function backToForm(form: Group, text: string, onChange: ParametersFormProps['on
     try {
         const value = readJson(text);
         const draft = isObject(value) ? draftOf(form, value) : null;
-        onChange(draft === null ? { as: 'json', text, note: NO_FIELDS } : { as: 'fields', draft });
+        onChange(draft === null ? { as: 'json', text, note: words.noFields } : { as: 'fields', draft });
     } catch (error) {
         if (!(error instanceof JsonError)) throw error;
         onChange({ as: 'json', text, note: error.message });
     }
 }
-
-const NO_FIELDS = 'The fields cannot show this JSON. It can be sent as it is.';
 
 type JsonEditorProps = {
     text: string;
@@ -80,7 +79,7 @@ type JsonEditorProps = {
 const JsonEditor = ({ text, note, onChange, problems }: JsonEditorProps) => (
     <div className={styles.field}>
         <label htmlFor="parameters-json" className={styles.label}>
-            Parameters as JSON
+            {words.json}
         </label>
         <textarea
             id="parameters-json"

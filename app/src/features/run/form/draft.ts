@@ -2,6 +2,7 @@
 // that nothing that was typed is lost or changed before it is read.
 
 import { type Json, JsonError, isExact, isObject, readJson } from './json';
+import { words } from '../words';
 import type { Field, Group } from './plan';
 
 /** The text of a field; of a list or a group the drafts inside, in order. A choice holds the number of its option. */
@@ -77,7 +78,7 @@ function valueOf(field: Field, draft: Draft, required: boolean, at: string, prob
         if (required)
             problems.push({
                 at,
-                message: field.kind === 'choice' || field.kind === 'flag' ? 'Choose one.' : 'Fill this in.',
+                message: field.kind === 'choice' || field.kind === 'flag' ? words.chooseOne : words.missing,
             });
         return undefined;
     }
