@@ -47,6 +47,8 @@ export default defineConfig({
         },
     },
     server: {
+        // The documents that are pages.
+        fs: { allow: ['.', '../docs'] },
         proxy: Object.fromEntries(
             ['/v1', '/ipfs', '/local', '/openapi.json', '/healthz', '/readyz'].map((path) => [path, proxied]),
         ),

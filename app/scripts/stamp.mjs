@@ -7,7 +7,21 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const app = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
-const PATHS = ['src', 'public', 'index.html', 'vite.config.ts', 'tsconfig.json', 'package.json', 'package-lock.json'];
+const PATHS = [
+    'src',
+    'public',
+    'index.html',
+    'vite.config.ts',
+    'tsconfig.json',
+    'package.json',
+    'package-lock.json',
+    // Pages of the documentation.
+    '../docs/quickstart-buy.md',
+    '../docs/quickstart-sell.md',
+    '../docs/verify.md',
+    '../docs/limits.md',
+    '../docs/errors.md',
+];
 
 const sha256 = (bytes) => createHash('sha256').update(bytes).digest('hex');
 

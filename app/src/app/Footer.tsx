@@ -9,7 +9,8 @@ export const Footer = () => (
     <footer className={styles.footer}>
         <div className={styles.footerInner}>
             <span>{words.footer.claim}</span>
-            <Link to="/docs">{words.footer.api}</Link>
+            <Link to="/docs">{words.footer.docs}</Link>
+            <Link to="/docs/api">{words.footer.api}</Link>
             <Link to="/network">{words.footer.network}</Link>
         </div>
     </footer>

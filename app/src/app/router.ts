@@ -9,7 +9,7 @@ import { agentRoute, runRoute } from '../features/agent';
 import { browseRoute } from '../features/browse';
 import { creatorRoute, ownAgentRoute } from '../features/creator';
 import { disputeRoutes } from '../features/disputes';
-import { docsRoute } from '../features/docs';
+import { docsRoutes } from '../features/docs';
 import { executionRoute } from '../features/execution';
 import { executionsRoute } from '../features/executions';
 import { explorerRoutes } from '../features/explorer';
@@ -37,7 +37,7 @@ const routeTree = rootRoute.addChildren([
     ownAgentRoute,
     ...listingRoutes,
     networkRoute,
-    docsRoute,
+    ...docsRoutes,
     adminRoute,
     overviewRoute,
     executionsRoute,

@@ -5,9 +5,21 @@ use std::{fs, io, path::Path};
 
 use sha2::{Digest, Sha256};
 
-/// What the build depends on, below `app/`.
-pub const PATHS: [&str; 7] =
-    ["src", "public", "index.html", "vite.config.ts", "tsconfig.json", "package.json", "package-lock.json"];
+/// What the build depends on, seen from `app/`. The documents are pages of the dashboard.
+pub const PATHS: [&str; 12] = [
+    "src",
+    "public",
+    "index.html",
+    "vite.config.ts",
+    "tsconfig.json",
+    "package.json",
+    "package-lock.json",
+    "../docs/quickstart-buy.md",
+    "../docs/quickstart-sell.md",
+    "../docs/verify.md",
+    "../docs/limits.md",
+    "../docs/errors.md",
+];
 /// The file in the build with the hash.
 pub const STAMP: &str = "sources.sha256";
 

@@ -10,14 +10,19 @@ export const operationOf = (page: Page, anchor: string) => page.locator(`[id="${
 export const keyField = (page: Page) => page.getByLabel('API key', { exact: true });
 
 export const DOCS_PAGES: readonly PageCase[] = [
+    ...['buy', 'sell', 'verify', 'limits', 'errors'].map((document) => ({
+        name: `docs-${document}`,
+        path: () => `/docs/${document}`,
+        ready: (page: Page) => page.getByRole('article').getByRole('heading', { level: 2 }).first().waitFor(),
+    })),
     {
         name: 'docs',
-        path: () => '/docs/',
+        path: () => '/docs/api',
         ready: (page) => page.getByRole('heading', { level: 3 }).first().waitFor(),
     },
     {
         name: 'docs-paid-call',
-        path: () => '/docs#post-v1-agents-agent_id-execute',
+        path: () => '/docs/api#post-v1-agents-agent_id-execute',
         ready: async (page, { api_key: key }) => {
             await keyField(page).fill(key);
             await page.getByText('Spends money').waitFor();
@@ -26,7 +31,7 @@ export const DOCS_PAGES: readonly PageCase[] = [
     },
     {
         name: 'docs-answer',
-        path: () => '/docs#get-v1-executions',
+        path: () => '/docs/api#get-v1-executions',
         ready: async (page, { api_key: key }) => {
             await keyField(page).fill(key);
             await page.getByText('Credentials', { exact: true }).click();

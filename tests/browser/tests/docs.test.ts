@@ -30,7 +30,7 @@ function sentBy(page: Page): Request[] {
 }
 
 const unfold = async (page: Page, anchor: string): Promise<void> => {
-    await page.goto(`/docs#${anchor}`);
+    await page.goto(`/docs/api#${anchor}`);
     await operationOf(page, anchor).getByRole('heading', { name: 'Answers' }).waitFor();
 };
 
@@ -53,7 +53,7 @@ test('every operation of the description is on the page, in groups, and a link t
     const { page, context, problems } = await open();
     const { paths } = (await (await fetch(`${base}/openapi.json`)).json()) as { paths: Record<string, Record<string, unknown>> };
     const count = Object.values(paths).flatMap((item) => Object.keys(item)).length;
-    await page.goto('/docs/');
+    await page.goto('/docs/api');
     await page.getByText(`${count} operations`, { exact: true }).waitFor();
     expect(await page.getByRole('heading', { level: 3 }).count()).toBe(count);
     expect(await page.getByRole('button', { expanded: true }).count()).toBe(0);
@@ -76,7 +76,7 @@ test('every operation of the description is on the page, in groups, and a link t
 
 test('the filter leaves what has the words', async () => {
     const { page, context, problems } = await open();
-    await page.goto('/docs');
+    await page.goto('/docs/api');
     await page.getByLabel('Filter').fill('insufficient_balance');
     await page.getByText(/^1 of \d+ operations$/).waitFor();
     expect(await page.getByRole('heading', { level: 3 }).allInnerTexts()).toEqual([expect.stringContaining('/execute')]);
@@ -214,7 +214,7 @@ test('a hostile description shows as text, and the page stays whole', async () =
     };
     const paths = Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`/v1/${index}/{${'p'.repeat(300)}}`, { post: described }]));
     await page.route('**/openapi.json', (route) => route.fulfill({ json: { paths, components: { schemas: { Self: self } } } }));
-    await page.goto('/docs');
+    await page.goto('/docs/api');
     await page.getByText('500 operations', { exact: true }).waitFor();
     await page.getByRole('heading', { level: 3 }).getByRole('button').first().click();
     await page.getByRole('heading', { name: 'Answers' }).waitFor();
@@ -226,7 +226,7 @@ test('a hostile description shows as text, and the page stays whole', async () =
 
 test('every operation is accessible, folded and unfolded, light and dark', async () => {
     const { page, context, problems } = await open();
-    await page.goto('/docs');
+    await page.goto('/docs/api');
     const lines = page.getByRole('heading', { level: 3 }).getByRole('button');
     await lines.first().waitFor();
     for (const line of await lines.all()) await line.click();

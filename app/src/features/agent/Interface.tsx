@@ -41,7 +41,6 @@ const Members = ({ labelledBy, children }: { labelledBy: string; children: React
                 <tr>
                     <th scope="col">{words.member}</th>
                     <th scope="col">{words.type}</th>
-                    <th scope="col">{words.meaning}</th>
                 </tr>
             </thead>
             {children}
@@ -55,7 +54,7 @@ function Side({ name, schema, none }: { name?: string; schema: unknown; none: st
         <tbody>
             {name !== undefined && (
                 <tr>
-                    <th scope="rowgroup" colSpan={3} className={styles.side}>
+                    <th scope="rowgroup" colSpan={2} className={styles.side}>
                         {name}
                     </th>
                 </tr>
@@ -71,7 +70,7 @@ function Side({ name, schema, none }: { name?: string; schema: unknown; none: st
 
 const Note = ({ children }: { children: ReactNode }) => (
     <tr>
-        <td colSpan={3} className="muted">
+        <td colSpan={2} className="muted">
             {children}
         </td>
     </tr>
@@ -87,9 +86,11 @@ const Row = ({ row }: { row: SchemaRow }) => (
         </th>
         <td>
             <UserText text={[row.type, ...row.limits].join(' · ')} />
-        </td>
-        <td>
-            <UserText text={row.description} />
+            {row.description !== '' && (
+                <p className="muted">
+                    <UserText text={row.description} />
+                </p>
+            )}
         </td>
     </tr>
 );

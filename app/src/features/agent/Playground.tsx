@@ -24,10 +24,11 @@ export function Playground({ agent }: { agent: Agent }) {
                     <h2 id="run" className="visually-hidden">
                         {words.run}
                     </h2>
-                    <RequestForm id={FORM} request={request}>
-                        <CostDetails payment={payment} />
-                    </RequestForm>
+                    <RequestForm id={FORM} request={request} />
                 </section>
+                <div className={styles.cost}>
+                    <CostDetails payment={payment} />
+                </div>
                 <Code agent={agent} request={request} />
             </div>
         </>

@@ -26,9 +26,13 @@ export function PriceBar({ agent, payment, form, isBusy }: PriceBarProps) {
                     <dd className="number">{promiseText(agent.min_cover)}</dd>
                 </div>
             </dl>
-            <p className={styles.note}>
-                {payment.obstacles.length === 0 ? words.escrow : <a href="#cost">{words.cannotPay}</a>}
-            </p>
+            {payment.obstacles.length === 0 ? (
+                <p className={styles.note}>{words.escrow}</p>
+            ) : (
+                <p className={styles.reason}>
+                    <a href="#cost">{words.cannotPay}</a>
+                </p>
+            )}
             <div className={styles.action}>
                 <PayButton payment={payment} form={form} isBusy={isBusy} />
             </div>

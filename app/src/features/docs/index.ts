@@ -1,1 +1,1 @@
-export { docsRoute } from './route';
+export { docsRoutes } from './route';

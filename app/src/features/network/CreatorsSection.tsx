@@ -34,7 +34,7 @@ export function CreatorsSection({
             <Section title="Documents">
                 <ul className="stack">
                     <li>
-                        <Link to="/docs">HTTP API</Link>
+                        <Link to="/docs/api">HTTP API</Link>
                     </li>
                     <li>
                         <a href="/openapi.json" target="_blank" rel="noreferrer">

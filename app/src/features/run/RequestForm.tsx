@@ -1,8 +1,6 @@
 // The form of a call: the task, the parameters, and what is wrong with them. The button that sends it can stand
 // anywhere on the page.
 
-import type { ReactNode } from 'react';
-
 import { UserText } from '../../shared/text/UserText';
 import { Failure } from '../../shared/ui/Failure';
 import { Notice } from '../../shared/ui/Notice';
@@ -13,10 +11,9 @@ import styles from './Run.module.css';
 import type { Request } from './useRequest';
 import { words } from './words';
 
-/** `children` stand below the fields. */
-export type RequestFormProps = { id: string; request: Request; children?: ReactNode };
+export type RequestFormProps = { id: string; request: Request };
 
-export function RequestForm({ id, request, children }: RequestFormProps) {
+export function RequestForm({ id, request }: RequestFormProps) {
     const { form, written, write, taskProblem, problems, error } = request;
     const { task, parameters } = written;
     return (
@@ -36,7 +33,6 @@ export function RequestForm({ id, request, children }: RequestFormProps) {
             />
             {parameters.as === 'fields' && <Misfits problems={problems} />}
             {error !== null && <Failure error={error} />}
-            {children}
         </form>
     );
 }

@@ -1,4 +1,4 @@
-// `/docs`: every operation of the HTTP API, in groups, folded. An API key that is typed here stays in the memory of
+// `/docs/api`: every operation of the HTTP API, in groups, folded. An API key that is typed here stays in the memory of
 // this page.
 
 import { useSuspenseQuery } from '@tanstack/react-query';
@@ -12,15 +12,17 @@ import { Empty } from '../../shared/ui/Empty';
 import { Checkbox, TextField } from '../../shared/ui/Field';
 import { Page } from '../../shared/ui/Page';
 import type { Key } from './credential';
+import { DocsNavigation } from './DocsNavigation';
 import styles from './Docs.module.css';
 import { OperationDetails } from './OperationDetails';
 import { Prose, Words } from './Prose';
 import { referenceQuery } from './query';
 import { type Operation, type Reference, filtered, grouped } from './reference';
+import { words as texts } from './words';
 
 const EXACT = { includeHash: true } as const;
 
-export function DocsPage() {
+export function ApiPage() {
     const { data: reference } = useSuspenseQuery(referenceQuery);
     const [words, setWords] = useState('');
     const [key, setKey] = useState<Key>({ token: '', isShown: false });
@@ -29,7 +31,8 @@ export function DocsPage() {
     const shown = useMemo(() => filtered(reference.operations, words), [reference, words]);
     const groups = grouped(shown, ({ tag }) => tag);
     return (
-        <Page title="HTTP API">
+        <Page title={texts.api}>
+            <DocsNavigation />
             <p>
                 Every endpoint of this service. Programs read the same from{' '}
                 <a href="/openapi.json" target="_blank" rel="noreferrer">
@@ -60,14 +63,14 @@ export function DocsPage() {
                     <ul>
                         {groups.map(([tag, operations]) => (
                             <li key={tag}>
-                                <Link to="/docs" hash={`tag-${tag}`} activeOptions={EXACT}>
+                                <Link to="/docs/api" hash={`tag-${tag}`} activeOptions={EXACT}>
                                     {visible(tag)}
                                 </Link>
                                 <ul>
                                     {operations.map(({ anchor, method, path }) => (
                                         <li key={anchor}>
                                             <Link
-                                                to="/docs"
+                                                to="/docs/api"
                                                 hash={anchor}
                                                 activeOptions={EXACT}
                                                 onClick={() => unfold(anchor)}
@@ -119,7 +122,13 @@ function useOpened() {
         setOpen(opens ? new Set([...open, anchor]) : new Set([...open].filter((one) => one !== anchor)));
         // The address follows the operation that was opened last, so it can be copied as a link.
         if (opens)
-            void navigate({ to: '/docs', hash: anchor, replace: true, resetScroll: false, hashScrollIntoView: false });
+            void navigate({
+                to: '/docs/api',
+                hash: anchor,
+                replace: true,
+                resetScroll: false,
+                hashScrollIntoView: false,
+            });
     };
     return { open, unfold, toggle };
 }
