@@ -16,10 +16,11 @@ test('a task becomes one short line, and a huge one costs no time', () => {
     expect(excerptOf('x'.repeat(121))).toBe(`${'x'.repeat(120)}\u2026`);
     expect(Array.from(excerptOf('\u{1f600}'.repeat(200)))).toHaveLength(121);
     expect(excerptOf('\u{1f600}'.repeat(121))).not.toMatch(/[\ud800-\udbff](?![\udc00-\udfff])/);
-    const huge = ' \n'.repeat(10_000_000);
+    // In one piece, as a field gives it.
+    const huge = JSON.parse(JSON.stringify(' \n'.repeat(1_000_000))) as string;
     const began = performance.now();
-    excerptOf(huge);
-    expect(performance.now() - began).toBeLessThan(100);
+    for (let again = 0; again < 100; again += 1) excerptOf(huge);
+    expect(performance.now() - began).toBeLessThan(500);
 });
 
 test('the newest two hundred stay, each wallet has its own, and they can be removed', () => {

@@ -14,6 +14,7 @@ import { Button } from '../../shared/ui/Button';
 import { Checkbox, Select, TextField } from '../../shared/ui/Field';
 import styles from './Filters.module.css';
 import { type BrowseSearch, SORTS, filterCount, readSearch, sortOf, tagsOf } from './search';
+import { words } from './words';
 
 const SUCCESS_RATES = ['0.8', '0.9', '0.95', '0.99'];
 const EXECUTIONS = ['1', '10', '100', '1000'];
@@ -33,12 +34,12 @@ export function Filters({ search }: { search: BrowseSearch }) {
             resetScroll: false,
         });
     return (
-        <section aria-label="Order and filters" className={styles.filters}>
+        <section aria-label={words.region} className={styles.filters}>
             <div className={styles.bar}>
                 <SortSelect search={search} change={change} />
                 <div className={styles.toggle}>
                     <Button aria-expanded={open} aria-controls="filters" onPress={() => setOpen(!open)}>
-                        {count === 0 ? 'Filters' : `Filters (${count})`}
+                        {words.filters(count)}
                     </Button>
                 </div>
             </div>
@@ -47,7 +48,7 @@ export function Filters({ search }: { search: BrowseSearch }) {
                 <MinimumSelects search={search} change={change} />
                 <div className={styles.last}>
                     <Checkbox
-                        label="Verified creators only"
+                        label={words.verifiedOnly}
                         checked={search.verified_only === 'true'}
                         onChange={(event) => change({ verified_only: event.target.checked ? 'true' : undefined })}
                     />
@@ -59,17 +60,20 @@ export function Filters({ search }: { search: BrowseSearch }) {
                 <p className="row">
                     {search.creator !== undefined && (
                         <Button onPress={() => change({ creator: undefined })}>
-                            Creator <span className="mono">{short(search.creator)}</span> ✕
-                            <span className="visually-hidden">Remove this filter</span>
+                            {words.creator} <span className="mono">{short(search.creator)}</span> ✕
+                            <span className="visually-hidden">{words.removeFilter}</span>
                         </Button>
                     )}
                     <Button
                         look="quiet"
                         onPress={() =>
-                            void navigate({ to: '/', search: readSearch({ q: search.q, sort: search.sort }) })
+                            void navigate({
+                                to: '/',
+                                search: readSearch({ q: search.q, sort: search.sort, view: search.view }),
+                            })
                         }
                     >
-                        Clear all filters
+                        {words.clearFilters}
                     </Button>
                 </p>
             )}
@@ -81,16 +85,16 @@ type PartProps = { search: BrowseSearch; change: Change };
 
 const SortSelect = ({ search, change }: PartProps) => {
     const usual = sortOf({ ...search, sort: undefined });
-    const names = Object.entries(SORTS).filter(([sort]) => sort !== 'relevance' || search.q !== undefined);
+    const offered = SORTS.filter((sort) => sort !== 'relevance' || search.q !== undefined);
     return (
         <Select
-            label="Order"
+            label={words.order}
             value={sortOf(search)}
             onChange={({ target: { value } }) => change({ sort: value === usual ? undefined : value })}
         >
-            {names.map(([sort, name]) => (
+            {offered.map((sort) => (
                 <option key={sort} value={sort}>
-                    {name}
+                    {words.sorts[sort]}
                 </option>
             ))}
         </Select>
@@ -115,9 +119,9 @@ function MaxPrice({ search, change }: PartProps) {
     });
     return (
         <TextField
-            label="Highest price (USDC)"
+            label={words.maxPrice}
             inputMode="decimal"
-            placeholder="Any"
+            placeholder={words.any}
             value={text}
             error={problem}
             onChange={({ target }) => (setText(target.value), soon(target.value))}
@@ -139,23 +143,27 @@ function problemOf(text: string): string | undefined {
 const MinimumSelects = ({ search, change }: PartProps) => (
     <>
         <Select
-            label="Success rate"
+            label={words.successRate}
             value={search.min_success_rate ?? ''}
             onChange={(event) => change({ min_success_rate: event.target.value })}
         >
-            <option value="">Any</option>
+            <option value="">{words.any}</option>
             {withCurrent(SUCCESS_RATES, search.min_success_rate).map((rate) => (
-                <option key={rate} value={rate}>{`At least ${(Number(rate) * 100).toFixed(0)}%`}</option>
+                <option key={rate} value={rate}>
+                    {words.atLeast(`${(Number(rate) * 100).toFixed(0)}%`)}
+                </option>
             ))}
         </Select>
         <Select
-            label="Executions"
+            label={words.executions}
             value={search.min_executions ?? ''}
             onChange={(event) => change({ min_executions: event.target.value })}
         >
-            <option value="">Any number</option>
+            <option value="">{words.anyNumber}</option>
             {withCurrent(EXECUTIONS, search.min_executions).map((count) => (
-                <option key={count} value={count}>{`At least ${count}`}</option>
+                <option key={count} value={count}>
+                    {words.atLeast(count)}
+                </option>
             ))}
         </Select>
     </>
@@ -174,7 +182,7 @@ function TagFilter({ search, change }: PartProps) {
         change({ tags: next.length === 0 ? undefined : next.join(',') });
     };
     return (
-        <div role="group" aria-label="Tags" className={styles.tags}>
+        <div role="group" aria-label={words.tags} className={styles.tags}>
             {all.map((tag) => (
                 <button
                     key={tag}

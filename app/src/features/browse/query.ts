@@ -9,11 +9,14 @@ const PAGE = 24;
 
 export type ListedAgent = Schemas['AgentSummary'];
 
+/** The view changes nothing of what is listed. */
+const filtersOf = ({ view: _view, ...filters }: BrowseSearch): BrowseSearch => filters;
+
 export const agentsQuery = (search: BrowseSearch) =>
     infiniteQueryOptions({
-        queryKey: ['agents', search] as const,
+        queryKey: ['agents', filtersOf(search)] as const,
         queryFn: ({ pageParam, signal }) => {
-            const { min_success_rate, min_executions, verified_only, ...rest } = search;
+            const { min_success_rate, min_executions, verified_only, ...rest } = filtersOf(search);
             const query = {
                 ...rest,
                 // The service has another order without a choice.

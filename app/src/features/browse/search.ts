@@ -2,17 +2,17 @@
 
 import { MoneyError, parseUsdc } from '../../shared/money';
 
-export const SORTS = {
-    relevance: 'Best match',
-    trust: 'Most trusted',
-    total_executions: 'Most executions',
-    success_rate: 'Highest success rate',
-    price_asc: 'Lowest price',
-    price_desc: 'Highest price',
-    created_at: 'Newest',
-} as const;
+export const SORTS = [
+    'relevance',
+    'trust',
+    'total_executions',
+    'success_rate',
+    'price_asc',
+    'price_desc',
+    'created_at',
+] as const;
 
-export type Sort = keyof typeof SORTS;
+export type Sort = (typeof SORTS)[number];
 
 export type BrowseSearch = {
     q?: string;
@@ -23,6 +23,8 @@ export type BrowseSearch = {
     min_executions?: string;
     verified_only?: 'true';
     creator?: string;
+    /** Left out: cards. */
+    view?: 'table';
 };
 
 /** The order of the list: without a choice the best match of a search, else the most trusted first. */
@@ -44,14 +46,15 @@ export function readSearch(raw: Record<string, unknown>): BrowseSearch {
         .map((tag) => tag.trim())
         .filter((tag) => TAG.test(tag));
     if (tags.length > 0) search.tags = [...new Set(tags)].slice(0, MAX_TAGS).join(',');
-    const sort = text('sort');
-    if (Object.hasOwn(SORTS, sort) && (sort !== 'relevance' || q !== '')) search.sort = sort as Sort;
+    const sort = SORTS.find((name) => name === text('sort'));
+    if (sort !== undefined && (sort !== 'relevance' || q !== '')) search.sort = sort;
     if (isAmount(text('max_price'))) search.max_price = text('max_price');
     if (/^(0(\.\d{1,4})?|1(\.0{1,4})?)$/.test(text('min_success_rate')))
         search.min_success_rate = text('min_success_rate');
     if (/^\d{1,15}$/.test(text('min_executions'))) search.min_executions = text('min_executions');
     if (text('verified_only') === 'true') search.verified_only = 'true';
     if (/^[1-9A-HJ-NP-Za-km-z]{32,44}$/.test(text('creator'))) search.creator = text('creator');
+    if (text('view') === 'table') search.view = 'table';
     return search;
 }
 
@@ -66,5 +69,6 @@ function isAmount(text: string): boolean {
 
 export const tagsOf = ({ tags }: BrowseSearch): string[] => (tags === undefined ? [] : tags.split(','));
 
-/** How many filters are set, the text of the search not counted. */
-export const filterCount = ({ q: _q, sort: _sort, ...filters }: BrowseSearch): number => Object.keys(filters).length;
+/** How many filters are set; neither the text of the search nor the view is one. */
+export const filterCount = ({ q: _q, sort: _sort, view: _view, ...filters }: BrowseSearch): number =>
+    Object.keys(filters).length;
