@@ -148,7 +148,7 @@ test.each([
     { case: 'no JSON', schema: '{"type": ', says: 'This is no JSON' },
     { case: 'no schema', schema: '[]', says: 'A schema is a JSON object' },
     { case: 'an unknown type', schema: '{"type": "text"}', says: 'type must be one of null, boolean' },
-    { case: 'a member twice', schema: '{"type": "object", "type": "object"}', says: 'stands twice' },
+    { case: 'a member twice', schema: '{"type": "object", "type": "object"}', says: 'appears twice' },
     { case: 'a reference to another document', schema: '{"$ref": "https://a.example/x"}', says: 'leads to no schema of this document' },
     { case: 'a reference to itself', schema: '{"$ref": "#"}', says: 'leads back to itself' },
     { case: 'look-around', schema: '{"pattern": "(?=a)b"}', says: 'look around' },

@@ -9,7 +9,8 @@ export type AgentFailure = {
     readonly initiated_at: string;
     readonly code: string;
     readonly message: string;
-    readonly request_id: string | null;
+    /** A service that does not keep it leaves it out. */
+    readonly request_id?: string | null;
 };
 
 export type AgentHealth = {

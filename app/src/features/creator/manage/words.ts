@@ -32,7 +32,7 @@ export const words = {
     failures: {
         title: 'Last failures',
         none: 'No call failed in the last 30 days.',
-        hint: 'Your service receives the request id with each call: search for it in its log.',
+        hint: 'Your service receives the execution id with each call: search its log for it.',
         when: 'Started',
         reason: 'Reason',
         request: 'Request',

@@ -32,12 +32,13 @@ const COLUMNS: readonly Column<AgentFailure>[] = [
             </div>
         ),
     },
-    {
-        name: w.request,
-        cell: ({ request_id: id }) => (id === null ? '–' : <Id id={id} what={w.requestId} />),
-    },
     { name: w.execution, cell: ({ execution_id: id }) => <Id id={id} what={w.executionId} /> },
 ];
+
+const REQUEST: Column<AgentFailure> = {
+    name: w.request,
+    cell: ({ request_id: id }) => (id ? <Id id={id} what={w.requestId} /> : '–'),
+};
 
 const Id = ({ id, what }: { id: string; what: string }) => (
     <span className="row">
@@ -50,6 +51,7 @@ const Id = ({ id, what }: { id: string; what: string }) => (
 
 export function Failures({ failures }: { failures: readonly AgentFailure[] }) {
     const [isAll, setAll] = useState(false);
+    const columns = failures.some(({ request_id: id }) => id) ? [...COLUMNS, REQUEST] : COLUMNS;
     const shown = isAll ? failures : failures.slice(0, FIRST);
     return (
         <Panel title={w.title} className={styles.wide}>
@@ -58,7 +60,7 @@ export function Failures({ failures }: { failures: readonly AgentFailure[] }) {
             ) : (
                 <>
                     <p className="small muted">{w.hint}</p>
-                    <Table caption={w.title} columns={COLUMNS} rows={shown} rowKey={({ execution_id: id }) => id} />
+                    <Table caption={w.title} columns={columns} rows={shown} rowKey={({ execution_id: id }) => id} />
                 </>
             )}
             {shown.length < failures.length && (
