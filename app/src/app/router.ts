@@ -18,6 +18,7 @@ import { listingRoutes } from '../features/listing';
 import { networkRoute } from '../features/network';
 import { overviewRoute } from '../features/overview';
 import { proofRoute } from '../features/proof';
+import { statementRoute } from '../features/statement';
 import { webhooksRoute } from '../features/webhooks';
 import { rootRoute } from '../shared/rootRoute';
 import { ErrorPage } from './ErrorPage';
@@ -40,6 +41,7 @@ const routeTree = rootRoute.addChildren([
     ...docsRoutes,
     adminRoute,
     overviewRoute,
+    statementRoute,
     executionsRoute,
     keysRoute,
     newKeyRoute,

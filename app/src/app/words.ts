@@ -44,7 +44,6 @@ export const words = {
         changeTheme: 'Change the theme',
     },
     footer: {
-        docs: 'Docs',
         claim: 'crtx: pay per call for a signed result.',
         docs: 'Docs',
         api: 'HTTP API',

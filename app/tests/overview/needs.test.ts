@@ -128,7 +128,13 @@ test('an agent needs collateral, a document that can be used, and a service that
     // What a dispute claims does not cover calls.
     const claimed = { ...listing, collateral: 10_000_000n, disputedAmount: 1n };
     expect(needs({ listings: { ...short.listings, listed: [{ address: OTHER, listing: claimed }] } })).toHaveLength(1);
-    const agent = { agent_id: OTHER, name: 'mine', status: 'active', suspended: false, reason: { code: 'document_invalid' } };
+    const agent = {
+        agent_id: OTHER,
+        name: 'mine',
+        status: 'active',
+        suspended: false,
+        reason: { code: 'document_invalid' },
+    };
     expect(needs({ service: { agents: [agent] } })).toMatchObject([{ subject: 'mine', action: 'See why' }]);
     expect(needs({ service: { agents: [{ ...agent, status: 'delisted' }] } })).toEqual([]);
     expect(needs({ service: { agents: [{ ...agent, reason: null, suspended: true }] } })).toHaveLength(1);
@@ -146,10 +152,18 @@ test('a draft that was begun and not listed is continued', () => {
 });
 
 test('days of spending and of earning become one row each, in their order', () => {
-    const totals = (groups: TotalsGroup[]): Totals => ({ from: '', to: '', groups, total: group({}), truncated: false });
+    const totals = (groups: TotalsGroup[]): Totals => ({
+        from: '',
+        to: '',
+        groups,
+        total: group({}),
+        truncated: false,
+    });
     const spent = totals([group({ day: '2026-11-27', paid_usdc: 5n }), group({ day: '2026-11-28', paid_usdc: 6n })]);
     const earned = totals([group({ day: '2026-11-20', creator_usdc: 7n }), group({ day: '2026-11-28' })]);
-    expect(walletDays(spent, earned).map(({ day, ...parts }) => [day, parts.spent?.paid_usdc, parts.earned?.creator_usdc])).toEqual([
+    expect(
+        walletDays(spent, earned).map(({ day, ...parts }) => [day, parts.spent?.paid_usdc, parts.earned?.creator_usdc]),
+    ).toEqual([
         ['2026-11-20', undefined, 7n],
         ['2026-11-27', 5n, undefined],
         ['2026-11-28', 6n, 0n],

@@ -7,6 +7,7 @@ import type { Network } from './network';
 import { connectNew, signIn } from './newWallet';
 import { call, connect, openForm, pay } from './runs';
 import type { PageCase } from './pages';
+import { walletDays } from './walletDays';
 
 export const CALLER_PAGES: readonly PageCase[] = [
     {
@@ -36,6 +37,41 @@ export const CALLER_PAGES: readonly PageCase[] = [
         name: 'executions-not-connected',
         path: () => '/executions',
         ready: (page) => page.getByText('shown to the wallet that they belong to').waitFor(),
+    },
+    {
+        name: 'overview',
+        path: () => '/',
+        ready: async (page, network) => {
+            await walletDays(page);
+            await connect(page);
+            await call(page, network);
+            await page.goto('/overview');
+            await page.getByRole('slider', { name: /^Spend and earnings/ }).waitFor();
+            await page.getByRole('table', { name: /^Last calls/ }).waitFor();
+            await page.getByText('failed in the last 24 hours').waitFor();
+        },
+    },
+    {
+        name: 'overview-none',
+        path: () => '/overview',
+        ready: async (page) => {
+            await connectNew(page);
+            // What React Aria announced of the button that sent the money stays for seven seconds without its button.
+            await page.reload();
+            await signIn(page);
+            await page.getByText('Nothing needs you now').waitFor();
+            await page.getByText('You have not called an agent yet').waitFor();
+        },
+    },
+    {
+        name: 'statement',
+        path: () => '/',
+        ready: async (page, network) => {
+            await connect(page);
+            await call(page, network);
+            await page.goto('/statement');
+            await page.getByRole('table', { name: /by API key/ }).waitFor();
+        },
     },
     {
         name: 'execution-own-ending',

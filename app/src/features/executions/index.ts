@@ -1,1 +1,2 @@
+export { keyNamesQuery } from './keyNames';
 export { executionsRoute } from './route';

@@ -1,5 +1,7 @@
 // Spend, earnings and calls of a wallet, day by day.
 
+import { Link } from '@tanstack/react-router';
+
 import type { Totals } from '../../shared/api/totals';
 import { formatCount } from '../../shared/figures';
 import { formatUsdc } from '../../shared/money';
@@ -74,6 +76,9 @@ export function DaysSection({ spent, earned, now }: { spent: Totals | null; earn
                     now={now}
                 />
             )}
+            <p>
+                <Link to="/statement">{words.statement}</Link>
+            </p>
         </section>
     );
 }

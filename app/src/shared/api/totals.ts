@@ -52,14 +52,3 @@ export const totalsQuery = (wallet: string, query: TotalsQuery) =>
         queryFn: ({ signal }) =>
             body((api.GET as Read)('/v1/executions/totals', { ...asWallet(wallet), params: { query }, signal })),
     });
-
-/** The names of the newest keys of a wallet; an older one is named by its address. */
-export const keyNamesQuery = (wallet: string) =>
-    queryOptions({
-        queryKey: ['keys', wallet, 'names'] as const,
-        queryFn: async ({ signal }) => {
-            const query = { limit: 100, offset: 0 };
-            const { keys } = await body(api.GET('/v1/keys', { ...asWallet(wallet), params: { query }, signal }));
-            return new Map(keys.flatMap(({ session_public_key: key, name }) => (name === null ? [] : [[key, name]])));
-        },
-    });

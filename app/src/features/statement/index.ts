@@ -1,0 +1,1 @@
+export { statementRoute } from './route';
