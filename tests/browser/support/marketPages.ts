@@ -2,9 +2,35 @@
 
 import { troubledNetwork } from './market';
 import type { PageCase } from './pages';
+import { prove } from './proofs';
 import { actAs, showLink } from './runs';
 
 export const MARKET_PAGES: readonly PageCase[] = [
+    {
+        name: 'proof',
+        path: () => '/',
+        ready: async (page, network) => {
+            const { record } = await prove(network, 'The quick brown fox.');
+            await page.goto(`/proof/${record}`);
+            await page.getByText('The creator signed this result').waitFor();
+            await page.getByText('5 checks').first().click();
+        },
+    },
+    {
+        name: 'proof-of-a-linked-node',
+        path: () => '/proof/SysvarC1ock11111111111111111111111111111111?node=https://node.example',
+        ready: (page) => page.getByText('This node knows no such record').waitFor(),
+    },
+    {
+        name: 'explorer-transaction',
+        path: () => '/',
+        ready: async (page, network) => {
+            const { record } = await prove(network, 'The quick brown fox.');
+            await page.goto(`/explorer/account/${record}`);
+            await page.getByRole('region', { name: 'Newest transactions' }).getByRole('link').first().click();
+            await page.getByText('Complete execution').waitFor();
+        },
+    },
     {
         name: 'network',
         path: () => '/network',

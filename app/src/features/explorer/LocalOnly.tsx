@@ -14,14 +14,14 @@ import { words } from './words';
 export type LocalOnlyProps = {
     /** The same thing at the public explorer. */
     href: (network: Schemas['NetworkResponse']) => string | undefined;
-    children: (rpcUrl: string) => ReactNode;
+    children: (rpcUrl: string, usdcMint: string) => ReactNode;
 };
 
 export function LocalOnly({ href, children }: LocalOnlyProps) {
     const { data: network, error, refetch } = useQuery(networkQuery);
     if (error !== null && network === undefined) return <Failure error={error} onRetry={() => void refetch()} />;
     if (network === undefined) return <Skeleton height="16rem" />;
-    if (isLocal(network) && network.rpc_url !== null) return children(network.rpc_url);
+    if (isLocal(network) && network.rpc_url !== null) return children(network.rpc_url, network.usdc_mint);
     const link = isLocal(network) ? undefined : href(network);
     return (
         <Notice title={words.notLocal}>

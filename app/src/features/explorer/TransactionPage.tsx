@@ -5,7 +5,7 @@ import { getRouteApi } from '@tanstack/react-router';
 
 import type { WholeTransaction } from '../../chain/history';
 import { transactionLink } from '../../shared/explorer';
-import { formatSol } from '../../shared/money';
+import { formatSol, formatUsdc } from '../../shared/money';
 import { UserText } from '../../shared/text/UserText';
 import { Address } from '../../shared/ui/Address';
 import { Badge } from '../../shared/ui/Badge';
@@ -30,13 +30,15 @@ export function TransactionPage() {
         <Page title={words.transaction}>
             <Address value={signature} what="signature" ends={10} />
             <LocalOnly href={(network) => transactionLink(network, signature)}>
-                {(rpcUrl) => <Loaded signature={signature} rpcUrl={rpcUrl} />}
+                {(rpcUrl, usdcMint) => <Loaded signature={signature} rpcUrl={rpcUrl} usdcMint={usdcMint} />}
             </LocalOnly>
         </Page>
     );
 }
 
-function Loaded({ signature, rpcUrl }: { signature: string; rpcUrl: string }) {
+type LoadedProps = { signature: string; rpcUrl: string; usdcMint: string };
+
+function Loaded({ signature, rpcUrl, usdcMint }: LoadedProps) {
     const { data: transaction, error, refetch } = useQuery(transactionQuery(signature, rpcUrl));
     if (error !== null) return <Failure error={error} onRetry={() => void refetch()} />;
     if (transaction === undefined) return <Skeleton height="20rem" />;
@@ -51,7 +53,7 @@ function Loaded({ signature, rpcUrl }: { signature: string; rpcUrl: string }) {
         <>
             <Overview transaction={transaction} />
             <Instructions transaction={transaction} />
-            <Balances transaction={transaction} />
+            <Balances transaction={transaction} usdcMint={usdcMint} />
             <Logs logs={transaction.logs} />
         </>
     );
@@ -75,7 +77,9 @@ const Overview = ({ transaction: { slot, time, hasFailed, fee } }: { transaction
 /** With the sign of the change. */
 const signed = (change: bigint, text: string): string => `${change > 0n ? '+' : ''}${text}`;
 
-function Balances({ transaction: { changes, lamports } }: { transaction: WholeTransaction }) {
+type BalancesProps = { transaction: WholeTransaction; usdcMint: string };
+
+function Balances({ transaction: { changes, lamports }, usdcMint }: BalancesProps) {
     const tokens = changes.filter(({ change }) => change !== 0n);
     const sol = lamports.filter(({ change }) => change !== 0n);
     return (
@@ -83,9 +87,12 @@ function Balances({ transaction: { changes, lamports } }: { transaction: WholeTr
             <h2 id="balances">{words.balances}</h2>
             {tokens.length + sol.length === 0 && <p className="muted">{words.balancesNone}</p>}
             <dl className={facts.list}>
-                {tokens.map(({ account, change }) => (
+                {tokens.map(({ account, mint, change }) => (
                     <Fact key={`token ${account}`} name={<AccountName address={account} />}>
-                        {signed(change, String(change))} <span className="small muted">{words.token}</span>
+                        {signed(
+                            change,
+                            mint === usdcMint ? words.usdc(formatUsdc(change)) : words.units(String(change)),
+                        )}
                     </Fact>
                 ))}
                 {sol.map(({ account, change }) => (

@@ -5,6 +5,7 @@ import { queryOptions } from '@tanstack/react-query';
 
 import { type RawAccount, readAccounts } from '../../chain/accounts';
 import { readWhole } from '../../chain/history';
+import { words } from './words';
 
 const NEWEST = 25;
 
@@ -13,7 +14,7 @@ const readable = async <T>(reading: Promise<T>): Promise<T> => {
         return await reading;
     } catch (error) {
         console.info('The chain could not be read:', error);
-        throw new Error('The node does not answer as expected. Check the connection, then try again.');
+        throw new Error(words.noAnswer);
     }
 };
 
