@@ -31,6 +31,15 @@ export const PAGES: readonly PageCase[] = [
         ready: (page) => page.getByText('No agent').waitFor(),
     },
     {
+        name: 'find',
+        path: () => '/',
+        ready: async (page, { agents }) => {
+            await page.getByRole('banner').getByRole('button', { name: /^Find/ }).click();
+            await page.getByRole('dialog').getByRole('searchbox').fill(agents[0]?.name ?? '');
+            await page.getByRole('menuitem', { name: agents[0]?.name ?? '' }).waitFor();
+        },
+    },
+    {
         name: 'agent',
         path: ({ agents }) => `/agents/${agents[0]?.agent_id}`,
         ready: (page, { agents }) => page.getByRole('heading', { level: 1, name: agents[0]?.name ?? '' }).waitFor(),
