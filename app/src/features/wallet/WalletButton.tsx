@@ -1,6 +1,6 @@
 // The button in the header that connects a wallet, and shows which account signs.
 
-import { useIsFetching, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { Suspense, lazy, useEffect, useRef, useState } from 'react';
 
 import { networkQuery } from '../../shared/api/queries';
@@ -17,24 +17,16 @@ import { words } from './words';
 const load = () => part(() => import('./WalletPopover'));
 const WalletPopover = lazy(() => load().then(({ WalletPopover: component }) => ({ default: component })));
 
-/** How long the page has been quiet, in milliseconds, when it loads the built-in wallet. */
-const QUIET_MS = 500;
-
 /**
- * The built-in wallet exists on the local network alone. A page that reconnects it loads it at once. Other pages show
- * their first content before; a visitor who opens the panel earlier makes the panel load it.
+ * The built-in wallet exists on the local network alone. A page that reconnects it loads it at once; otherwise the panel
+ * does.
  */
 function useLocalWallet(): void {
     const { data: network } = useQuery(networkQuery);
     const isLocal = network?.network === 'local';
-    const isQuiet = useIsFetching() === 0;
     useEffect(() => {
-        if (!isLocal) return;
-        if (walletStore().remembers(LOCAL_WALLET)) void loadLocalWallet();
-        if (!isQuiet) return;
-        const timer = setTimeout(() => void loadLocalWallet(), QUIET_MS);
-        return () => clearTimeout(timer);
-    }, [isLocal, isQuiet]);
+        if (isLocal && walletStore().remembers(LOCAL_WALLET)) void loadLocalWallet();
+    }, [isLocal]);
 }
 
 export function WalletButton() {
