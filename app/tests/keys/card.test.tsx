@@ -6,6 +6,7 @@ import { cleanup, render, screen } from '@testing-library/react';
 import { afterEach, expect, test } from 'vitest';
 
 import { Effects } from '../../src/features/keys/Effects';
+import type { TotalFigures } from '../../src/features/executions';
 import type { Funds } from '../../src/features/keys/funds';
 import { KeyCard } from '../../src/features/keys/KeyCard';
 import type { Key } from '../../src/features/keys/query';
@@ -33,7 +34,7 @@ const KEY = {
     allowed_agents: [],
 } as unknown as Key;
 
-const show = (change: Partial<Key>): void => {
+const show = (change: Partial<Key>, spend?: TotalFigures | null): void => {
     cleanup();
     render(
         <QueryClientProvider client={quietQueries()}>
@@ -43,6 +44,7 @@ const show = (change: Partial<Key>): void => {
                     account={KEY.session_public_key as never}
                     network={undefined}
                     chain={undefined}
+                    spend={spend}
                     onSaid={() => undefined}
                 />
             </ul>
@@ -52,6 +54,15 @@ const show = (change: Partial<Key>): void => {
 
 const figure = (name: string): string | null | undefined =>
     screen.getByText(name).parentElement?.querySelector('dd')?.textContent;
+
+test('what the key paid in 30 days is said where it is known', () => {
+    show({});
+    expect(figure('Paid in 30 days')).toBe('–');
+    show({}, null);
+    expect(figure('Paid in 30 days')).toBe('0 USDC, 0 calls');
+    show({}, { executions: 1, paid_usdc: 1_250_000n } as TotalFigures);
+    expect(figure('Paid in 30 days')).toBe('1.25 USDC, 1 call');
+});
 
 test('what is left today stands beside what is left of all', () => {
     show({});

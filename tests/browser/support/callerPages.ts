@@ -121,7 +121,7 @@ export const CALLER_PAGES: readonly PageCase[] = [
             await signIn(page);
             await page.getByRole('button', { name: 'Revoke' }).first().click();
             await page.getByRole('button', { name: 'Revoke for good' }).waitFor();
-            await page.getByRole('region', { name: 'What your keys may take together' }).getByRole('button', { name: 'Change' }).click();
+            await page.getByRole('region', { name: 'Approval for all keys together' }).getByRole('button', { name: 'Change' }).click();
         },
     },
     {

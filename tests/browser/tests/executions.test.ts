@@ -13,7 +13,7 @@ import { HOSTILE, harm } from '../support/hostile';
 import { addMockWallet, behave, callerKey } from '../support/mockWallet';
 import { connectNew, signIn } from '../support/newWallet';
 import { ownNetwork } from '../support/ownNetwork';
-import { askCreator, call, done, openForm, openWithoutService, pay, recordOf } from '../support/runs';
+import { askCreator, call, done, follow, openForm, openWithoutService, pay, recordOf } from '../support/runs';
 
 const open = useBrowser();
 const network = ownNetwork();
@@ -31,7 +31,7 @@ async function openList(page: Page): Promise<{ wallet: string; good: string; bad
     await page.getByText('You have not called an agent yet').waitFor();
     const good = await call(page, network);
     const bad = await call(page, network, 'fail');
-    await page.getByRole('navigation').getByRole('link', { name: 'Executions', exact: true }).click();
+    await follow(page, 'Executions');
     await page.getByText('2 executions', { exact: true }).waitFor();
     return { wallet, good, bad };
 }
@@ -353,14 +353,13 @@ test('a call that was never paid is shown, can be gone on with, and can be forgo
     await page.getByRole('button', { name: 'Mock wallet' }).click();
     await page.keyboard.press('Escape');
     await signIn(page);
-    const list = page.getByRole('navigation').getByRole('link', { name: 'Executions', exact: true });
     for (const way of ['Continue', 'Discard'] as const) {
         await openForm(page, network, 0);
         await page.getByLabel('What should the agent do?').fill(TASK);
         await behave(page, { transaction: 'reject' });
         const id = await pay(page);
         await page.getByText('You did not sign').waitFor();
-        await list.click();
+        await follow(page, 'Executions');
         await page.getByText('1 call from this browser has not finished').waitFor();
         await page.getByText('You have not paid for it.').waitFor();
         if (way === 'Discard') {
@@ -370,7 +369,7 @@ test('a call that was never paid is shown, can be gone on with, and can be forgo
             await behave(page, { transaction: 'sign' });
             await page.getByRole('button', { name: /Try again|Sign and pay/ }).click();
             await done(page);
-            await list.click();
+            await follow(page, 'Executions');
             await linkTo(page, id).waitFor();
         }
         await page.getByText('has not finished').waitFor({ state: 'detached' });

@@ -12,6 +12,9 @@ const network = ownNetwork();
 
 /** Of each kind of page one, in the state in which somebody leaves it. */
 const NAMES = [
+    'agents',
+    'executions',
+    'keys',
     'agent',
     'run',
     'execution',

@@ -237,16 +237,16 @@ test('the approval is changed, taken back, and raised by what is missing', async
     const wallet = await openKeys(page);
     const key = await makeKey(page, { name: 'only one' });
     await page.getByRole('link', { name: 'All API keys' }).first().click();
-    const panel = page.getByRole('region', { name: 'What your keys may take together' });
+    const panel = page.getByRole('region', { name: 'Approval for all keys together' });
     await panel.getByRole('button', { name: 'Change', exact: true }).click();
     await panel.getByLabel(/^Approve for all keys/).fill('0.005');
-    await panel.getByText('less than your keys may still spend').waitFor();
+    await panel.getByText('Your keys may spend more than that').waitFor();
     await panel.getByRole('button', { name: 'Sign the change' }).click();
     await panel.getByText('The approval is 4.995 USDC short').waitFor();
     expect(await approvedBy(wallet)).toBe(5_000n);
     expect((await execute(key)).status).toBe(402);
     await panel.getByRole('button', { name: 'Change', exact: true }).click();
-    await panel.getByRole('button', { name: 'Take it back' }).click();
+    await panel.getByRole('button', { name: 'Remove the approval' }).click();
     await panel.getByText('The approval is 5 USDC short').waitFor();
     expect(await approvedBy(wallet)).toBe(0n);
     await panel.getByRole('button', { name: 'Approve 6.25 USDC' }).click();
@@ -262,7 +262,7 @@ test('refunds use the approval up: the calls that are left are counted, and belo
     const wallet = await openKeys(page);
     const key = await makeKey(page, { name: 'unlucky', perCall: '0.02', total: '0.02' });
     await page.getByRole('link', { name: 'All API keys' }).first().click();
-    const panel = page.getByRole('region', { name: 'What your keys may take together' });
+    const panel = page.getByRole('region', { name: 'Approval for all keys together' });
     await panel.getByText('At least 11').waitFor();
     expect(await panel.getByText('about to run out').count()).toBe(0);
     const before = await usdcOf(wallet);

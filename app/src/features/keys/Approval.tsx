@@ -6,8 +6,7 @@ import { type SubmitEvent, useState } from 'react';
 
 import { feeText } from '../../chain/fee';
 import type { Schemas } from '../../shared/api/client';
-import { plural } from '../../shared/figures';
-import { MoneyError, formatUsdc, parseUsdc, usdcText } from '../../shared/money';
+import { MoneyError, parseUsdc, usdcText } from '../../shared/money';
 import { Button } from '../../shared/ui/Button';
 import { Failure } from '../../shared/ui/Failure';
 import { TextField } from '../../shared/ui/Field';
@@ -19,6 +18,9 @@ import { TransactionState } from '../wallet';
 import { ApprovalEffects } from './Effects';
 import { type Funds, approvalFor, approvalInstructions, callsLeft, isLow, needed, readFunds, shortOf } from './funds';
 import styles from './Keys.module.css';
+import { words } from './words';
+
+const t = words.approval;
 
 export type ApprovalProps = {
     account: Address;
@@ -38,8 +40,7 @@ export function Approval({ account, network, funds, error, onRetry }: ApprovalPr
             build: async () => {
                 const now = await readFunds(createSolanaRpc(network.rpc_url ?? ''), account, mint);
                 const instructions = await approvalInstructions(now, account, mint, amount(now));
-                if (instructions.length === 0)
-                    throw new Error('The approval is this amount already, so there is nothing to sign.');
+                if (instructions.length === 0) throw new Error(t.same);
                 return instructions;
             },
         });
@@ -48,7 +49,7 @@ export function Approval({ account, network, funds, error, onRetry }: ApprovalPr
     return (
         <section className={styles.card} aria-labelledby="approval">
             <div className={styles.head}>
-                <h2 id="approval">What your keys may take together</h2>
+                <h2 id="approval">{t.title}</h2>
                 {funds && !isOpen && (
                     <Button
                         onPress={() => {
@@ -56,7 +57,7 @@ export function Approval({ account, network, funds, error, onRetry }: ApprovalPr
                             setOpen(true);
                         }}
                     >
-                        Change
+                        {t.change}
                     </Button>
                 )}
             </div>
@@ -70,7 +71,7 @@ export function Approval({ account, network, funds, error, onRetry }: ApprovalPr
                     onCancel={() => setOpen(false)}
                 />
             )}
-            <TransactionState status={status} done="The approval is changed." />
+            <TransactionState status={status} done={t.done} />
         </section>
     );
 }
@@ -79,16 +80,12 @@ export function Approval({ account, network, funds, error, onRetry }: ApprovalPr
 function Low({ funds, onRaise }: { funds: Funds; onRaise: () => void }) {
     const [short, calls] = [shortOf(funds), callsLeft(funds)];
     if (calls === null || (short === 0n && !isLow(funds))) return null;
-    const title = short > 0n ? `The approval is ${formatUsdc(short)} USDC short` : 'The approval is about to run out';
+    const title = short > 0n ? t.short(short) : t.low;
     return (
         <Notice kind={isLow(funds) ? 'warn' : 'plain'} title={title}>
-            <p>
-                It pays for {plural(Number(calls), 'more call')} at the highest price that your keys may pay, then calls
-                are refused. Each call takes its price out of the approval, and a refund gives it back to your wallet
-                and to the key, but not to the approval: refunds use it up.
-            </p>
+            <p>{t.lowHint(Number(calls))}</p>
             <div>
-                <Button onPress={onRaise}>Approve {formatUsdc(approvalFor(funds))} USDC</Button>
+                <Button onPress={onRaise}>{t.approve(approvalFor(funds))}</Button>
             </div>
         </Notice>
     );
@@ -96,23 +93,21 @@ function Low({ funds, onRaise }: { funds: Funds; onRaise: () => void }) {
 
 const Amounts = ({ funds }: { funds: Funds | undefined }) => {
     const amount = (of: ((funds: Funds) => bigint) | undefined) =>
-        funds && of ? `${formatUsdc(of(funds))} USDC` : <Skeleton height="1.5rem" width="6rem" />;
+        funds && of ? words.amount(of(funds)) : <Skeleton height="1.5rem" width="6rem" />;
     return (
         <Figures>
-            <Figure name="Your wallet holds">{amount(({ holding }) => holding)}</Figure>
-            <Figure name="Approved for your keys">{amount(({ approved }) => approved)}</Figure>
-            <Figure name="Your keys may still spend">{amount(needed)}</Figure>
-            <Figure name="Missing in the approval">{amount(shortOf)}</Figure>
-            <Figure name="Calls that it still pays for">
-                {funds ? callsText(funds) : <Skeleton height="1.5rem" width="6rem" />}
-            </Figure>
+            <Figure name={t.holds}>{amount(({ holding }) => holding)}</Figure>
+            <Figure name={t.approved}>{amount(({ approved }) => approved)}</Figure>
+            <Figure name={t.maySpend}>{amount(needed)}</Figure>
+            <Figure name={t.missing}>{amount(shortOf)}</Figure>
+            <Figure name={t.paysFor}>{funds ? callsText(funds) : <Skeleton height="1.5rem" width="6rem" />}</Figure>
         </Figures>
     );
 };
 
 const callsText = (funds: Funds): string => {
     const calls = callsLeft(funds);
-    return calls === null ? '\u2013' : `At least ${calls}`;
+    return calls === null ? words.unknown : words.atLeast(Number(calls));
 };
 
 type FormProps = { funds: Funds; isBusy: boolean; onChange: (amount: bigint) => void; onCancel: () => void };
@@ -128,39 +123,37 @@ function ChangeForm({ funds, isBusy, onChange, onCancel }: FormProps) {
     return (
         <form className={`${styles.panel} ${styles.fields}`} onSubmit={submit} noValidate>
             <TextField
-                label="Approve for all keys together (USDC)"
+                label={t.field}
                 inputMode="decimal"
                 autoComplete="off"
                 value={text}
                 error={typeof read === 'string' ? read : undefined}
-                hint="0 takes the approval back. Then no key can pay for a call."
+                hint={t.fieldHint}
                 onChange={(event) => setText(event.target.value)}
             />
             {typeof read === 'bigint' && (
                 <ul className={styles.effects}>
                     {read === funds.approved ? (
-                        <li>This is the approval as it is.</li>
+                        <li>{t.unchanged}</li>
                     ) : (
                         <ApprovalEffects funds={funds} approved={read} />
                     )}
-                    {below && <li>That is less than your keys may still spend. Calls beyond it are refused.</li>}
-                    {read === 0n && funds.approved > 0n && (
-                        <li>Every call with a key is refused from then on. Calls that are open go on.</li>
-                    )}
-                    <li>It costs the network fee of {feeText()}. No USDC moves.</li>
+                    {below && <li>{t.below}</li>}
+                    {read === 0n && funds.approved > 0n && <li>{t.none}</li>}
+                    <li>{t.fee(feeText())}</li>
                 </ul>
             )}
             <div className="row">
                 <Button type="submit" isDisabled={typeof read === 'string' || read === funds.approved}>
-                    {isBusy ? 'Under way …' : 'Sign the change'}
+                    {isBusy ? words.busy : t.sign}
                 </Button>
                 {funds.approved > 0n && (
                     <Button look="danger" onPress={() => onChange(0n)}>
-                        Take it back
+                        {t.remove}
                     </Button>
                 )}
                 <Button look="quiet" onPress={onCancel}>
-                    Cancel
+                    {words.cancel}
                 </Button>
             </div>
         </form>

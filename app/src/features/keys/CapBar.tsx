@@ -1,7 +1,8 @@
 // How much of a cap is used, as a bar and in words.
 
-import { formatUsdc, percentOf } from '../../shared/money';
+import { percentOf } from '../../shared/money';
 import styles from './Keys.module.css';
+import { words } from './words';
 
 export type CapBarProps = {
     label: string;
@@ -13,14 +14,14 @@ export type CapBarProps = {
 };
 
 export function CapBar({ label, spent, cap, when = '' }: CapBarProps) {
-    if (cap === null) return <p className="small">{formatUsdc(spent)} USDC spent; there is no limit.</p>;
+    if (cap === null) return <p className="small">{words.spentWithoutLimit(spent)}</p>;
     const used = spent > cap ? cap : spent;
     const percent = percentOf(used, cap);
-    const words = `${formatUsdc(spent)} of ${formatUsdc(cap)} USDC spent${when}`;
+    const text = words.spentOf(spent, cap, when);
     return (
         <div className={styles.bar}>
             <p className="small number">
-                {words}, <strong>{formatUsdc(cap - used)} left</strong>
+                {text}, <strong>{words.left(cap - used)}</strong>
             </p>
             <div
                 className={styles.track}
@@ -29,7 +30,7 @@ export function CapBar({ label, spent, cap, when = '' }: CapBarProps) {
                 aria-valuemin={0}
                 aria-valuemax={100}
                 aria-valuenow={percent}
-                aria-valuetext={words}
+                aria-valuetext={text}
             >
                 <div
                     className={`${styles.fill} ${used === cap ? styles.full : ''}`}

@@ -4,8 +4,6 @@ import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 
 import type { Schemas } from '../../shared/api/client';
-import { formatCount, plural } from '../../shared/figures';
-import { formatUsdc } from '../../shared/money';
 import { UserText } from '../../shared/text/UserText';
 import { short } from '../../shared/text/short';
 import { visible } from '../../shared/text/visible';
@@ -16,6 +14,7 @@ import { Countdown } from '../../shared/ui/Countdown';
 import { Figure, Figures } from '../../shared/ui/Figures';
 import { Time } from '../../shared/ui/Time';
 import { AgentName } from '../agent';
+import type { TotalFigures } from '../executions';
 import { CapBar } from './CapBar';
 import { ChangeLimits } from './ChangeLimits';
 import { type Costs, type Funds, grantOf, isLive } from './funds';
@@ -25,61 +24,52 @@ import type { Key, KeyState } from './query';
 import { RegisterKey } from './RegisterKey';
 import { Rename } from './Rename';
 import { Revoke } from './Revoke';
+import { words } from './words';
 
-const STATES: Record<KeyState, { words: string; kind: NonNullable<BadgeProps['kind']> }> = {
-    active: { words: 'Active', kind: 'good' },
-    pending: { words: 'Not indexed yet', kind: 'accent' },
-    unregistered: { words: 'Not registered', kind: 'warn' },
-    expired: { words: 'Expired', kind: 'warn' },
-    exhausted: { words: 'Used up', kind: 'warn' },
-    revoked: { words: 'Revoked', kind: 'bad' },
-};
-
-const HINTS: Partial<Record<KeyState, string>> = {
-    pending: 'The chain has the grant. In a moment its limits stand here.',
-    unregistered:
-        'Your wallet has granted this on the chain, and nobody has registered the key. Register it if you have the key, or revoke it.',
-    expired: 'It opens no calls until you let it live longer.',
-    exhausted: 'It opens no calls until you raise what it may spend.',
+const KINDS: Record<KeyState, NonNullable<BadgeProps['kind']>> = {
+    active: 'good',
+    pending: 'accent',
+    unregistered: 'warn',
+    expired: 'warn',
+    exhausted: 'warn',
+    revoked: 'bad',
 };
 
 export type KeyCardProps = Omit<ActionProps, 'network' | 'chain' | 'isOpenOnChain'> & {
     network: Schemas['NetworkResponse'] | undefined;
     chain: [Funds, Costs] | undefined;
+    /** Of the last 30 days; `null`: nothing, `undefined`: not known. */
+    spend: TotalFigures | null | undefined;
 };
 
-export function KeyCard({ apiKey, account, network, chain, onSaid }: KeyCardProps) {
+export function KeyCard({ apiKey, account, network, chain, spend, onSaid }: KeyCardProps) {
     const { name, state, session_public_key: sessionKey } = apiKey;
     const grant = chain && grantOf(chain[0], sessionKey);
     const isOpenOnChain = chain !== undefined && grant !== undefined && isLive(grant, chain[0].now);
-    const { words, kind } = STATES[state];
-    const hint =
-        state === 'revoked' && isOpenOnChain
-            ? 'This service refuses the key. Its grant on the chain is still there: end it, too.'
-            : HINTS[state];
+    const hint = state === 'revoked' && isOpenOnChain ? words.onlyOnChain : words.hints[state];
     return (
         <li className={styles.card}>
             <div className={styles.head}>
-                <h3>{name === null ? 'Key without a name' : <UserText text={name} />}</h3>
-                <Badge kind={kind}>{words}</Badge>
+                <h3>{name === null ? words.noName : <UserText text={name} />}</h3>
+                <Badge kind={KINDS[state]}>{words.states[state]}</Badge>
             </div>
             {hint !== undefined && <p className="small muted">{hint}</p>}
             {apiKey.spent_of_cap_usdc !== null && (
                 <CapBar
-                    label={`Spent with ${name === null ? short(sessionKey) : visible(name)}`}
+                    label={words.spentWith(name === null ? short(sessionKey) : visible(name))}
                     spent={apiKey.spent_of_cap_usdc}
                     cap={apiKey.total_cap_usdc ?? null}
                 />
             )}
             {apiKey.daily_cap_usdc !== null && apiKey.spent_today_usdc !== null && (
                 <CapBar
-                    label={`Spent today with ${name === null ? short(sessionKey) : visible(name)}`}
+                    label={words.spentTodayWith(name === null ? short(sessionKey) : visible(name))}
                     spent={apiKey.spent_today_usdc}
                     cap={apiKey.daily_cap_usdc}
-                    when=" today (UTC)"
+                    when={words.today}
                 />
             )}
-            <Facts apiKey={apiKey} />
+            <Facts apiKey={apiKey} spend={spend} />
             {network && chain && (
                 <Actions
                     apiKey={apiKey}
@@ -94,35 +84,38 @@ export function KeyCard({ apiKey, account, network, chain, onSaid }: KeyCardProp
     );
 }
 
-const Facts = ({ apiKey }: { apiKey: Key }) => (
+const Facts = ({ apiKey, spend }: { apiKey: Key; spend: TotalFigures | null | undefined }) => (
     <Figures>
-        <Figure name="Key">
+        <Figure name={words.key}>
             <span className="mono">
                 {apiKey.prefix}…{apiKey.last_four ?? ''}
             </span>
         </Figure>
-        <Figure name="Most for one call">
-            {apiKey.per_call_cap_usdc === null ? 'No limit' : `${formatUsdc(apiKey.per_call_cap_usdc)} USDC`}
+        <Figure name={words.perCall}>
+            {apiKey.per_call_cap_usdc === null ? words.noLimit : words.amount(apiKey.per_call_cap_usdc)}
         </Figure>
-        <Figure name="Most for one day">
-            {apiKey.daily_cap_usdc === null ? 'No limit' : `${formatUsdc(apiKey.daily_cap_usdc)} USDC`}
+        <Figure name={words.perDay}>
+            {apiKey.daily_cap_usdc === null ? words.noLimit : words.amount(apiKey.daily_cap_usdc)}
         </Figure>
-        <Figure name="Calls left by approval">
-            {apiKey.calls_left_by_approval === null ? '–' : `At least ${formatCount(apiKey.calls_left_by_approval)}`}
+        <Figure name={words.callsLeft}>
+            {apiKey.calls_left_by_approval === null ? words.unknown : words.atLeast(apiKey.calls_left_by_approval)}
         </Figure>
-        <Figure name="Ends">
-            {apiKey.expires_at === null ? 'Never' : <Countdown to={apiKey.expires_at} over="It has ended" />}
+        <Figure name={words.ends}>
+            {apiKey.expires_at === null ? words.never : <Countdown to={apiKey.expires_at} over={words.hasEnded} />}
         </Figure>
-        <Figure name="Calls">
-            {plural(apiKey.execution_count, 'ended call')}, {formatUsdc(apiKey.total_spent_usdc)} USDC paid
+        <Figure name={words.allTime}>{words.spent(apiKey.total_spent_usdc, apiKey.execution_count)}</Figure>
+        <Figure name={words.spent30Days}>
+            {spend === undefined ? words.unknown : words.spent(spend?.paid_usdc ?? 0n, spend?.executions ?? 0)}
         </Figure>
-        <Figure name="Last used">{apiKey.last_used_at === null ? 'Never' : <Time iso={apiKey.last_used_at} />}</Figure>
-        <Figure name="Made">
+        <Figure name={words.lastUsed}>
+            {apiKey.last_used_at === null ? words.never : <Time iso={apiKey.last_used_at} />}
+        </Figure>
+        <Figure name={words.made}>
             <Time iso={apiKey.created_at} />
         </Figure>
-        <Figure name="May call">
+        <Figure name={words.mayCall}>
             {apiKey.allowed_agents.length === 0
-                ? 'Every agent'
+                ? words.everyAgent
                 : apiKey.allowed_agents.map((agentId, index) => (
                       <span key={agentId}>
                           {index > 0 && ', '}
@@ -132,29 +125,29 @@ const Facts = ({ apiKey }: { apiKey: Key }) => (
                       </span>
                   ))}
         </Figure>
-        <Figure name="Session public key">
-            <ShownAddress value={apiKey.session_public_key} what="session public key" />
+        <Figure name={words.publicKey}>
+            <ShownAddress value={apiKey.session_public_key} what={words.publicKeyCopy} />
         </Figure>
     </Figures>
 );
 
 type Panel = 'rename' | 'limits' | 'register' | 'revoke';
 
-const PANELS: readonly { panel: Panel; words: string; fits: (props: ActionProps) => boolean }[] = [
-    { panel: 'register', words: 'Register', fits: ({ apiKey }) => apiKey.state === 'unregistered' },
+const PANELS: readonly { panel: Panel; label: string; fits: (props: ActionProps) => boolean }[] = [
+    { panel: 'register', label: words.register, fits: ({ apiKey }) => apiKey.state === 'unregistered' },
     {
         panel: 'rename',
-        words: 'Rename',
+        label: words.rename,
         fits: ({ apiKey: { state } }) => state !== 'unregistered' && state !== 'revoked',
     },
     {
         panel: 'limits',
-        words: 'Change the limits',
+        label: words.changeLimits,
         fits: ({ apiKey: { state } }) => state !== 'revoked' && state !== 'pending',
     },
     {
         panel: 'revoke',
-        words: 'Revoke',
+        label: words.revoke,
         fits: ({ apiKey: { state }, isOpenOnChain }) => state !== 'revoked' || isOpenOnChain,
     },
 ];
@@ -167,15 +160,15 @@ function Actions(props: ActionProps) {
     return (
         <>
             {offered.length > 0 && (
-                <div className="row" role="group" aria-label={`What you can do with ${visible(name)}`}>
-                    {offered.map(({ panel, words }) => (
+                <div className="row" role="group" aria-label={words.actions(visible(name))}>
+                    {offered.map(({ panel, label }) => (
                         <Button
                             key={panel}
                             look={panel === 'revoke' ? 'danger' : 'plain'}
                             aria-expanded={open === panel}
                             onPress={() => setOpen(open === panel ? null : panel)}
                         >
-                            {words}
+                            {label}
                         </Button>
                     ))}
                 </div>

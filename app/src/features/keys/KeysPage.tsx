@@ -6,7 +6,7 @@ import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 
 import { networkQuery } from '../../shared/api/queries';
-import { plural } from '../../shared/figures';
+import { useReadAgain } from '../../shared/readAgain';
 import { buttonClass } from '../../shared/ui/Button';
 import { Empty } from '../../shared/ui/Empty';
 import { Failure } from '../../shared/ui/Failure';
@@ -15,6 +15,7 @@ import { More } from '../../shared/ui/More';
 import { Notice } from '../../shared/ui/Notice';
 import { Page } from '../../shared/ui/Page';
 import { Skeleton } from '../../shared/ui/Skeleton';
+import { type TotalFigures, type Totals, startOf, totalsQuery } from '../executions';
 import { SessionGate } from '../wallet';
 import { Approval } from './Approval';
 import { fundsQuery, grantOf, isLive } from './funds';
@@ -23,16 +24,12 @@ import styles from './Keys.module.css';
 import { NoNode } from './NoNode';
 import { keysQuery } from './query';
 import { Unregistered } from './Unregistered';
+import { words } from './words';
 
 export const KeysPage = () => (
-    <Page title="API keys">
-        <p className="muted">
-            A program pays for calls with an API key. The chain enforces the limits of each key, and you can end a key
-            at any time.
-        </p>
-        <SessionGate why="The keys of a wallet are shown to that wallet alone.">
-            {(account) => <Keys key={account} account={account} />}
-        </SessionGate>
+    <Page title={words.title}>
+        <p className="muted">{words.intro}</p>
+        <SessionGate why={words.whySignIn}>{(account) => <Keys key={account} account={account} />}</SessionGate>
     </Page>
 );
 
@@ -40,6 +37,9 @@ function Keys({ account }: { account: Address }) {
     const { data: network } = useQuery(networkQuery);
     const list = useInfiniteQuery(keysQuery(account));
     const chain = useQuery(fundsQuery(account, network));
+    const spend = useQuery(totalsQuery(account, 'key', { from: startOf('days30') }));
+    // What the service says of the keys changes with every call and every grant.
+    useReadAgain(list.data, ['balances', 'execution-totals']);
     const [withRevoked, setWithRevoked] = useState(false);
     const [said, setSaid] = useState('');
     const funds = chain.data?.[0];
@@ -55,7 +55,7 @@ function Keys({ account }: { account: Address }) {
         <>
             <div className="row">
                 <Link to="/keys/new" className={buttonClass('primary')}>
-                    Make an API key
+                    {words.newTitle}
                 </Link>
             </div>
             <p role="status" className="visually-hidden">
@@ -80,10 +80,10 @@ function Keys({ account }: { account: Address }) {
             {list.error && <Failure error={list.error} onRetry={() => void list.refetch()} />}
             <section className="stack" aria-labelledby="keys">
                 <div className={styles.head}>
-                    <h2 id="keys">Keys</h2>
+                    <h2 id="keys">{words.list}</h2>
                     {over > 0 && (
                         <Checkbox
-                            label={`Show ${plural(over, 'revoked key')}`}
+                            label={words.showRevoked(over)}
                             checked={withRevoked}
                             onChange={(event) => setWithRevoked(event.target.checked)}
                         />
@@ -91,11 +91,7 @@ function Keys({ account }: { account: Address }) {
                 </div>
                 {shown?.length === 0 && <NoKeys hasOld={over > 0} />}
                 {shown?.some((key) => key.calls_left_by_approval !== null) === true && (
-                    <p className="small muted">
-                        “Calls left by approval”: each call takes its price out of your approval, and a refund gives the
-                        key its room back, but the token program does not give the approval’s room back. Approve again
-                        above to renew it.
-                    </p>
+                    <p className="small muted">{words.approvalNote}</p>
                 )}
                 <ul className={styles.keys} aria-busy={list.isPending}>
                     {list.isPending && (
@@ -110,21 +106,23 @@ function Keys({ account }: { account: Address }) {
                             account={account}
                             network={network}
                             chain={chain.data}
+                            spend={spend.data && spendOf(spend.data, key.session_public_key)}
                             onSaid={setSaid}
                         />
                     ))}
                 </ul>
-                {list.hasNextPage && <More list={list} shown={keys?.length ?? 0} what="key" />}
+                {list.hasNextPage && <More list={list} shown={keys?.length ?? 0} what={words.one} />}
             </section>
         </>
     );
 }
 
+/** `null`: nothing. */
+const spendOf = ({ groups }: Totals, sessionKey: string): TotalFigures | null =>
+    groups.find((group) => group.session_public_key === sessionKey) ?? null;
+
 const NoKeys = ({ hasOld }: { hasOld: boolean }) => (
-    <Empty title={hasOld ? 'No key is in use' : 'No key yet'}>
-        <p>
-            Make one with “Make an API key”, and give it to the program that calls agents for you. You decide how much
-            it may spend, and until when.
-        </p>
+    <Empty title={hasOld ? words.noKeyInUse : words.noKey}>
+        <p>{words.noKeyHint}</p>
     </Empty>
 );

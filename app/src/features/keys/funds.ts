@@ -16,8 +16,10 @@ import type { SpendingGrant } from '../../generated/accounts/spendingGrant';
 import type { Schemas } from '../../shared/api/client';
 import { MAX_USDC } from '../../shared/money';
 import { balancesKey } from '../../shared/wallet/balances';
+import { isFollowed } from '../../shared/wallet/events';
 
 const TOKEN_ACCOUNT_BYTES = 165n;
+const SELDOM_MS = 15_000;
 
 export type Funds = {
     readonly grants: readonly SpendingGrant[];
@@ -46,7 +48,8 @@ export const fundsQuery = (wallet: Address, network: Schemas['NetworkResponse'] 
             );
         },
         enabled: network !== undefined && network.rpc_url !== null,
-        refetchInterval: 10_000,
+        // While events are followed, a page reads this again when the list of keys changes.
+        refetchInterval: () => (isFollowed() ? false : SELDOM_MS),
     });
 
 const reached = <T>(reading: Promise<T>): Promise<T> =>
