@@ -523,10 +523,10 @@ test('the health of an agent says how its calls ended, what they earned, and why
     await expect.poll(() => part(page, 'Last 24 hours').getByRole('definition').allInnerTexts()).toEqual(['2', '50%', expect.stringMatching(/ m?s$/), expect.stringMatching(/ m?s$/)]);
     await part(page, 'Earnings').getByText('0.0495').first().waitFor();
     const failure = part(page, 'Last failures').getByRole('row').nth(1);
-    await failure.getByText('Your service reported a failure').waitFor();
+    await failure.getByText('The call failed').waitFor();
     const calls = page.getByRole('table', { name: 'Calls of this agent, newest first' });
     await calls.getByRole('row').nth(2).getByText('0.0495').waitFor();
-    expect(await calls.getByRole('row').nth(1).innerText()).toMatch(/Failed\s+Your service reported a failure/);
+    expect(await calls.getByRole('row').nth(1).innerText()).toMatch(/Failed\s+The call failed/);
     expect(await calls.getByRole('row').nth(2).innerText()).toMatch(/Completed/);
     // Nobody else learns it.
     const asked = await page.evaluate(async (id) => (await fetch(`/v1/agents/${id}/health`, { credentials: 'omit' })).status, agentId);
