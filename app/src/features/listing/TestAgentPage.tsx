@@ -55,7 +55,7 @@ function Testing({ agentId, network, market, own }: OwnAgentData & { agentId: st
         return (
             <Notice kind="warn" title={words.testAgentPage.theDocumentOfThisAgentCannot}>
                 <p>
-                    {words.testAgentPage.withoutItTheEndpointIsNot(own.problem)}{' '}
+                    {words.testAgentPage.withoutItTheEndpointIsNot(own.problem ?? '')}{' '}
                     <Link to="/creator/agents/$agentId/edit" params={{ agentId }}>
                         {words.testAgentPage.replaceTheDocument}
                     </Link>
