@@ -11,7 +11,8 @@ async function untilShown(page, button, text) {
         addEventListener(
             'click',
             ({ timeStamp }) => {
-                const isThere = () => [...document.querySelectorAll('main *')].some((found) => found.childElementCount === 0 && found.textContent === text);
+                const isText = ({ nodeType, textContent }) => nodeType === Node.TEXT_NODE && textContent.trim() === text;
+                const isThere = () => [...document.querySelectorAll('main *')].some(({ childNodes }) => [...childNodes].some(isText));
                 const look = () => (isThere() ? requestAnimationFrame(() => (window.shownMs = performance.now() - timeStamp)) : requestAnimationFrame(look));
                 look();
             },
