@@ -1,6 +1,6 @@
 // A page that nobody uses asks seldom: at most four requests a minute, of the service and of the node together.
 
-import type { Page } from 'playwright-core';
+import type { Page, Request } from 'playwright-core';
 import { expect, test } from 'vitest';
 
 import { useBrowser } from '../support/browser';
@@ -35,16 +35,18 @@ const ANSWER_MS = 150;
 /** What the page asks for while a minute of its own clock passes. The stream of events is one request that stays. */
 async function askedInAMinute(page: Page): Promise<string[]> {
     const asked: string[] = [];
-    page.on('request', (request) => {
+    const note = (request: Request): void => {
         const { pathname } = new URL(request.url());
         const { method } = (request.postDataJSON() ?? {}) as { method?: string };
         if (pathname !== '/v1/events/stream') asked.push(method ?? pathname);
-    });
+    };
+    page.on('request', note);
     for (let step = 0; step < STEPS; step += 1) {
         await page.clock.runFor(STEP_MS);
         // What was asked is answered before the page's clock goes on, so that it is asked again when it is due.
         await page.waitForTimeout(ANSWER_MS);
     }
+    page.off('request', note);
     return asked;
 }
 
@@ -55,7 +57,6 @@ test.each(PAGES.filter(({ name }) => NAMES.includes(name)))('the page $name asks
     await ready(page, network);
     // What was just done may still be on its way to the index: the first minute is not an idle one.
     await askedInAMinute(page);
-    page.removeAllListeners('request');
     const asked = await askedInAMinute(page);
     expect(asked.length, asked.join(', ')).toBeLessThanOrEqual(MOST);
     expect(problems).toEqual([]);
