@@ -40,7 +40,7 @@ const HOSTILE = [
 const text = fc.oneof(
     fc.constantFrom(...HOSTILE),
     fc.string({ unit: 'binary' }),
-    fc.string({ unit: fc.constantFrom(...'"\'\\#$`\n{}\u202e😀') }),
+    fc.string({ unit: fc.constantFrom('"', "'", '\\', '#', '$', '`', '\n', '{', '}', '\u202e', '😀') }),
 );
 const json = fc.letrec<{ value: Json }>((tie) => ({
     value: fc.oneof(
@@ -70,7 +70,7 @@ test('no sample has a character that is not seen', () => {
 test('TypeScript reads the same value, also of a member that is called __proto__', () => {
     fc.assert(
         fc.property(json, (value) => {
-            // eslint-disable-next-line @typescript-eslint/no-implied-eval, @typescript-eslint/no-unsafe-call -- It is what a reader does with it.
+            // eslint-disable-next-line @typescript-eslint/no-implied-eval -- It is what a reader does with it.
             const read: unknown = new Function(`return ${scriptLiteral(value)}`)();
             expect(JSON.stringify(read)).toBe(JSON.stringify(value));
         }),

@@ -3,7 +3,8 @@
 import { expect, test } from 'vitest';
 
 import { isRange, startOf } from '../../src/features/executions/ranges';
-import { type Totals, figuresOf, isLonger, periodOf, successOf } from '../../src/features/executions/totals';
+import { figuresOf, isLonger, periodOf, successOf } from '../../src/features/executions/totals';
+import type { Totals } from '../../src/shared/api/totals';
 
 const NOW = new Date('2026-11-28T17:00:00Z');
 
@@ -46,13 +47,16 @@ test('the service is asked for a year at most', () => {
 
 test('a status without executions has nothing, and success is of those that ended', () => {
     const figures = { executions: 5, completed: 2, failed: 1, disputed: 1 };
-    const amounts = { paid_usdc: 3n, creator_usdc: 2n, platform_usdc: 1n, refunded_usdc: 1n };
-    const group = { session_public_key: null, agent_id: null, agent_name: null, ...figures, ...amounts };
+    const amounts = { paid_usdc: 3n, creator_usdc: 2n, platform_usdc: 1n, refunded_usdc: 1n, compensation_usdc: 0n };
+    const keys = { day: null, session_public_key: null, agent_id: null, agent_name: null, status: null };
+    const group = { ...keys, ...figures, ...amounts };
     const totals: Totals = {
         from: '',
         to: '',
         groups: [{ ...group, status: 'completed' }],
-        total: { ...figures, ...amounts },
+        role: 'caller',
+        by: 'status',
+        total: group,
         truncated: false,
     };
     expect(figuresOf(totals, undefined).paid_usdc).toBe(3n);

@@ -6,10 +6,10 @@ import { cleanup, render, screen } from '@testing-library/react';
 import { afterEach, expect, test } from 'vitest';
 
 import { Effects } from '../../src/features/keys/Effects';
-import type { TotalFigures } from '../../src/features/executions';
 import type { Funds } from '../../src/features/keys/funds';
 import { KeyCard } from '../../src/features/keys/KeyCard';
 import type { Key } from '../../src/features/keys/query';
+import type { TotalFigures } from '../../src/shared/api/totals';
 import { quietQueries } from '../support/quietQueries';
 
 afterEach(cleanup);

@@ -63,6 +63,7 @@ const group = (change: Partial<TotalsGroup>): TotalsGroup => ({
     creator_usdc: 0n,
     platform_usdc: 0n,
     refunded_usdc: 0n,
+    compensation_usdc: 0n,
     ...change,
 });
 
@@ -155,6 +156,8 @@ test('days of spending and of earning become one row each, in their order', () =
     const totals = (groups: TotalsGroup[]): Totals => ({
         from: '',
         to: '',
+        role: 'caller',
+        by: 'day',
         groups,
         total: group({}),
         truncated: false,

@@ -16,7 +16,7 @@ async function report(
 ) {
     const { claims: _, content: __, ...chain } = await good();
     await alter(chain);
-    return reportOf(chain as ChainEvidence, content);
+    return reportOf(chain, content);
 }
 
 /** The groups that do not hold, with their state. */

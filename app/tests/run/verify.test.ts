@@ -11,7 +11,7 @@ import { StoredExecutionStatus as Status } from '../../src/chain/stored';
 import { TOKEN_PROGRAM } from '../../src/chain/token';
 import { isRefund, runChecks } from '../../src/features/execution/verify/checks';
 import { type Evidence, sha256Text } from '../../src/features/execution/verify/evidence';
-import { ID, TEXT, good, key, keys, proofOf, sha256 } from './support/evidence';
+import { TEXT, good, key, keys, proofOf, sha256 } from './support/evidence';
 
 let stranger: CryptoKeyPair;
 

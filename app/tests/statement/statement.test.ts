@@ -39,6 +39,7 @@ const group = (change: Partial<TotalsGroup>): TotalsGroup => ({
     creator_usdc: 99_001n,
     platform_usdc: 1_000n,
     refunded_usdc: 50_000n,
+    compensation_usdc: 0n,
     ...change,
 });
 

@@ -127,7 +127,7 @@ function piece(token: Token): ReactNode {
             return <Anchor token={token as Tokens.Link} />;
         case 'text':
         case 'escape':
-            return 'tokens' in token && token.tokens ? inline(token.tokens) : String((token as Tokens.Text).text);
+            return 'tokens' in token && token.tokens ? inline(token.tokens) : (token as Tokens.Text).text;
         default:
             return token.raw;
     }

@@ -32,7 +32,7 @@ export type Target =
 
 /** Where a link of a document leads. `null`: to a file that is in the repository alone. */
 export function targetOf(href: string): Target | null {
-    if (/^https:\/\//.test(href)) return { kind: 'elsewhere', url: href };
+    if (href.startsWith('https://')) return { kind: 'elsewhere', url: href };
     const [path = '', hash = ''] = href.split('#', 2);
     if (path === '') return { kind: 'here', hash };
     if (path === 'api.md') return { kind: 'api' };

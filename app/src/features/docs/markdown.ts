@@ -14,7 +14,7 @@ export type Parsed = {
 
 export function parseDocument(markdown: string): Parsed {
     const all = lexer(markdown);
-    const isTitle = (token: Token): token is Tokens.Heading => token.type === 'heading' && token['depth'] === 1;
+    const isTitle = (token: Token): token is Tokens.Heading => token.type === 'heading' && token.depth === 1;
     const title = all.find(isTitle);
     const tokens = all.filter((token) => token !== title);
     const anchorOf = new Map<Token, string>();

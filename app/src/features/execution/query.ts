@@ -73,7 +73,8 @@ export const onChainQuery = (address: Address | null, rpcUrl: string | null, isA
         enabled: address !== null && rpcUrl !== null,
         refetchInterval: ({ state: { data, dataUpdateCount } }) => {
             if (data?.ending) return false;
-            return (isAwaited || data?.isOpen || dataUpdateCount < MAX_LOOKS) && pauseAfter(dataUpdateCount);
+            const isOpen = data?.isOpen ?? false;
+            return (isAwaited || isOpen || dataUpdateCount < MAX_LOOKS) && pauseAfter(dataUpdateCount);
         },
     });
 

@@ -61,13 +61,12 @@ export function ExecutionTable({ executions, role, names, tasks }: ExecutionTabl
     };
     const key: Column<ListedExecution> = {
         name: columns.key,
-        cell: ({ session_public_key }) => <KeyName sessionKey={session_public_key ?? null} names={names} />,
+        cell: ({ session_public_key }) => <KeyName sessionKey={session_public_key} names={names} />,
     };
     const took: Column<ListedExecution> = { name: columns.took, cell: tookText, isNumber: true };
     const amount: Column<ListedExecution> = {
         name: isCaller ? columns.cost : columns.earned,
-        cell: ({ cost_usdc, creator_amount_usdc }) =>
-            formatUsdc(isCaller ? cost_usdc : (creator_amount_usdc ?? cost_usdc)),
+        cell: ({ cost_usdc, creator_amount_usdc }) => formatUsdc(isCaller ? cost_usdc : creator_amount_usdc),
         isNumber: true,
         place: 'end',
     };

@@ -12,7 +12,7 @@ import { TextField } from '../../shared/ui/Field';
 import styles from './Executions.module.css';
 import { RANGES, isRange, startOf } from './ranges';
 import { type ExecutionsSearch, STATUSES, filterCount, localText, momentOfLocal, readSearch } from './search';
-import type { Totals } from './totals';
+import type { Totals } from '../../shared/api/totals';
 import { words } from './words';
 
 type Change = Partial<Record<keyof ExecutionsSearch, string | undefined>>;

@@ -16,7 +16,8 @@ import styles from './Executions.module.css';
 import { KeyName } from './KeyName';
 import type { KeyNames } from './keyNames';
 import type { ExecutionsSearch } from './search';
-import { type TotalsGroup, totalsQuery } from './totals';
+import type { TotalsGroup } from '../../shared/api/totals';
+import { totalsQuery } from './totals';
 import { words } from './words';
 
 type SpendProps = {

@@ -7,7 +7,8 @@ import { Figure, Figures } from '../../shared/ui/Figures';
 import { Skeleton } from '../../shared/ui/Skeleton';
 import styles from './Executions.module.css';
 import type { ExecutionsSearch } from './search';
-import { type TotalFigures, type Totals, figuresOf, successOf } from './totals';
+import type { TotalFigures, Totals } from '../../shared/api/totals';
+import { figuresOf, successOf } from './totals';
 import { words } from './words';
 
 export type TotalsRowProps = {

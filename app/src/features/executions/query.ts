@@ -17,20 +17,8 @@ const CREATORS_MS = 30_000;
 /** A longer list is read again when its reader asks for it. */
 const MOST_PAGES_READ_AGAIN = 3;
 
-/** Members that the description of the API gets next; to be replaced by the generated type. */
-type New = {
-    /** The key that opened the call; `null`: the wallet itself. */
-    readonly session_public_key?: string | null;
-    /** Code of the reason. */
-    readonly failure?: string | null;
-    readonly creator_amount_usdc?: bigint;
-    readonly platform_amount_usdc?: bigint;
-    readonly execution_time_ms?: number | null;
-};
-export type ListedExecution = Schemas['ExecutionSummary'] & New;
-export type ExecutionsPageAnswer = Omit<Schemas['ExecutionListResponse'], 'executions'> & {
-    executions: ListedExecution[];
-};
+export type ListedExecution = Schemas['ExecutionSummary'];
+export type ExecutionsPageAnswer = Schemas['ExecutionListResponse'];
 export type Refundable = Schemas['RefundableExecution'];
 
 export const isUnderWay = ({ status }: Pick<ListedExecution, 'status'>): boolean =>

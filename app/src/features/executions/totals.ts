@@ -3,37 +3,10 @@
 import type { Address } from '@solana/kit';
 import { queryOptions } from '@tanstack/react-query';
 
-import { api, asWallet, body } from '../../shared/api/client';
+import { type TotalFigures, type Totals, readTotals } from '../../shared/api/totals';
 import { formatShare } from '../../shared/figures';
 import type { ExecutionsSearch, Status } from './search';
 import { words } from './words';
-
-export type TotalFigures = {
-    readonly executions: number;
-    readonly completed: number;
-    readonly failed: number;
-    readonly disputed: number;
-    readonly paid_usdc: bigint;
-    readonly creator_usdc: bigint;
-    readonly platform_usdc: bigint;
-    readonly refunded_usdc: bigint;
-};
-
-export type TotalsGroup = TotalFigures & {
-    /** `null`: the wallet itself paid. */
-    readonly session_public_key: string | null;
-    readonly agent_id: string | null;
-    readonly agent_name: string | null;
-    readonly status: Status | null;
-};
-
-export type Totals = {
-    readonly from: string;
-    readonly to: string;
-    readonly groups: readonly TotalsGroup[];
-    readonly total: TotalFigures;
-    readonly truncated: boolean;
-};
 
 export type TotalsSearch = Pick<ExecutionsSearch, 'role' | 'agent_id' | 'from' | 'to'>;
 
@@ -50,6 +23,7 @@ const NOTHING: TotalFigures = {
     creator_usdc: 0n,
     platform_usdc: 0n,
     refunded_usdc: 0n,
+    compensation_usdc: 0n,
 };
 
 /** Not more than the service reads: the end of a longer period. */
@@ -73,22 +47,13 @@ export const totalsQuery = (wallet: Address, by: 'status' | 'key' | 'agent', sea
     return queryOptions({
         queryKey: ['execution-totals', wallet, by, role, agent_id ?? null, from ?? null, to ?? null] as const,
         queryFn: ({ signal }): Promise<Totals> => {
-            const query = { role, by, ...(agent_id !== undefined && { agent_id }), ...periodOf(search, Date.now()) };
+            const ofAgent = agent_id === undefined ? {} : { agent_id };
+            const query = { role, by, ...ofAgent, ...periodOf(search, Date.now()) } as const;
             return readTotals(wallet, query, signal);
         },
         enabled: from === undefined || to === undefined || from < to,
     });
 };
-
-/** To be replaced by the generated types once the description of the API has this endpoint. */
-const readTotals = (wallet: string, query: object, signal: AbortSignal): Promise<Totals> =>
-    body(
-        api.GET('/v1/executions/totals' as '/v1/executions', {
-            ...asWallet(wallet),
-            params: { query },
-            signal,
-        }) as unknown as Promise<{ data?: Totals }>,
-    );
 
 /** The figures of one status, or of all. */
 export const figuresOf = ({ groups, total }: Totals, status: Status | undefined): TotalFigures =>

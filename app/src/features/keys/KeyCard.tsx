@@ -14,7 +14,7 @@ import { Countdown } from '../../shared/ui/Countdown';
 import { Figure, Figures } from '../../shared/ui/Figures';
 import { Time } from '../../shared/ui/Time';
 import { AgentName } from '../agent';
-import type { TotalFigures } from '../executions';
+import type { TotalFigures } from '../../shared/api/totals';
 import { CapBar } from './CapBar';
 import { ChangeLimits } from './ChangeLimits';
 import { type Costs, type Funds, grantOf, isLive } from './funds';

@@ -17,13 +17,7 @@ export function RequestForm({ id, request }: RequestFormProps) {
     const { form, written, write, taskProblem, problems, error } = request;
     const { task, parameters } = written;
     return (
-        <form
-            id={id}
-            ref={request.element}
-            className={styles.inputs}
-            onSubmit={(event) => void request.submit(event)}
-            noValidate
-        >
+        <form id={id} className={styles.inputs} onSubmit={(event) => void request.submit(event)} noValidate>
             <TaskField text={task} onChange={(text) => write({ task: text, parameters })} problem={taskProblem} />
             <ParametersForm
                 form={form}

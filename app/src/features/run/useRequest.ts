@@ -1,14 +1,14 @@
 // The request that somebody writes: what stands in the form, what is wrong with it, and its start as a call.
 
 import { useNavigate } from '@tanstack/react-router';
-import { type RefObject, type SubmitEvent, useMemo, useRef, useState } from 'react';
+import { type SubmitEvent, useMemo, useRef, useState } from 'react';
 
 import type { Schemas } from '../../shared/api/client';
 import { useWallet } from '../../shared/wallet/useWallet';
 import { requestProblem } from './call/request';
 import { putCall } from './call/stored';
 import type { CallTerms } from './call/terms';
-import { useCall } from './call/useCall';
+import { useCall, useReadyToRun } from './call/useCall';
 import { type RequestDraft, rememberRequest, rememberedRequest } from './draftStore';
 import { checkParameters } from './form/checking';
 import type { Problem } from './form/draft';
@@ -28,7 +28,6 @@ export type Request = {
     readonly isBusy: boolean;
     readonly isStarted: boolean;
     readonly error: unknown;
-    readonly element: RefObject<HTMLFormElement | null>;
 };
 
 export function useRequest(agent: Agent, terms: CallTerms | undefined): Request {
@@ -41,7 +40,6 @@ export function useRequest(agent: Agent, terms: CallTerms | undefined): Request 
     const [taskProblem, setTaskProblem] = useState<string | null>(null);
     const [problems, setProblems] = useState<readonly Problem[]>([]);
     const { start, check, ...submission } = useSubmission(agent, terms);
-    const element = useRef<HTMLFormElement>(null);
     const write = (changed: RequestDraft): void => {
         if (changed.task !== written.task) setTaskProblem(null);
         if (changed.parameters !== written.parameters) setProblems([]);
@@ -50,6 +48,7 @@ export function useRequest(agent: Agent, terms: CallTerms | undefined): Request 
     };
     const submit = async (event: SubmitEvent<HTMLFormElement>): Promise<void> => {
         event.preventDefault();
+        const element = event.currentTarget;
         if (submission.isBusy) return;
         const { task } = written;
         const { parameters, problems: unread } = readParameters(form, written.parameters);
@@ -58,15 +57,16 @@ export function useRequest(agent: Agent, terms: CallTerms | undefined): Request 
         setTaskProblem(wrongTask);
         setProblems(wrong ?? []);
         if (wrongTask === null && wrong?.length === 0) start(task, parameters);
-        else setTimeout(() => element.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
+        else setTimeout(() => element.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
     };
-    return { form, written, write, taskProblem, problems, submit, element, ...submission };
+    return { form, written, write, taskProblem, problems, submit, ...submission };
 }
 
 /** Checks the form and opens the page of the execution. A second press does nothing. */
 function useSubmission({ agent_id: agentId, name: agentName, input_schema: schema }: Agent, terms?: CallTerms) {
     const { connection } = useWallet();
     const { run } = useCall(null);
+    useReadyToRun();
     const navigate = useNavigate();
     const started = useRef(false);
     const [isStarted, setStarted] = useState(false);

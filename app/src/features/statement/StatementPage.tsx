@@ -135,7 +135,7 @@ function Heading({ account, period: { from, to }, role }: HeadingProps) {
             <Figure name={words.program} isWide>
                 <span className="mono">{network?.program_id ?? '\u00a0'}</span>
             </Figure>
-            <Figure name={words.network}>{network?.cluster ?? '\u00a0'}</Figure>
+            <Figure name={words.network}>{network?.network ?? '\u00a0'}</Figure>
             <Figure name={words.period}>{end === undefined ? words.running(first) : words.whole(first, end)}</Figure>
             <Figure name={words.role}>{role}</Figure>
         </Figures>

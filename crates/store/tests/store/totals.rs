@@ -99,8 +99,8 @@ async fn it_reads_no_more_than_the_range(url: &str, caller: &Pubkey, from: DateT
     let mut connection = PgConnection::connect(url).await.unwrap();
     let settings = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_bitmapscan = off";
     sqlx::raw_sql(settings).execute(&mut connection).await.unwrap();
-    let totals = execution_totals(&mut connection, &question(*caller, ExecutionRole::Caller, TotalsBy::Day, from));
-    let in_range = totals.await.unwrap().total.executions;
+    let asked = question(*caller, ExecutionRole::Caller, TotalsBy::Day, from);
+    let in_range = execution_totals(&mut connection, &asked).await.unwrap().total.executions;
     assert!((100..3_000).contains(&in_range), "{in_range} of {EXECUTIONS}");
     let prepared = "SELECT statement FROM pg_prepared_statements WHERE statement LIKE '%GROUPING SETS%' AND statement NOT LIKE '%pg_prepared%'";
     let statement: String = sqlx::query_scalar(prepared).persistent(false).fetch_one(&mut connection).await.unwrap();

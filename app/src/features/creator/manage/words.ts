@@ -35,8 +35,6 @@ export const words = {
         hint: 'Your service receives the execution id with each call: search its log for it.',
         when: 'Started',
         reason: 'Reason',
-        request: 'Request',
-        requestId: 'request id',
         execution: 'Execution',
         executionId: 'execution id',
         showAll: (count: number) => `Show all ${plural(count, 'failure')}`,

@@ -3,6 +3,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 
+import type { Schemas } from '../../../../shared/api/client';
 import { formatMs, plural } from '../../../../shared/figures';
 import { formatUsdc } from '../../../../shared/money';
 import { short } from '../../../../shared/text/short';
@@ -14,14 +15,13 @@ import { More } from '../../../../shared/ui/More';
 import { Skeleton } from '../../../../shared/ui/Skeleton';
 import { type Column, Table } from '../../../../shared/ui/Table';
 import { executionsPath } from '../../paths';
-import type { AgentCall } from '../contract';
 import { reasonText } from '../reasonText';
 import { words } from '../words';
 import { callsQuery } from './query';
 
 const w = words.calls;
 
-const KINDS: Record<AgentCall['status'], NonNullable<BadgeProps['kind']>> = {
+const KINDS: Record<Schemas['ExecutionSummary']['status'], NonNullable<BadgeProps['kind']>> = {
     pending: 'plain',
     running: 'accent',
     completed: 'good',
@@ -29,7 +29,7 @@ const KINDS: Record<AgentCall['status'], NonNullable<BadgeProps['kind']>> = {
     disputed: 'warn',
 };
 
-const COLUMNS: readonly Column<AgentCall>[] = [
+const COLUMNS: readonly Column<Schemas['ExecutionSummary']>[] = [
     { name: w.started, cell: ({ initiated_at: at }) => <ExactTime at={at} /> },
     { name: w.state, cell: ({ status }) => <Badge kind={KINDS[status]}>{w.states[status]}</Badge> },
     {

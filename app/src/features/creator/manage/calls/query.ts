@@ -2,8 +2,8 @@
 
 import { infiniteQueryOptions } from '@tanstack/react-query';
 
+import { api, asWallet, body } from '../../../../shared/api/client';
 import { unlessFollowed } from '../../../../shared/wallet/events';
-import { type CallsPage, read } from '../contract';
 
 const PAGE = 25;
 const SELDOM_MS = 15_000;
@@ -13,9 +13,10 @@ const MOST_PAGES_READ_AGAIN = 1;
 export const callsQuery = (wallet: string, agentId: string) =>
     infiniteQueryOptions({
         queryKey: ['executions', wallet, 'of-agent', agentId] as const,
-        queryFn: ({ pageParam, signal }): Promise<CallsPage> => {
-            const query = { role: 'creator', agent_id: agentId, limit: PAGE, ...(pageParam && { cursor: pageParam }) };
-            return read<CallsPage>(wallet, '/v1/executions', { query }, signal);
+        queryFn: ({ pageParam, signal }) => {
+            const page = { limit: PAGE, ...(pageParam && { cursor: pageParam }) };
+            const query = { role: 'creator', agent_id: agentId, ...page } as const;
+            return body(api.GET('/v1/executions', { ...asWallet(wallet), params: { query }, signal }));
         },
         initialPageParam: null as string | null,
         getNextPageParam: (last) => last.next_cursor,

@@ -1,7 +1,8 @@
-// The last failures of an agent, each with its reason and what identifies the request.
+// The last failures of an agent, each with its reason and the id of its execution.
 
 import { useState } from 'react';
 
+import type { Schemas } from '../../../../shared/api/client';
 import { short } from '../../../../shared/text/short';
 import { UserText } from '../../../../shared/text/UserText';
 import { Button } from '../../../../shared/ui/Button';
@@ -9,10 +10,11 @@ import { Copy } from '../../../../shared/ui/Copy';
 import { ExactTime } from '../../../../shared/ui/ExactTime';
 import { Panel } from '../../../../shared/ui/Panel';
 import { type Column, Table } from '../../../../shared/ui/Table';
-import type { AgentFailure } from '../contract';
 import { reasonText } from '../reasonText';
 import { words } from '../words';
 import styles from './Health.module.css';
+
+type AgentFailure = Schemas['AgentHealthResponse']['failures'][number];
 
 const w = words.failures;
 const FIRST = 5;
@@ -35,11 +37,6 @@ const COLUMNS: readonly Column<AgentFailure>[] = [
     { name: w.execution, cell: ({ execution_id: id }) => <Id id={id} what={w.executionId} /> },
 ];
 
-const REQUEST: Column<AgentFailure> = {
-    name: w.request,
-    cell: ({ request_id: id }) => (id ? <Id id={id} what={w.requestId} /> : '–'),
-};
-
 const Id = ({ id, what }: { id: string; what: string }) => (
     <span className="row">
         <span className="mono">
@@ -51,7 +48,6 @@ const Id = ({ id, what }: { id: string; what: string }) => (
 
 export function Failures({ failures }: { failures: readonly AgentFailure[] }) {
     const [isAll, setAll] = useState(false);
-    const columns = failures.some(({ request_id: id }) => id) ? [...COLUMNS, REQUEST] : COLUMNS;
     const shown = isAll ? failures : failures.slice(0, FIRST);
     return (
         <Panel title={w.title} className={styles.wide}>
@@ -60,7 +56,7 @@ export function Failures({ failures }: { failures: readonly AgentFailure[] }) {
             ) : (
                 <>
                     <p className="small muted">{w.hint}</p>
-                    <Table caption={w.title} columns={columns} rows={shown} rowKey={({ execution_id: id }) => id} />
+                    <Table caption={w.title} columns={COLUMNS} rows={shown} rowKey={({ execution_id: id }) => id} />
                 </>
             )}
             {shown.length < failures.length && (

@@ -2,9 +2,10 @@
 
 import { queryOptions } from '@tanstack/react-query';
 
+import { api, asWallet, body } from '../../../../shared/api/client';
+import { type TotalsGroup, readTotals } from '../../../../shared/api/totals';
 import { dayOf, dayText } from '../../../../shared/time/days';
 import type { EarningsDay } from '../../earnings/history';
-import { type AgentHealth, type DayOfCalls, read } from '../contract';
 
 /** Events of payouts and disputes make them be read again at once; no event tells of a call that fails. */
 const SELDOM_MS = 60_000;
@@ -13,7 +14,13 @@ export const healthQuery = (wallet: string, agentId: string) =>
     queryOptions({
         queryKey: ['own-agent', agentId, wallet, 'health'] as const,
         queryFn: ({ signal }) =>
-            read<AgentHealth>(wallet, '/v1/agents/{agent_id}/health', { path: { agent_id: agentId } }, signal),
+            body(
+                api.GET('/v1/agents/{agent_id}/health', {
+                    ...asWallet(wallet),
+                    params: { path: { agent_id: agentId } },
+                    signal,
+                }),
+            ),
         refetchInterval: SELDOM_MS,
     });
 
@@ -26,14 +33,14 @@ export const earningsQuery = (wallet: string, agentId: string) =>
     queryOptions({
         queryKey: ['own-agent', agentId, wallet, 'earnings'] as const,
         queryFn: async ({ signal }): Promise<EarningsDay[]> => {
-            const query = { role: 'creator', by: 'day', agent_id: agentId, from: firstDay() };
-            const { groups } = await read<{ groups: DayOfCalls[] }>(wallet, '/v1/executions/totals', { query }, signal);
+            const query = { role: 'creator', by: 'day', agent_id: agentId, from: firstDay() } as const;
+            const { groups } = await readTotals(wallet, query, signal);
             return groups.flatMap(earningsOf);
         },
         refetchInterval: SELDOM_MS,
     });
 
-const earningsOf = ({ day, completed, failed, disputed, creator_usdc, platform_usdc }: DayOfCalls): EarningsDay[] =>
+const earningsOf = ({ day, completed, failed, disputed, creator_usdc, platform_usdc }: TotalsGroup): EarningsDay[] =>
     day === null
         ? []
         : [
