@@ -18,6 +18,7 @@ import { MockWallet } from './support/mockWallet';
 /** What the code that sends does with the wallet; the rest of it is in `wallets.test.ts`, and needs no page. */
 const sending = vi.hoisted(() => ({ sent: 0 }));
 vi.mock('../src/chain/send', () => ({
+    socketOf: () => 'ws://127.0.0.1:1',
     signAndSend: async ({ sign, onStep }: SendOptions) => {
         onStep?.('signing', undefined, 5_123n);
         await sign(new Uint8Array([1, ...new Uint8Array(64), 1, 0, 0]));

@@ -96,7 +96,7 @@ test('a table has the columns of its head, exact amounts and no formulas', () =>
             execution_time_ms: 1_234,
             session_public_key: 'key',
         }),
-        row(2, { status: 'failed', failure: '+timeout', session_public_key: null }),
+        row(2, { status: 'failed', failure: '+timeout', creator_amount_usdc: 0n, platform_amount_usdc: 0n }),
     ];
     const [head, ...lines] = toCsv(executions, new Map([['key', '@SUM(1,2)']])).split('\r\n');
     expect(head).toBe(
@@ -104,7 +104,7 @@ test('a table has the columns of its head, exact amounts and no formulas', () =>
     );
     expect(lines).toEqual([
         'id-1,agent,"\'=HYPERLINK(""x"", 1)",completed,18446744073709.551615,2026-11-21T10:00:00Z,,https://explorer.test/record,18262276632972.456099,0.000001,1234,,key,"\'@SUM(1,2)"',
-        "id-2,agent,Name,failed,0.01,2026-11-21T10:00:00Z,,https://explorer.test/record,,,,'+timeout,,",
+        "id-2,agent,Name,failed,0.01,2026-11-21T10:00:00Z,,https://explorer.test/record,0,0,,'+timeout,,",
         '',
     ]);
 });

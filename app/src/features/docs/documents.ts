@@ -9,11 +9,11 @@ type Entry = { readonly file: string; readonly load: () => Promise<{ default: st
 
 /** In the order of the navigation. Each file is also named in `scripts/stamp.mjs` and `crates/dashboard/build/sources.rs`. */
 const DOCUMENTS: Readonly<Record<DocumentId, Entry>> = {
-    buy: { file: 'quickstart-buy.md', load: () => import('../../../../docs/quickstart-buy.md?raw') },
-    sell: { file: 'quickstart-sell.md', load: () => import('../../../../docs/quickstart-sell.md?raw') },
-    verify: { file: 'verify.md', load: () => import('../../../../docs/verify.md?raw') },
-    limits: { file: 'limits.md', load: () => import('../../../../docs/limits.md?raw') },
-    errors: { file: 'errors.md', load: () => import('../../../../docs/errors.md?raw') },
+    buy: { file: 'quickstart-buy.md', load: () => part(() => import('../../../../docs/quickstart-buy.md?raw')) },
+    sell: { file: 'quickstart-sell.md', load: () => part(() => import('../../../../docs/quickstart-sell.md?raw')) },
+    verify: { file: 'verify.md', load: () => part(() => import('../../../../docs/verify.md?raw')) },
+    limits: { file: 'limits.md', load: () => part(() => import('../../../../docs/limits.md?raw')) },
+    errors: { file: 'errors.md', load: () => part(() => import('../../../../docs/errors.md?raw')) },
 };
 
 export const DOCUMENT_IDS = Object.keys(DOCUMENTS) as DocumentId[];
@@ -22,7 +22,7 @@ export const isDocument = (id: string): id is DocumentId => Object.hasOwn(DOCUME
 
 export const titleOf = (id: DocumentId): string => words.documents[id];
 
-export const loadDocument = async (id: DocumentId): Promise<string> => (await part(DOCUMENTS[id].load)).default;
+export const loadDocument = async (id: DocumentId): Promise<string> => (await DOCUMENTS[id].load()).default;
 
 export type Target =
     | { readonly kind: 'document'; readonly id: DocumentId; readonly hash: string }

@@ -25,7 +25,7 @@ import { Listed } from './Listed';
 import { type Market, marketQuery, ruleBookOf } from './market';
 import { Review } from './Review';
 import { StepList } from './StepList';
-import { STEP_FIELDS, type Step, TITLES, problemsAt, stepAfter, stepBefore } from './steps';
+import { STEP_FIELDS, type Step, problemsAt, stepAfter, stepBefore } from './steps';
 import { TestStep, subjectName } from './test/TestStep';
 import { useListedAgent } from './useListedAgent';
 import { type UseDraft, useNewDraft } from './useNewDraft';
@@ -132,7 +132,7 @@ function OneStep(props: OneStepProps) {
             noValidate
         >
             <h2 id="step" tabIndex={-1}>
-                {TITLES[step]}
+                {words.steps[step]}
             </h2>
             <Section {...props} problems={shown} />
             {children}

@@ -32,7 +32,7 @@ import type { Listing } from './form/rules';
 import styles from './Listing.module.css';
 import { type Market, type Wallet, walletQuery } from './market';
 import { ListedBefore, listingInstructions, obstacles } from './publish';
-import { STEP_FIELDS, type Step, TITLES, openSteps } from './steps';
+import { STEP_FIELDS, type Step, openSteps } from './steps';
 import type { UseDraft } from './useNewDraft';
 import { words } from './words';
 
@@ -69,7 +69,7 @@ const Missing = ({ problems }: { problems: Problems }) => (
                     .map((name) => (
                         <li key={name}>
                             <Link to="/creator/new" search={{ step }}>
-                                {TITLES[step]}: {LABELS[name]}
+                                {words.steps[step]}: {LABELS[name]}
                             </Link>
                             . {problems[name]}
                         </li>
@@ -89,8 +89,12 @@ const Fact = ({ name, children }: { name: string; children: ReactNode }) => (
 const Part = ({ step, children }: { step: Step; children: ReactNode }) => (
     <section className="stack" aria-labelledby={`review-${step}`}>
         <div className={styles.part}>
-            <h3 id={`review-${step}`}>{TITLES[step]}</h3>
-            <Link to="/creator/new" search={{ step }} aria-label={words.review.change2(TITLES[step].toLowerCase())}>
+            <h3 id={`review-${step}`}>{words.steps[step]}</h3>
+            <Link
+                to="/creator/new"
+                search={{ step }}
+                aria-label={words.review.change2(words.steps[step].toLowerCase())}
+            >
                 {words.review.change}
             </Link>
         </div>

@@ -4,7 +4,7 @@ import { Link } from '@tanstack/react-router';
 
 import type { Problems } from './form/fields';
 import styles from './Listing.module.css';
-import { STEPS, STEP_FIELDS, type Step, TITLES, problemsAt } from './steps';
+import { STEPS, STEP_FIELDS, type Step, problemsAt } from './steps';
 import { words } from './words';
 
 export type StepListProps = { current: Step; problems: Problems; hasPassed: boolean };
@@ -28,7 +28,7 @@ export const StepList = ({ current, problems, hasPassed }: StepListProps) => (
                             <span className={styles.mark} data-done={isDone || undefined} aria-hidden="true">
                                 {isDone ? '✓' : at + 1}
                             </span>
-                            {TITLES[step]}
+                            {words.steps[step]}
                             {isDone && <span className="visually-hidden"> {words.stepList.complete}</span>}
                         </Link>
                     </li>

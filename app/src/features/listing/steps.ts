@@ -1,19 +1,9 @@
 // The steps of listing an agent, in their order, and which fields each has.
 
 import type { FieldName, Problems } from './form/fields';
-import { words } from './words';
 
 export const STEPS = ['details', 'schemas', 'price', 'service', 'test', 'review'] as const;
 export type Step = (typeof STEPS)[number];
-
-export const TITLES: { readonly [step in Step]: string } = {
-    details: words.steps.details,
-    schemas: words.steps.schemas,
-    price: words.steps.price,
-    service: words.steps.service,
-    test: words.steps.test,
-    review: words.steps.review,
-};
 
 export const STEP_FIELDS: { readonly [step in Step]: readonly FieldName[] } = {
     details: ['name', 'tagline', 'description', 'tags'],

@@ -7,7 +7,7 @@ import { Notice } from '../../../shared/ui/Notice';
 import { SessionGate } from '../../wallet';
 import type { Problems } from '../form/fields';
 import type { Listing } from '../form/rules';
-import { TITLES, openSteps } from '../steps';
+import { openSteps } from '../steps';
 import { EndpointTest, type Subject } from './EndpointTest';
 import { type TestCall, knownCall } from './testCall';
 import { words } from '../words';
@@ -32,7 +32,7 @@ export function TestStep({ listing, problems, call, onCall, onReport, isMain }: 
                     {open.map((step) => (
                         <li key={step}>
                             <Link to="/creator/new" search={{ step }}>
-                                {TITLES[step]}
+                                {words.steps[step]}
                             </Link>
                         </li>
                     ))}
