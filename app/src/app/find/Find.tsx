@@ -68,7 +68,7 @@ function useChoice(): (entry: Entry) => void {
     const navigate = useNavigate();
     const theme = useTheme();
     return ({ id, to, search }) => {
-        if (to !== undefined) void navigate({ to, search: { ...search } });
+        if (to !== undefined) void navigate({ to, search: { ...search }, reloadDocument: to.startsWith('/proof/') });
         else if (id === CHANGE_THEME) chooseTheme(nextTheme(theme));
     };
 }

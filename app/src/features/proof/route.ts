@@ -21,5 +21,7 @@ export const proofRoute = createRoute({
     beforeLoad: ({ params }) => {
         if (!ADDRESS.test(params.record)) throw notFound();
     },
+    // The document of a proof may ask hosts that its reader names. The next page gets a document that may not.
+    onLeave: () => window.location.reload(),
     component: lazyRouteComponent(() => part(() => import('./ProofPage')), 'ProofPage'),
 });
