@@ -24,6 +24,8 @@ export const words = {
     find: {
         name: 'Find agents, executions, addresses, pages and actions',
         button: 'Find',
+        // Whoever speaks to the browser says what is seen, so the name begins with it.
+        open: (key: string) => `Find ${key}: agents, executions, addresses, pages and actions`,
         placeholder: 'Name of an agent, id, address, page …',
         results: 'Found',
         found: (count: number) => (count === 1 ? '1 result' : `${count} results`),

@@ -6,7 +6,7 @@ import { queryOptions } from '@tanstack/react-query';
 import { CONFIG_DISCRIMINATOR, type Config, getConfigDecoder } from '../generated/accounts/config';
 import { type RawAccount, decodeOwned, readAccounts } from './accounts';
 import { findConfigAddress } from './addresses';
-import { SELDOM_MS } from '../shared/seldom';
+import { RARELY_MS } from '../shared/seldom';
 
 /** The program stores this for a role that nobody has, and in an announcement that names nobody. */
 export const NOBODY = '11111111111111111111111111111111' as Address;
@@ -50,5 +50,5 @@ export const marketQuery = (rpcUrl: string | null | undefined) =>
         queryKey: ['market', rpcUrl ?? null] as const,
         queryFn: () => readMarket(createSolanaRpc(rpcUrl ?? '')),
         enabled: typeof rpcUrl === 'string',
-        refetchInterval: SELDOM_MS,
+        refetchInterval: RARELY_MS,
     });

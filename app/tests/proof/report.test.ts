@@ -4,7 +4,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { StoredDisputeOutcome as Outcome, StoredExecutionStatus as Status } from '../../src/chain/stored';
-import type { ChainEvidence, Found } from '../../src/features/execution';
+import type { Found } from '../../src/features/execution';
 import { reportOf } from '../../src/features/proof/report';
 import { TEXT, good, key, keys, proofOf, sha256 } from '../run/support/evidence';
 

@@ -78,7 +78,7 @@ test('a creator gets the badge, every agent of it shows it, and loses it again',
     await page.getByText('The creator is verified.').waitFor();
     expect((await agentOf()).creator.verified).toBe(true);
     await page.goto(`/agents/${network.agents[0]?.agent_id}`);
-    await page.getByText('Verified creator').waitFor();
+    await page.getByText('Verified creator').first().waitFor();
 
     await page.goto(`/admin?creator=${(await agentOf()).creator.pubkey}`);
     await press(page, 'Take the badge away');

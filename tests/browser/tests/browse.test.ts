@@ -53,7 +53,7 @@ test('every filter and order is in the URL, and the back button undoes the last 
     expect(await page.getByLabel('Highest price (USDC)').inputValue()).toBe('');
     await page.getByLabel('Verified creators only').check();
     await page.getByLabel('Success rate').selectOption('At least 90%');
-    await page.getByLabel('Executions', { exact: true }).selectOption('At least 10');
+    await page.getByRole('combobox', { name: 'Executions', exact: true }).selectOption('At least 10');
     await searchIs(page, {
         sort: 'price_asc',
         tags: 'writing',

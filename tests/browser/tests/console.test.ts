@@ -30,7 +30,7 @@ test('a visitor who looks around', async () => {
     await page.getByText('The agent works.').waitFor();
     for (const [link, text] of [
         ['Executions', 'Executions are shown to the wallet'],
-        ['Keys', 'The keys of a wallet'],
+        ['Keys', 'Only the wallet that owns the keys can see them.'],
         ['My agents', 'Your agents are'],
         ['Disputes', 'Disputes are shown'],
     ] as const) {
@@ -85,6 +85,7 @@ test('a creator and the admin', async () => {
     await connect(page);
     await actAs(page, 'Creator');
     await page.getByRole('table', { name: 'My agents' }).getByRole('link', { name: network.agents[0]?.name ?? '' }).click();
+    await page.getByRole('tab', { name: 'Leave' }).click();
     await page.getByRole('heading', { name: 'Leave the market' }).waitFor();
     await actAs(page, 'Admin');
     await follow(page, 'Admin');

@@ -178,6 +178,11 @@ async function longList(page: Page, total: number, change: Partial<Row> = {}): P
             cost_usdc: 0.01,
             initiated_at: '2026-11-20T10:00:00Z',
             completed_at: '2026-11-20T10:00:01.5Z',
+            creator_amount_usdc: 0.0099,
+            platform_amount_usdc: 0.0001,
+            execution_time_ms: 1_500,
+            session_public_key: null,
+            failure: null,
             on_chain_record: 'https://explorer.example/address/x',
             ...change,
         }));

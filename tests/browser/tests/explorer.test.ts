@@ -34,7 +34,7 @@ test('the account of a record leads to its transactions, with instructions by na
     expect(await accessibilityProblems(page)).toEqual([]);
     await page.goto('/explorer/account/SysvarEpochSchedu1e111111111111111111111111');
     await page.getByRole('region', { name: 'Newest transactions' }).waitFor();
-    await page.goto(`/explorer/tx/${'2'.repeat(87)}`);
+    await page.goto(`/explorer/tx/${'2'.repeat(88)}`);
     await page.getByText('The node does not have this transaction').waitFor();
     expect(problems).toEqual([]);
     await context.close();

@@ -13,6 +13,7 @@ const { agents } = ownNetwork();
 const first = agents[0]?.name ?? '';
 
 const NAME = 'Find agents, executions, addresses, pages and actions';
+const BUTTON = 'Find Ctrl K: agents, executions, addresses, pages and actions';
 const dialog = (page: Page) => page.getByRole('dialog', { name: NAME });
 const field = (page: Page) => dialog(page).getByRole('searchbox', { name: NAME });
 const focused = (page: Page): Promise<string> => page.evaluate(() => document.activeElement?.id ?? '');
@@ -24,7 +25,7 @@ test('by keyboard alone: an agent, an execution, a page and an action are found,
     await page.goto('/network');
     await page.getByRole('heading', { level: 1, name: 'Network' }).waitFor();
     expect(await page.evaluate(() => performance.getEntriesByType('resource').some(({ name }) => /\/Find-[^/]*\.js$/.test(name)))).toBe(false);
-    const button = page.getByRole('banner').getByRole('button', { name: NAME });
+    const button = page.getByRole('banner').getByRole('button', { name: BUTTON });
     await button.focus();
     await page.keyboard.press('Enter');
     await field(page).waitFor();
@@ -81,7 +82,7 @@ test('on a phone it opens with a press, closes with a press beside it, and hosti
         await route.fulfill({ response: answer, json: { ...rest, agents: named } });
     });
     await page.goto('/network');
-    await page.getByRole('banner').getByRole('button', { name: NAME }).click();
+    await page.getByRole('banner').getByRole('button', { name: BUTTON }).click();
     await field(page).fill('x');
     const items = dialog(page).getByRole('group', { name: 'Agents' }).getByRole('menuitem');
     await expect.poll(() => items.count()).toBe(texts.length);

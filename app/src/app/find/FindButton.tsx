@@ -12,6 +12,7 @@ const load = () => part(() => import('./Find'));
 const Find = lazy(load);
 
 const isMac = /mac|iphone|ipad/i.test(navigator.platform);
+const KEY = isMac ? '⌘K' : 'Ctrl K';
 
 export function FindButton() {
     const [isOpen, setOpen] = useState(false);
@@ -33,7 +34,7 @@ export function FindButton() {
                 look="quiet"
                 onPress={() => setOpen(true)}
                 onHoverStart={() => void load().catch(() => undefined)}
-                aria-label={words.find.name}
+                aria-label={words.find.open(KEY)}
                 aria-haspopup="dialog"
             >
                 <span className={styles.button}>
@@ -41,8 +42,7 @@ export function FindButton() {
                         <circle cx="11" cy="11" r="7" />
                         <path d="M16 16l5 5" strokeLinecap="round" />
                     </svg>
-                    <span className={styles.word}>{words.find.button}</span>
-                    <kbd className={styles.key}>{isMac ? '⌘K' : 'Ctrl K'}</kbd>
+                    <span className={styles.word}>{words.find.button}</span> <kbd className={styles.key}>{KEY}</kbd>
                 </span>
             </Button>
             {isOpen && (

@@ -24,12 +24,13 @@ import { type Agent, agentQuery } from './query';
 import { Standing } from './Standing';
 import { SuccessStrip } from './SuccessStrip';
 import { words } from './words';
+import { SELDOM_MS } from '../../shared/seldom';
 
 const route = getRouteApi('/agents/$agentId');
 
 export function AgentPage() {
     const { agentId } = route.useParams();
-    const { data: agent } = useSuspenseQuery({ ...agentQuery(agentId), refetchInterval: 60_000 });
+    const { data: agent } = useSuspenseQuery({ ...agentQuery(agentId), refetchInterval: SELDOM_MS });
     return (
         <Page title={visible(agent.name)} heading={<UserText text={agent.name} />}>
             <Introduction agent={agent} />

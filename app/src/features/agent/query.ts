@@ -4,7 +4,7 @@ import { type QueryClient, queryOptions } from '@tanstack/react-query';
 import { notFound } from '@tanstack/react-router';
 
 import { ApiError, type Schemas, api, body } from '../../shared/api/client';
-import { SELDOM_MS } from '../../shared/seldom';
+import { RARELY_MS } from '../../shared/seldom';
 
 export type Agent = Schemas['AgentResponse'];
 export type AgentHistory = Schemas['AgentHistoryResponse'];
@@ -34,7 +34,7 @@ export const historyQuery = (agentId: string) =>
     queryOptions({
         queryKey: ['agent', agentId, 'history'] as const,
         queryFn: ({ signal }) => body(api.GET('/v1/agents/{agent_id}/history', { params: pathOf(agentId), signal })),
-        refetchInterval: SELDOM_MS,
+        refetchInterval: RARELY_MS,
     });
 
 /** The document of the listing. */

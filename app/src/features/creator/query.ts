@@ -9,7 +9,7 @@ import { findCreatorProfileAddress } from '../../chain/addresses';
 import { readOwnAgent, readOwnListings } from '../../chain/listing';
 import { CREATOR_PROFILE_DISCRIMINATOR, getCreatorProfileDecoder } from '../../generated/accounts/creatorProfile';
 import { type Schemas, api, body } from '../../shared/api/client';
-import { SELDOM_MS } from '../../shared/seldom';
+import { RARELY_MS, SELDOM_MS } from '../../shared/seldom';
 
 export type WalletAgent = Schemas['WalletAgent'];
 export type Wallet = Schemas['WalletResponse'];
@@ -28,8 +28,8 @@ export const ownListingsQuery = (wallet: string, rpcUrl: string | null) =>
         queryKey: ['own-listings', wallet, rpcUrl] as const,
         queryFn: () => reached(readOwnListings(createSolanaRpc(rpcUrl ?? ''), wallet as Address)),
         enabled: rpcUrl !== null,
-        // No event tells the creator of a call that begins, fails or is refunded.
-        refetchInterval: SELDOM_MS,
+        // Events and transactions of the page make it be read again; no event tells of a call that begins or fails.
+        refetchInterval: RARELY_MS,
     });
 
 /** One listing with what its creator's transactions depend on, by the chain. */

@@ -4,7 +4,7 @@ import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/
 
 import { ApiError, type Schemas, api, asWallet, body } from '../../shared/api/client';
 import type { DisputesSearch } from './search';
-import { SELDOM_MS } from '../../shared/seldom';
+import { RARELY_MS, SELDOM_MS } from '../../shared/seldom';
 
 export type Dispute = Schemas['DisputeResponse'];
 
@@ -40,7 +40,7 @@ export const disputeCountQuery = (wallet: string, search: DisputesSearch) =>
             return total;
         },
         placeholderData: keepPreviousData,
-        refetchInterval: SELDOM_MS,
+        refetchInterval: RARELY_MS,
     });
 
 /** `null`: the service shows no such dispute to the wallet. */

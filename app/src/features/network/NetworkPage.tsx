@@ -14,10 +14,11 @@ import { ProgramSection } from './program/ProgramSection';
 import { ServiceSection } from './ServiceSection';
 import { StatusSection } from './StatusSection';
 import { TotalsSection } from './totals/TotalsSection';
+import { SELDOM_MS } from '../../shared/seldom';
 
 /** What is known stays on the page while the service does not answer. */
 export function NetworkPage() {
-    const { data: status, error, refetch } = useQuery(statusQuery);
+    const { data: status, error, refetch } = useQuery({ ...statusQuery, refetchInterval: SELDOM_MS });
     const { data: network, error: networkError, refetch: refetchNetwork } = useQuery(networkQuery);
     return (
         <Page title="Network">

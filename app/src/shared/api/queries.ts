@@ -4,7 +4,7 @@ import { QueryClient, queryOptions } from '@tanstack/react-query';
 
 import { ApiError, api, body } from './client';
 import { keepNetwork } from './lastNetwork';
-import { SELDOM_MS } from '../seldom';
+import { RARELY_MS } from '../seldom';
 
 const MAX_RETRIES = 2;
 
@@ -37,5 +37,5 @@ export const networkQuery = queryOptions({
 export const statusQuery = queryOptions({
     queryKey: ['status'],
     queryFn: ({ signal }) => body(api.GET('/v1/status', { signal })),
-    refetchInterval: SELDOM_MS,
+    refetchInterval: RARELY_MS,
 });

@@ -5,6 +5,7 @@ import { queryOptions } from '@tanstack/react-query';
 import { type Schemas, api, body } from '../../../shared/api/client';
 import { csvText } from '../../../shared/csv';
 import { usdcText } from '../../../shared/money';
+import { RARELY_MS } from '../../../shared/seldom';
 
 /** A day (UTC) on which executions of the wallet's agents ended. */
 export type EarningsDay = Schemas['CreatorDayResponse'];
@@ -16,7 +17,7 @@ export const walletHistoryQuery = (wallet: string) =>
         queryKey: ['wallet', wallet, 'history'] as const,
         queryFn: ({ signal }) =>
             body(api.GET('/v1/wallets/{wallet}/history', { params: { path: { wallet } }, signal })),
-        refetchInterval: 60_000,
+        refetchInterval: RARELY_MS,
     });
 
 const HEADINGS = [

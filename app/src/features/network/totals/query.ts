@@ -3,6 +3,7 @@
 import { queryOptions } from '@tanstack/react-query';
 
 import { type Schemas, api, body } from '../../../shared/api/client';
+import { RARELY_MS } from '../../../shared/seldom';
 
 /** A day (UTC). */
 export type MarketDay = Schemas['MarketDayResponse'];
@@ -12,5 +13,5 @@ export type MarketHistory = Schemas['MarketHistoryResponse'];
 export const marketHistoryQuery = queryOptions({
     queryKey: ['history'] as const,
     queryFn: ({ signal }) => body(api.GET('/v1/history', { signal })),
-    refetchInterval: 60_000,
+    refetchInterval: RARELY_MS,
 });
