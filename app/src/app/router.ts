@@ -8,6 +8,7 @@ import { adminRoute } from '../features/admin';
 import { agentRoute, runRoute } from '../features/agent';
 import { browseRoute } from '../features/browse';
 import { creatorRoute, ownAgentRoute } from '../features/creator';
+import { publicCreatorRoute } from '../features/creators';
 import { disputeRoutes } from '../features/disputes';
 import { docsRoutes } from '../features/docs';
 import { executionRoute } from '../features/execution';
@@ -35,6 +36,7 @@ const routeTree = rootRoute.addChildren([
     runRoute,
     executionRoute,
     creatorRoute,
+    publicCreatorRoute,
     ownAgentRoute,
     ...listingRoutes,
     networkRoute,

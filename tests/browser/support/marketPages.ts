@@ -32,6 +32,15 @@ export const MARKET_PAGES: readonly PageCase[] = [
         },
     },
     {
+        name: 'public-creator',
+        path: ({ agents }) => `/agents/${agents[0]?.agent_id}`,
+        ready: async (page) => {
+            await page.getByRole('link', { name: 'Record and agents of this creator' }).click();
+            await page.getByRole('table', { name: 'Agents of this creator' }).waitFor();
+            await page.getByText('Lists agents since').waitFor();
+        },
+    },
+    {
         name: 'network',
         path: () => '/network',
         ready: async (page) => {

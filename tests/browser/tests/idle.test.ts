@@ -25,6 +25,7 @@ const NAMES = [
     'dispute',
     'creator',
     'own-agent',
+    'public-creator',
     'docs',
 ];
 const MOST = 4;

@@ -39,8 +39,8 @@ export function Creator({ creator }: { creator: Agent['creator'] }) {
                 </dl>
             )}
             <p>
-                <Link to="/" search={{ creator: pubkey }}>
-                    {words.otherAgents}
+                <Link to="/creators/$wallet" params={{ wallet: pubkey }}>
+                    {words.aboutCreator}
                 </Link>
             </p>
         </section>

@@ -64,7 +64,7 @@ export const words = {
 
     creator: 'Creator',
     verified: 'Verified creator',
-    otherAgents: 'All agents of this creator',
+    aboutCreator: 'Record and agents of this creator',
     closedAgents: 'Closed agents',
     closedRecord: (successful: number, failed: number) => `${successful} successful, ${failed} failed`,
     closedDisputes: (count: number) => plural(count, 'dispute'),

@@ -1,8 +1,11 @@
 // The figures of an agent, for its card and for its row.
 
+import { Link } from '@tanstack/react-router';
+
 import { formatCount, formatMs, formatShare } from '../../shared/figures';
 import { short } from '../../shared/text/short';
 import { Badge } from '../../shared/ui/Badge';
+import styles from './Browse.module.css';
 import type { ListedAgent } from './query';
 import { words } from './words';
 
@@ -18,9 +21,14 @@ export const recordOf = ({ total_executions: count, success_rate, avg_execution_
 
 export const Creator = ({ creator: { pubkey, verified } }: Pick<ListedAgent, 'creator'>) => (
     <>
-        <span className="mono" title={pubkey}>
+        <Link
+            to="/creators/$wallet"
+            params={{ wallet: pubkey }}
+            className={`${styles.creatorLink} mono`}
+            title={pubkey}
+        >
             {short(pubkey)}
-        </span>
+        </Link>
         {verified && (
             <>
                 {' '}

@@ -1,4 +1,5 @@
+export { walletHistoryQuery } from './earnings/history';
 export { NEW_AGENT, managePath } from './paths';
-export { ownListingsQuery } from './query';
+export { type Wallet, type WalletAgent, ownListingsQuery, walletQuery } from './query';
 export { isAboutDocument } from './reasons';
 export { creatorRoute, ownAgentRoute } from './route';
