@@ -4,12 +4,18 @@ import { expect, test } from 'vitest';
 
 import { useBrowser } from '../support/browser';
 import { accessibilityProblems, layoutProblems } from '../support/checks';
+import { picture } from '../support/gallery';
 import { HOSTILE, harm } from '../support/hostile';
 import { ownNetwork } from '../support/ownNetwork';
 
 const open = useBrowser();
 const { agents, base_url: origin } = ownNetwork();
 const [first = { agent_id: '', name: '' }, second = { agent_id: '', name: '' }] = agents;
+
+/** How many of the hostile agents the list has; the others are paused. */
+const LISTED = 4;
+
+type Answer = { agents?: object[]; creator?: object };
 
 const creatorOf = async (agentId: string): Promise<string> => {
     const answer = await fetch(`${origin}/v1/agents/${agentId}`);
@@ -50,25 +56,27 @@ test('hostile names are lines of text, paused agents are named, and a copied nam
     const { page, context, problems } = await open({ width: 'phone' });
     const texts = Object.values(HOSTILE);
     const wallet = await creatorOf(first.agent_id);
-    await page.route(/\/v1\/(agents\?|agents\/|wallets\/[^/]+$)/, async (route) => {
-        const answer = await route.fetch();
-        const body = (await answer.json()) as { agents?: object[]; creator?: object };
-        const agents = body.agents && texts.map((name, number) => ({ ...body.agents?.[0], agent_id: `a${number}`, name }));
-        const creator = { ...body.creator, display_name: HOSTILE.direction, resembles_verified: true };
-        if (route.request().url().includes('/v1/agents?')) {
-            await route.fulfill({ response: answer, json: { ...body, agents: agents?.slice(0, 4), total: 4 } });
-            return;
-        }
-        const agent = await (await fetch(`${origin}/v1/agents/${first.agent_id}`)).json() as object;
-        const paused = agents?.map((agent) => ({ ...agent, status: 'paused' }));
-        await route.fulfill({ json: agents ? { ...body, creator, agents: paused, agents_total: texts.length } : { ...agent, creator: { ...(agent as { creator: object }).creator, ...creator } } });
-    });
+    const named = (agent: object | undefined, status: string) => texts.map((name, number) => ({ ...agent, agent_id: `a${number}`, name, status }));
+    const answerAs = (path: RegExp, change: (body: Answer) => object) =>
+        page.route(path, async (route) => {
+            const answer = await route.fetch();
+            await route.fulfill({ response: answer, json: change((await answer.json()) as Answer) });
+        });
+    await answerAs(/\/v1\/agents\?/, ({ agents, ...rest }) => ({ ...rest, agents: named(agents?.[0], 'active').slice(0, LISTED), total: LISTED }));
+    await answerAs(/\/v1\/wallets\/[^/]+$/, ({ agents, ...rest }) => ({
+        ...rest,
+        creator: { display_name: HOSTILE.direction, verified: false },
+        agents: named(agents?.[0], 'paused'),
+        agents_total: texts.length,
+    }));
+    const { creator, ...agent } = (await (await fetch(`${origin}/v1/agents/${first.agent_id}`)).json()) as Answer;
+    await page.route(/\/v1\/agents\/a0$/, (route) => route.fulfill({ json: { ...agent, creator: { ...creator, resembles_verified: true } } }));
     await page.goto(`/creators/${wallet}`);
     const table = page.getByRole('table', { name: 'Agents of this creator' });
     await table.getByText('Paused').first().waitFor();
     await page.getByText('This name looks like that of a verified creator').waitFor();
     expect(await table.getByRole('row').count()).toBe(texts.length + 1);
-    expect(await table.getByText('Paused').count()).toBe(texts.length - 4);
+    expect(await table.getByText('Paused').count()).toBe(texts.length - LISTED);
     const heading = page.getByRole('heading', { level: 1 });
     expect(await heading.textContent()).toContain('U+202E');
     expect(await heading.textContent()).not.toContain('\u202e');
@@ -78,6 +86,7 @@ test('hostile names are lines of text, paused agents are named, and a copied nam
     expect(await harm(page)).toEqual([]);
     expect(await layoutProblems(page)).toEqual([]);
     expect(await accessibilityProblems(page)).toEqual([]);
+    await picture(page, 'hostile-public-creator');
     expect(problems).toEqual([]);
     await context.close();
 });

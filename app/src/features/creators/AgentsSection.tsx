@@ -3,7 +3,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 
-import { formatCount, formatMs, formatShare } from '../../shared/figures';
+import { formatCount, formatMs, formatShare, plural } from '../../shared/figures';
 import { formatUsdc } from '../../shared/money';
 import { UserText } from '../../shared/text/UserText';
 import { Badge } from '../../shared/ui/Badge';
@@ -35,7 +35,10 @@ const COLUMNS: readonly Column<AgentRow>[] = [
     },
     {
         name: columns.record,
-        cell: (row) => words.recordLine(formatCount(row.executions), successOf(row)),
+        cell: (row) =>
+            row.executions === 0
+                ? words.noExecutions
+                : words.recordLine(plural(row.executions, words.execution), successOf(row)),
         place: 'rest',
         isNarrow: true,
     },
@@ -64,7 +67,7 @@ export function AgentsSection({ wallet }: { wallet: Wallet }) {
             {list.isPending && <Skeleton height="14rem" />}
             {listed !== undefined && shown.length === 0 && <NoAgents wallet={wallet} />}
             {listed !== undefined && shown.length > 0 && (
-                <div>
+                <div className={styles.list}>
                     <Table
                         caption={words.caption}
                         columns={COLUMNS}
