@@ -108,14 +108,15 @@ function PageItem({ page, current, close, isAlone = false }: ItemProps) {
             className={isAlone ? styles.alone : styles.page}
             data-current={page === current}
             activeOptions={{ exact: page !== current, includeSearch: page !== current }}
-            aria-labelledby={`${id}-label`}
-            aria-describedby={`${id}-hint`}
+            {...(!isAlone && { 'aria-labelledby': `${id}-label`, 'aria-describedby': `${id}-hint` })}
             onClick={close}
         >
             <span id={`${id}-label`}>{page.label}</span>
-            <span id={`${id}-hint`} className={isAlone ? 'visually-hidden' : styles.hint}>
-                {page.hint}
-            </span>
+            {!isAlone && (
+                <span id={`${id}-hint`} className={styles.hint}>
+                    {page.hint}
+                </span>
+            )}
         </Link>
     );
 }

@@ -63,7 +63,7 @@ function Heading({ token, anchor = '' }: { token: Tokens.Heading; anchor: string
 
 const CodeBlock = ({ text }: { text: string }) => (
     <div className={styles.code}>
-        <pre tabIndex={0} role="region" aria-label={words.code}>
+        <pre tabIndex={0} role="group" aria-label={words.code}>
             {text}
         </pre>
         <Copy text={text} what={words.copyCode} />
@@ -86,7 +86,7 @@ function List({ token: { ordered, items, start }, anchors }: { token: Tokens.Lis
 }
 
 const Table = ({ token: { header, rows } }: { token: Tokens.Table }) => (
-    <div className={styles.scroll} tabIndex={0} role="region" aria-label={words.table}>
+    <div className={styles.scroll} tabIndex={0} role="group" aria-label={words.table}>
         <table className={styles.table}>
             <thead>
                 <tr>
