@@ -1,0 +1,1 @@
+import{rt as e}from"./index.browser-BKAlXce0.js";import{i as t}from"./proof-utcfDk26.js";import{t as n}from"./smallOrder-fNlYhUkY.js";async function r(r){let i=e().encode(r.resultKey);return n(i)||n(r.signature.slice(0,32))?!1:t(r)}export{r as t};

@@ -1,0 +1,1 @@
+import{i as e}from"./accounts-DF9VLw8j.js";import{i as t,r as n}from"./token-BUtedd-R.js";async function r(r,i,a,o){if(o.length===0)return[];let s=await Promise.all(o.map(e=>t(e,a))),c=await e(r,s);return o.flatMap((e,t)=>{let r=s[t];return r!==void 0&&c[t]===null?[n(i,r,e,a)]:[]})}export{r as t};

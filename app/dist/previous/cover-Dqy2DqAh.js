@@ -1,1 +1,0 @@
-import{pt as e}from"./index-DkR6SctT.js";var t=t=>t===0?`none`:e(t,`call`);export{t};
