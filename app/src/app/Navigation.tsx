@@ -34,7 +34,7 @@ export function Navigation() {
                             disclosure={disclosure}
                         />
                     ) : (
-                        <PageItem key={entry.label} page={entry} current={current} close={disclosure.close} isAlone />
+                        <PageItem key={entry.label} page={entry} current={current} close={disclosure.close} />
                     ),
                 )}
                 <div className={styles.theme}>
@@ -88,35 +88,32 @@ const PageGroup = ({ group, pages, current, disclosure: { open, toggle, close } 
         </p>
         <ul id={`pages-${group}`} aria-label={words.groups[group]} className={styles.list} data-open={open === group}>
             {pages.map((page) => (
-                <li key={page.label}>
-                    <PageItem page={page} current={current} close={close} />
+                <li key={page.label} className={styles.item} data-current={page === current}>
+                    <PageItem page={page} current={current} close={close} hintId={hintIdOf(page)} />
+                    <span id={hintIdOf(page)} className={styles.hint}>
+                        {page.hint}
+                    </span>
                 </li>
             ))}
         </ul>
     </div>
 );
 
-type ItemProps = { page: PageLink; current: PageLink | undefined; close: () => void; isAlone?: boolean };
+const hintIdOf = ({ to, label }: PageLink): string => `page-${to}-${label}`.replaceAll(/\W+/g, '-').toLowerCase();
+
+type ItemProps = { page: PageLink; current: PageLink | undefined; close: () => void; hintId?: string };
 
 /** The hint describes the link and is not part of its name. */
-function PageItem({ page, current, close, isAlone = false }: ItemProps) {
-    const id = `page-${page.to}-${page.label}`.replaceAll(/\W+/g, '-').toLowerCase();
-    return (
-        <Link
-            to={page.to}
-            {...(page.search && { search: page.search })}
-            className={isAlone ? styles.alone : styles.page}
-            data-current={page === current}
-            activeOptions={{ exact: page !== current, includeSearch: page !== current }}
-            {...(!isAlone && { 'aria-labelledby': `${id}-label`, 'aria-describedby': `${id}-hint` })}
-            onClick={close}
-        >
-            <span id={`${id}-label`}>{page.label}</span>
-            {!isAlone && (
-                <span id={`${id}-hint`} className={styles.hint}>
-                    {page.hint}
-                </span>
-            )}
-        </Link>
-    );
-}
+const PageItem = ({ page, current, close, hintId }: ItemProps) => (
+    <Link
+        to={page.to}
+        {...(page.search && { search: page.search })}
+        className={hintId === undefined ? styles.alone : styles.page}
+        data-current={page === current}
+        activeOptions={{ exact: page !== current, includeSearch: page !== current }}
+        {...(hintId !== undefined && { 'aria-describedby': hintId })}
+        onClick={close}
+    >
+        {page.label}
+    </Link>
+);

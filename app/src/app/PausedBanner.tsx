@@ -7,10 +7,12 @@ import { stoppedText } from '../shared/pause';
 import { Notice } from '../shared/ui/Notice';
 import styles from './Shell.module.css';
 import { words } from './words';
-import { SELDOM_MS } from '../shared/seldom';
+
+/** A pause concerns whoever is about to pay, so it is looked for twice a minute. */
+const ASK_MS = 30_000;
 
 export function PausedBanner() {
-    const { data: network } = useQuery({ ...networkQuery, refetchInterval: SELDOM_MS });
+    const { data: network } = useQuery({ ...networkQuery, refetchInterval: ASK_MS });
     const stopped = network ? stoppedText(network.openings_paused, network.listings_paused) : null;
     return (
         <div role="status" className={styles.bar}>

@@ -54,7 +54,7 @@ test('a paused market is said on every page, and what it stops is disabled with 
         await setCalls(page, 'Resume new calls');
     }
     // Nobody has to load the page again.
-    await page.getByText(BANNER).waitFor({ state: 'detached' });
+    await page.getByText(BANNER).waitFor({ state: 'detached', timeout: 45_000 });
     await openForm(page, network, 0);
     await actAs(page, 'Caller');
     await page.locator('button:enabled', { hasText: /^Pay/ }).waitFor();
