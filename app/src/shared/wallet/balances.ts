@@ -4,7 +4,7 @@ import { type Address, createSolanaRpc } from '@solana/kit';
 import { queryOptions } from '@tanstack/react-query';
 
 import { findTokenAccount } from '../../chain/token';
-import { SELDOM_MS } from '../seldom';
+import { RARELY_MS } from '../seldom';
 
 export type Balances = { readonly lamports: bigint; readonly usdc: bigint };
 
@@ -16,7 +16,7 @@ export const balancesQuery = (address: string, rpcUrl: string | null, mint: stri
         queryKey: balancesKey(address),
         queryFn: () => readBalances(address as Address, rpcUrl ?? '', mint as Address),
         enabled: rpcUrl !== null,
-        refetchInterval: SELDOM_MS,
+        refetchInterval: RARELY_MS,
     });
 
 async function readBalances(wallet: Address, rpcUrl: string, mint: Address): Promise<Balances> {

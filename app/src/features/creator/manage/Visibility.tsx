@@ -9,7 +9,7 @@ import { plural } from '../../../shared/figures';
 import { UserText } from '../../../shared/text/UserText';
 import { Notice } from '../../../shared/ui/Notice';
 import { Time } from '../../../shared/ui/Time';
-import { SELDOM_MS } from '../../../shared/seldom';
+import { RARELY_MS } from '../../../shared/seldom';
 import { unlessFollowed } from '../../../shared/wallet/events';
 import { listingQuery } from '../../agent';
 import { editPath } from '../paths';
@@ -22,7 +22,7 @@ export function Visibility({ agentId }: { agentId: Address }) {
     const { data: listing } = useQuery({
         ...listingQuery(agentId),
         // Who waits for the agent to be shown looks often.
-        refetchInterval: ({ state }) => (state.data?.reason ? unlessFollowed(ASK_MS) : SELDOM_MS),
+        refetchInterval: ({ state }) => (state.data?.reason ? unlessFollowed(ASK_MS) : RARELY_MS),
     });
     const reason = listing?.reason ?? null;
     const document = listing?.document ?? null;
