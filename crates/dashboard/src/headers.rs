@@ -9,7 +9,7 @@ const RESOURCE: HeaderName = HeaderName::from_static("cross-origin-resource-poli
 
 /// The policies of the pages. Nothing inline, no `eval`, no frames. Pictures in `data:` are the icons of wallets.
 #[derive(Clone, Debug)]
-pub struct Policies {
+pub struct PagePolicies {
     /// Of a page that reads its own service and the node alone.
     pub page: HeaderValue,
     /// Of the proof of an execution, whose reader chooses node and gateway: every host that shows who it is, and those on
@@ -17,7 +17,7 @@ pub struct Policies {
     pub proof: HeaderValue,
 }
 
-impl Policies {
+impl PagePolicies {
     /// `rpc_url`: the node that the pages read the chain from; its WebSocket counts, too: at the next port where the URL
     /// names a port, as Solana's tools do.
     pub fn new(rpc_url: Option<&str>) -> Self {
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn the_page_reaches_its_own_origin_and_the_node_alone() {
         let text = |policy: &HeaderValue| policy.to_str().map(str::to_owned).unwrap_or_default();
-        let policy = |url| text(&Policies::new(url).page);
+        let policy = |url| text(&PagePolicies::new(url).page);
         assert!(policy(None).contains("connect-src 'self';") && policy(None).contains("font-src 'self';"));
         let node = policy(Some("https://rpc.example:8899/key?x=1; script-src *"));
         assert!(node.contains("connect-src 'self' https://rpc.example:8899 wss://rpc.example:8900;"), "{node}");
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_proof_reaches_the_hosts_that_its_reader_names_and_runs_nothing_more() {
-        let policies = Policies::new(Some("https://rpc.example"));
+        let policies = PagePolicies::new(Some("https://rpc.example"));
         let text = |path: &str| policies.at(path).to_str().map(str::to_owned).unwrap_or_default();
         let hosts = " https: http://127.0.0.1:* http://localhost:*";
         assert_eq!(text("/proof/abc"), text("/").replace("wss://rpc.example", &format!("wss://rpc.example{hosts}")));

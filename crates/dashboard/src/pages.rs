@@ -10,7 +10,7 @@ use crtx_http::{ApiError, ErrorCode, Site, caching::takes};
 
 use crate::{
     files::{self, File},
-    headers::{FIXED, Policies},
+    headers::{FIXED, PagePolicies},
 };
 
 /// Below these no page ever opens: a wrong path there is an error of a program.
@@ -25,14 +25,14 @@ const NOT_BUILT: &str = "The dashboard was not built into this program.\n\nRun `
 /// The handler for [`crtx_http::finish_with`]. `site`: where the service is reached. `rpc_url`: the node that the page
 /// reads the chain from.
 pub fn pages(site: Site, rpc_url: Option<&str>) -> MethodRouter {
-    let policies = Policies::new(rpc_url);
+    let policies = PagePolicies::new(rpc_url);
     any(move |method: Method, uri: Uri, headers: HeaderMap| {
         let answer = answer(&site, &policies, &method, &uri, &headers);
         async move { answer }
     })
 }
 
-fn answer(site: &Site, policies: &Policies, method: &Method, uri: &Uri, headers: &HeaderMap) -> Response {
+fn answer(site: &Site, policies: &PagePolicies, method: &Method, uri: &Uri, headers: &HeaderMap) -> Response {
     if !matches!(*method, Method::GET | Method::HEAD) {
         return nothing_here();
     }

@@ -129,8 +129,16 @@ pub struct ExecutionSummary {
     pub agent_name: String,
     pub status: ExecutionState,
     pub cost_usdc: UsdcBase,
+    /// What the creator and the platform received; 0 until it is settled.
+    pub creator_amount_usdc: UsdcBase,
+    pub platform_amount_usdc: UsdcBase,
     pub initiated_at: DateTime<Utc>,
     pub completed_at: Option<DateTime<Utc>>,
+    pub execution_time_ms: Option<u64>,
+    /// The key that opened it; `None` if the wallet itself did, or in a list of a creator.
+    pub session_public_key: Option<String>,
+    /// The code of the reason, of a failed one.
+    pub failure: Option<String>,
     pub on_chain_record: String,
 }
 
