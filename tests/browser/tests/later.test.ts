@@ -11,7 +11,7 @@ import { useCreators } from '../support/creators';
 import { raise } from '../support/disputes';
 import { travel, until } from '../support/market';
 import { type Network, startNetwork } from '../support/network';
-import { call, connect, openWithoutService, recordOf, verify } from '../support/runs';
+import { call, connect, follow, openWithoutService, recordOf, verify } from '../support/runs';
 
 let network: Network;
 let end: () => Promise<void>;
@@ -66,7 +66,7 @@ test('after the deadline a caller takes the whole price back, once', async () =>
         const answer = await route.fetch();
         await route.fulfill({ response: answer, json: { ...((await answer.json()) as object), refundable: [overdue] } });
     });
-    await page.getByRole('navigation').getByRole('link', { name: 'Executions', exact: true }).click();
+    await follow(page, 'Executions');
     await page.getByText('You can get 0.02 USDC back').waitFor();
     await page.unrouteAll();
     await page.getByRole('main').getByRole('listitem').getByRole('link').first().click();
@@ -76,7 +76,7 @@ test('after the deadline a caller takes the whole price back, once', async () =>
     expect(await usdcOn(network, wallet)).toBe(START);
     const [ending, opening, ...others] = await transactionsOf(record, network.rpc_url);
     expect([await payerOf(ending ?? ''), await payerOf(opening ?? ''), others]).toEqual([wallet, wallet, []]);
-    await page.getByRole('navigation').getByRole('link', { name: 'Executions', exact: true }).click();
+    await follow(page, 'Executions');
     await page.getByText('1 execution', { exact: true }).waitFor();
     await page.getByText('USDC back').waitFor({ state: 'detached' });
     expect(problems).toEqual([]);
