@@ -419,8 +419,13 @@ async fn executions_are_filtered_by_status_agent_and_time(market: &Market) {
         "agent_name",
         "status",
         "cost_usdc",
+        "creator_amount_usdc",
+        "platform_amount_usdc",
         "initiated_at",
         "completed_at",
+        "execution_time_ms",
+        "session_public_key",
+        "failure",
         "on_chain_record",
     ];
     assert_eq!(fields, BTreeSet::from(form));
