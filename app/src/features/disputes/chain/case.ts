@@ -24,7 +24,7 @@ import {
     getExecutionRecordDecoder,
 } from '../../../generated/accounts/executionRecord';
 import type { Status } from '../search';
-import { SELDOM_MS } from '../../../shared/seldom';
+import { RARELY_MS } from '../../../shared/seldom';
 
 /** Seconds that the creator has before a dispute can be upheld without an answer. */
 export const ANSWER_PERIOD_S = 24 * 60 * 60;
@@ -51,7 +51,7 @@ export const caseQuery = (record: string | undefined, rpcUrl: string | null | un
         queryFn: () => readCase(rpcUrl ?? '', record as Address),
         enabled: record !== undefined && typeof rpcUrl === 'string',
         // The time of the chain passes without events, and the resolver has none.
-        refetchInterval: ({ state: { data } }) => (data === undefined || isOpen(data) ? SELDOM_MS : false),
+        refetchInterval: ({ state: { data } }) => (data === undefined || isOpen(data) ? RARELY_MS : false),
     });
 
 export async function readCase(rpcUrl: string, recordAddress: Address): Promise<Case> {

@@ -1,1 +1,0 @@
-import{Mr as e,l as t}from"./index-CmxJT0Zr.js";import{t as n}from"./Gate-Bbllid5o.js";import r,{t as i}from"./Webhooks-AXNRYG-0.js";var a=e(),o=()=>(0,a.jsxs)(t,{title:i.page.title,children:[(0,a.jsx)(`p`,{className:`muted`,children:i.page.what}),(0,a.jsx)(n,{why:i.page.why,children:e=>(0,a.jsx)(r,{account:e},e)})]});export{o as WebhooksPage};
