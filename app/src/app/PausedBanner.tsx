@@ -8,7 +8,7 @@ import { Notice } from '../shared/ui/Notice';
 import styles from './Shell.module.css';
 import { words } from './words';
 
-/** A pause concerns whoever is about to pay, so it is looked for twice a minute. */
+/** Somebody who is about to pay has to learn of a pause soon, so this asks twice a minute. */
 const ASK_MS = 30_000;
 
 export function PausedBanner() {

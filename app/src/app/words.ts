@@ -24,7 +24,7 @@ export const words = {
     find: {
         name: 'Find agents, executions, addresses, pages and actions',
         button: 'Find',
-        // Whoever speaks to the browser says what is seen, so the name begins with it.
+        // Voice control finds a button by its visible text, so the name begins with that text.
         open: (key: string) => `Find ${key}: agents, executions, addresses, pages and actions`,
         placeholder: 'Name of an agent, id, address, page …',
         results: 'Found',

@@ -2,5 +2,5 @@
 // most; the stream of events, a transaction of the page and a return to its tab make it ask at once.
 
 export const SELDOM_MS = 60_000;
-/** What changes by a decision or a day, or is told by an event. */
+/** For data that changes seldom, or whose changes an event reports. */
 export const RARELY_MS = 300_000;

@@ -1,5 +1,6 @@
 // What the search of the header offers for a text, apart from agents: an execution, an address, pages and actions.
 
+import { isAddress } from '../../shared/address';
 import type { PageLink } from '../navigation';
 import { words } from '../words';
 
@@ -19,7 +20,6 @@ export type Section = { readonly id: 'open' | 'pages' | 'actions'; readonly entr
 export const CHANGE_THEME = 'change-theme';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-const ADDRESS = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/;
 
 const { find } = words;
 
@@ -29,7 +29,7 @@ function openOf(text: string, exists: (route: string) => boolean): Entry[] {
         const id = text.toLowerCase();
         return [{ id: `execution-${id}`, label: find.execution, hint: id, to: `/executions/${id}` }];
     }
-    if (!ADDRESS.test(text)) return [];
+    if (!isAddress(text)) return [];
     const places = [
         { route: '/agents/$agentId', label: find.agent, to: `/agents/${text}` },
         { route: '/creators/$wallet', label: find.creator, to: `/creators/${text}` },

@@ -2,11 +2,10 @@
 
 import { createRoute, lazyRouteComponent, notFound } from '@tanstack/react-router';
 
+import { isAddress } from '../../shared/address';
 import { part } from '../../shared/part';
 import { rootRoute } from '../../shared/rootRoute';
 import { readDisputesSearch, readNewDisputeSearch } from './search';
-
-const ADDRESS = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/;
 
 const listRoute = createRoute({
     getParentRoute: () => rootRoute,
@@ -27,7 +26,7 @@ const oneRoute = createRoute({
     getParentRoute: () => rootRoute,
     path: '/disputes/$disputeId',
     beforeLoad: ({ params }) => {
-        if (!ADDRESS.test(params.disputeId)) throw notFound();
+        if (!isAddress(params.disputeId)) throw notFound();
     },
     component: lazyRouteComponent(() => part(() => import('./DisputePage')), 'DisputePage'),
 });

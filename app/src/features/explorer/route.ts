@@ -2,10 +2,10 @@
 
 import { createRoute, lazyRouteComponent, notFound } from '@tanstack/react-router';
 
+import { isAddress } from '../../shared/address';
 import { part } from '../../shared/part';
 import { rootRoute } from '../../shared/rootRoute';
 
-const ADDRESS = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/;
 const SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{64,88}$/;
 
 const transactionRoute = createRoute({
@@ -21,7 +21,7 @@ const accountRoute = createRoute({
     getParentRoute: () => rootRoute,
     path: '/explorer/account/$address',
     beforeLoad: ({ params }) => {
-        if (!ADDRESS.test(params.address)) throw notFound();
+        if (!isAddress(params.address)) throw notFound();
     },
     component: lazyRouteComponent(() => part(() => import('./AccountPage')), 'AccountPage'),
 });

@@ -3,14 +3,13 @@
 
 import { createRoute, lazyRouteComponent, notFound } from '@tanstack/react-router';
 
+import { isAddress } from '../../shared/address';
 import { part } from '../../shared/part';
 import { rootRoute } from '../../shared/rootRoute';
 import { type Step, STEPS } from './steps';
 
-const ADDRESS = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/;
-
 const onlyAddresses = ({ params }: { params: { agentId: string } }): void => {
-    if (!ADDRESS.test(params.agentId)) throw notFound();
+    if (!isAddress(params.agentId)) throw notFound();
 };
 
 export const newAgentRoute = createRoute({

@@ -1,10 +1,8 @@
 // Where content that was not found can come from: a file of the reader, or an IPFS gateway.
 
-import { type SubmitEvent, useId, useState } from 'react';
+import { useId } from 'react';
 
-import { Button } from '../../shared/ui/Button';
-import { TextField } from '../../shared/ui/Field';
-import { hostUrl } from './node';
+import { HostForm } from './HostForm';
 import styles from './Proof.module.css';
 import type { ContentSource } from './query';
 import { words } from './words';
@@ -38,37 +36,14 @@ export function ContentChoice({ why, source, onChoose }: ContentChoiceProps) {
                         {words.fileHint}
                     </p>
                 </div>
-                <Gateway onChoose={(url) => onChoose({ kind: 'gateway', url })} />
+                <HostForm
+                    label={words.gateway}
+                    hint={words.gatewayHint}
+                    wrong={words.gatewayWrong}
+                    action={words.takeFrom}
+                    onChoose={(url) => onChoose({ kind: 'gateway', url })}
+                />
             </div>
         </section>
-    );
-}
-
-function Gateway({ onChoose }: { onChoose: (url: string) => void }) {
-    const [text, setText] = useState('');
-    const [isWrong, setWrong] = useState(false);
-    const submit = (event: SubmitEvent): void => {
-        event.preventDefault();
-        const url = hostUrl(text);
-        setWrong(url === null);
-        if (url !== null) onChoose(url);
-    };
-    return (
-        <form onSubmit={submit} className={styles.form} noValidate>
-            <TextField
-                label={words.gateway}
-                hint={words.gatewayHint}
-                error={isWrong ? words.gatewayWrong : undefined}
-                value={text}
-                onChange={(event) => {
-                    setText(event.target.value);
-                    setWrong(false);
-                }}
-                inputMode="url"
-                autoComplete="off"
-                dir="ltr"
-            />
-            <Button type="submit">{words.takeFrom}</Button>
-        </form>
     );
 }

@@ -2,12 +2,11 @@
 
 import { createRoute, lazyRouteComponent, notFound } from '@tanstack/react-router';
 
+import { isAddress } from '../../shared/address';
 import { part } from '../../shared/part';
 import { isKnownNetwork } from '../../shared/proofLink';
 import { rootRoute } from '../../shared/rootRoute';
 import type { LinkHints } from './node';
-
-const ADDRESS = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/;
 
 const hintsOf = ({ network, node }: Record<string, unknown>): LinkHints => ({
     ...(typeof network === 'string' && isKnownNetwork(network) ? { network } : {}),
@@ -19,7 +18,7 @@ export const proofRoute = createRoute({
     path: '/proof/$record',
     validateSearch: hintsOf,
     beforeLoad: ({ params }) => {
-        if (!ADDRESS.test(params.record)) throw notFound();
+        if (!isAddress(params.record)) throw notFound();
     },
     // The document of a proof may ask hosts that its reader names. The next page gets a document that may not.
     onLeave: () => window.location.reload(),

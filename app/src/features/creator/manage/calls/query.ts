@@ -6,7 +6,7 @@ import { api, asWallet, body } from '../../../../shared/api/client';
 import { unlessFollowed } from '../../../../shared/wallet/events';
 
 const PAGE = 25;
-const SELDOM_MS = 15_000;
+const ASK_MS = 15_000;
 /** A longer list is read again when its reader asks for it. */
 const MOST_PAGES_READ_AGAIN = 1;
 
@@ -21,5 +21,5 @@ export const callsQuery = (wallet: string, agentId: string) =>
         initialPageParam: null as string | null,
         getNextPageParam: (last) => last.next_cursor,
         refetchInterval: ({ state: { data } }) =>
-            data === undefined || data.pages.length > MOST_PAGES_READ_AGAIN ? false : unlessFollowed(SELDOM_MS),
+            data === undefined || data.pages.length > MOST_PAGES_READ_AGAIN ? false : unlessFollowed(ASK_MS),
     });

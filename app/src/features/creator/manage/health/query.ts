@@ -1,14 +1,13 @@
-// The health of an agent and its earnings by day. Both belong to the creator alone.
+// The health of an agent and its earnings by day. Both belong to the creator alone. Events of payouts and disputes make
+// them be read again at once; no event tells of a call that fails.
 
 import { queryOptions } from '@tanstack/react-query';
 
 import { api, asWallet, body } from '../../../../shared/api/client';
 import { type TotalsGroup, readTotals } from '../../../../shared/api/totals';
+import { SELDOM_MS } from '../../../../shared/seldom';
 import { dayOf, dayText } from '../../../../shared/time/days';
 import type { EarningsDay } from '../../earnings/history';
-
-/** Events of payouts and disputes make them be read again at once; no event tells of a call that fails. */
-const SELDOM_MS = 60_000;
 
 export const healthQuery = (wallet: string, agentId: string) =>
     queryOptions({

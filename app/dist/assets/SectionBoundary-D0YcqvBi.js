@@ -1,1 +1,0 @@
-import{Mr as e,Or as t,br as n,dr as r,it as i,ot as a}from"./index-B-fhCD2e.js";var o=e(),s=({name:e,children:t})=>(0,o.jsx)(n,{getResetKey:()=>e,errorComponent:t=>(0,o.jsx)(c,{...t,name:e}),children:t});function c({name:e,error:n,reset:s}){let c=t();if(n instanceof r)throw n;return(0,o.jsx)(i,{title:a.section.notShown(e),error:n,onRetry:()=>{c.reset(),s()}})}export{s as t};

@@ -1,1 +1,0 @@
-import{St as e}from"./index-B-fhCD2e.js";var t=t=>t===0?`none`:e(t,`call`);export{t};

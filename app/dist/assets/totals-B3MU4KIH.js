@@ -1,1 +1,0 @@
-import{Qn as e,Xn as t,Zn as n,wr as r}from"./index-B-fhCD2e.js";var i=(r,i,a)=>e(t.GET(`/v1/executions/totals`,{...n(r),params:{query:i},signal:a})),a=(e,t)=>r({queryKey:[`executions`,e,`totals`,t],queryFn:({signal:n})=>i(e,t,n)});export{a as n,i as t};

@@ -1,1 +1,0 @@
-import{Dr as e,Er as t,kr as n}from"./index-B-fhCD2e.js";function r(r,i){return t({...r,enabled:!0,suspense:!0,throwOnError:e,placeholderData:void 0},n,i)}export{r as t};
