@@ -71,11 +71,17 @@ pub async fn get_agent_health(
 ) -> Result<(Extension<ShownSlot>, Json<AgentHealthResponse>), ApiError> {
     let not_found = || ApiError::agent_not_found(&agent_id);
     let agent: Pubkey = agent_id.parse().map_err(|_| not_found())?;
+    // Whoever asks for another's agent takes no place among the expensive reads.
+    let mut point = state.shared.connections.point().await?;
+    let is_own = reads::lists_agent(&mut *point, &wallet, &agent).await?;
+    point.done();
+    if !is_own {
+        return Err(not_found());
+    }
     let peer = peer.map(|Extension(Peer(address))| address);
     let read = async |connection: &mut ReadConnection| {
         let now = Utc::now();
         let figures = reads::agent_figures(&mut **connection, &wallet, &agent, before(now, WINDOW)).await?;
-        let figures = figures.ok_or_else(not_found)?;
         let failures =
             reads::agent_failures(&mut **connection, &wallet, &agent, before(now, FAILURES_OF), MOST_FAILURES).await?;
         Ok(Arc::new(answer(&agent, figures, failures)?))

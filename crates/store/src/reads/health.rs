@@ -24,21 +24,29 @@ pub struct AgentFigures {
     pub p95_ms: Option<u64>,
 }
 
-/// The figures of an agent's executions that were initiated at `since` or later, as far as the chain shows them. `None`: the
-/// wallet has no such agent.
+/// Whether the wallet listed this agent.
+pub async fn lists_agent(db: impl PgExecutor<'_>, creator: &Pubkey, agent: &Pubkey) -> Result<bool> {
+    let found = sqlx::query_scalar!(
+        r#"SELECT EXISTS (SELECT FROM mirror_agents WHERE address = $2 AND creator = $1) AS "found!""#,
+        creator.to_string(),
+        agent.to_string(),
+    );
+    Ok(found.fetch_one(db).await?)
+}
+
+/// The figures of the executions of a creator's agent that were initiated at `since` or later, as far as the chain shows them.
 pub async fn agent_figures(
     db: impl PgExecutor<'_>,
     creator: &Pubkey,
     agent: &Pubkey,
     since: DateTime<Utc>,
-) -> Result<Option<AgentFigures>> {
+) -> Result<AgentFigures> {
     // Rates and times are those of `AgentMetrics`.
     let row = sqlx::query!(
         r#"SELECT f.executions AS "executions!: Count", f.completed AS "completed!: Count", f.failed AS "failed!: Count",
                   f.settled - f.overturned AS "successful!: Count", f.settled + f.agents_failures AS "finished!: Count",
                   f.p50 AS "p50: Count", f.p95 AS "p95: Count"
-           FROM mirror_agents a
-           CROSS JOIN LATERAL (
+           FROM (
                SELECT count(*) AS executions,
                       count(*) FILTER (WHERE l.status IN (listed_status('completed'), listed_status('disputed')))
                           AS completed,
@@ -56,21 +64,20 @@ pub async fn agent_figures(
                    WHERE creator = $1 AND agent = $2 AND status = s.status AND initiated_at >= $3) AS l
                LEFT JOIN LATERAL (
                    SELECT status, agents_failure, settled_by, execution_time_ms FROM mirror_executions
-                   WHERE address = l.record OFFSET 0) AS m ON true) AS f
-           WHERE a.creator = $1 AND a.address = $2"#,
+                   WHERE address = l.record OFFSET 0) AS m ON true) AS f"#,
         creator.to_string(),
         agent.to_string(),
         since,
     );
-    let row = row.fetch_optional(db).await?;
-    Ok(row.map(|row| AgentFigures {
+    let row = row.fetch_one(db).await?;
+    Ok(AgentFigures {
         executions: row.executions.into(),
         completed: row.completed.into(),
         failed: row.failed.into(),
         success_rate: share(row.successful.into(), row.finished.into()),
         p50_ms: row.p50.map(u64::from),
         p95_ms: row.p95.map(u64::from),
-    }))
+    })
 }
 
 /// An execution that failed.

@@ -30,13 +30,16 @@ async fn call(market: &Market, agent: Pubkey, number: u128, hours_ago: i64, reas
 async fn a_creator_sees_the_last_day_and_why_the_last_calls_failed() {
     let market = Market::open().await;
     let pool = market.database.pool();
+    // An answer is kept for a moment, so each agent is asked for once.
     let agent = show(pool, listing(wallet(1), 0), "alpha", &["data"]).await;
+    let unused = show(pool, listing(wallet(1), 2), "gamma", &["data"]).await;
+    let failing = show(pool, listing(wallet(1), 3), "delta", &["data"]).await;
     let key = market.key_of(wallet(1)).await;
-    let path = format!("/v1/agents/{agent}/health");
+    let path = |agent: Pubkey| format!("/v1/agents/{agent}/health");
     assert_eq!(
-        market.get_as(&key, &path).await.body,
+        market.get_as(&key, &path(unused)).await.body,
         json!({
-            "agent_id": agent.to_string(), "window_seconds": 86_400, "executions": 0, "completed": 0, "failed": 0,
+            "agent_id": unused.to_string(), "window_seconds": 86_400, "executions": 0, "completed": 0, "failed": 0,
             "success_rate": null, "p50_ms": null, "p95_ms": null, "failures": []
         })
     );
@@ -63,7 +66,7 @@ async fn a_creator_sees_the_last_day_and_why_the_last_calls_failed() {
     call(&market, other, 50, 1, Some(1), 0).await;
     GatewayRow::new(wallet(2), agent, Uuid::from_u128(60), "running").insert(pool).await;
 
-    let body = market.get_as(&key, &path).await.body;
+    let body = market.get_as(&key, &path(agent)).await.body;
     let figures = ["executions", "completed", "failed", "p50_ms", "p95_ms"].map(|name| body[name].as_u64().unwrap());
     assert_eq!(figures, [23, 20, 3, 1_000, 1_900], "{body}");
     // 21 were paid, of which one was found wrong, and one failed by the agent; who let one expire is not known.
@@ -85,9 +88,9 @@ async fn a_creator_sees_the_last_day_and_why_the_last_calls_failed() {
     assert_eq!(failures[0]["execution_id"], Uuid::from_u128(31).to_string());
     assert!(failures.iter().all(|failure| failure["initiated_at"].is_string()));
     for number in 100..130 {
-        call(&market, agent, number, 1, Some(1), 0).await;
+        call(&market, failing, number, 1, Some(1), 0).await;
     }
-    assert_eq!(market.get_as(&key, &path).await.body["failures"].as_array().unwrap().len(), 20);
+    assert_eq!(market.get_as(&key, &path(failing)).await.body["failures"].as_array().unwrap().len(), 20);
 }
 
 #[tokio::test]
