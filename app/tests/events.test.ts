@@ -80,7 +80,10 @@ test('an event makes what it is about be read again, once for events that come t
     send('id: 2\neve');
     send('nt: execution.completed\ndata: {}\n\n');
     expect(await readNow()).toEqual(['execution', 'executions', 'keys', 'on-chain']);
-    // What a creator sees is read once more when the index has had time.
+    // It is read once more when the index has had time.
+    await vi.advanceTimersByTimeAsync(3_000);
+    expect(reads).toEqual({ execution: 1, executions: 1, keys: 1, 'on-chain': 1 });
+    reads = {};
     happen('payout');
     expect(await readNow()).toEqual(['executions', 'wallet']);
     await vi.advanceTimersByTimeAsync(2_000);
@@ -92,6 +95,8 @@ test('an event makes what it is about be read again, once for events that come t
     reads = {};
     happen('webhook.disabled');
     expect(await readNow()).toEqual(['webhooks']);
+    await vi.advanceTimersByTimeAsync(3_000);
+    reads = {};
     happen('something.new');
     expect(await readNow()).toEqual([]);
 });

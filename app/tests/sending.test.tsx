@@ -27,6 +27,12 @@ vi.mock('../src/chain/send', () => ({
     },
 }));
 
+/** The index shows a transaction when the test says so. */
+const index = vi.hoisted(() => ({ isThere: (): void => undefined }));
+vi.mock('../src/shared/wallet/indexed', () => ({
+    waitForIndex: () => new Promise<void>((resolve) => (index.isThere = resolve)),
+}));
+
 let mock: MockWallet;
 
 beforeEach(async () => {
@@ -76,11 +82,14 @@ async function show(meanwhile: () => Promise<void> = async () => undefined, wall
     );
 }
 
-test('the network fee is named while the wallet asks', async () => {
+test('the network fee is named while the wallet asks, and it is done when the lists show it', async () => {
     mock.delay = 300;
     await show();
     await userEvent.click(screen.getByRole('button', { name: 'Send' }));
     await screen.findByText('Your wallet asks you to sign … The network fee is 0.000005123 SOL.');
+    await screen.findByText('Confirmed. Waiting until the lists show it …');
+    expect(screen.queryByText('It is done.')).toBeNull();
+    index.isThere();
     await screen.findByText('It is done.');
 });
 

@@ -12,7 +12,6 @@ import { Button } from '../../shared/ui/Button';
 import { Failure } from '../../shared/ui/Failure';
 import { TextField } from '../../shared/ui/Field';
 import { Skeleton } from '../../shared/ui/Skeleton';
-import { waitForIndex } from '../../shared/wallet/indexed';
 import { useTransaction } from '../../shared/wallet/useTransaction';
 import { TransactionState } from '../wallet';
 import styles from './Creator.module.css';
@@ -85,9 +84,6 @@ function NameForm({ wallet, rpcUrl, profile, rent }: FormProps) {
                 const { profile: now } = await readProfile(wallet, rpcUrl);
                 if (now?.name === typed) throw new Error('This is your display name already.');
                 return rename(wallet, typed);
-            },
-            after: async (signature) => {
-                await waitForIndex(rpcUrl, signature);
             },
         });
     };

@@ -28,7 +28,6 @@ import { filesProblem, textProblem } from './evidence/draft';
 import { EvidenceForm } from './evidence/EvidenceForm';
 import { storeEvidence } from './evidence/store';
 import { forgetDraft, useDraft } from './evidence/useDraft';
-import { untilShown } from './query';
 
 const route = getRouteApi('/disputes/new');
 
@@ -221,7 +220,6 @@ function RaiseForm({ wallet, executionId, network, bond, transaction: { status, 
             },
             after: async () => {
                 forgetDraft(key);
-                await untilShown(dispute, wallet, () => true);
                 await navigate({ to: '/disputes/$disputeId', params: { disputeId: dispute }, replace: true });
             },
         });

@@ -65,23 +65,3 @@ async function findDispute(id: string, wallet: string, signal?: AbortSignal): Pr
         throw error;
     }
 }
-
-const WAIT_MS = 500;
-const MAX_LOOKS = 40;
-
-/**
- * Waits until the index shows the change that the chain has taken; `null` if it takes longer. The change is confirmed
- * anyway, so no failure of this is an error.
- */
-export async function untilShown(
-    id: string,
-    wallet: string,
-    isThere: (dispute: Dispute) => boolean,
-): Promise<Dispute | null> {
-    for (let look = 0; look < MAX_LOOKS; look += 1) {
-        const found = await findDispute(id, wallet).catch(() => null);
-        if (found !== null && isThere(found)) return found;
-        await new Promise((resolve) => setTimeout(resolve, WAIT_MS));
-    }
-    return null;
-}

@@ -43,7 +43,7 @@ const Row = ({ execution, rpcUrl }: { execution: Refundable; rpcUrl: string | nu
                 {words.of} <AgentName agentId={agent_id} />: {words.withDeadline(formatUsdc(amount_usdc))}{' '}
                 <ExactTime at={deadline_at} />
             </span>
-            {rpcUrl !== null && <RefundButton record={record as Address} executionId={executionId} rpcUrl={rpcUrl} />}
+            {rpcUrl !== null && <RefundButton record={record as Address} rpcUrl={rpcUrl} />}
         </li>
     );
 };

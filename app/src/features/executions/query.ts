@@ -4,14 +4,13 @@ import type { Address } from '@solana/kit';
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query';
 
 import { type Schemas, api, asWallet, body } from '../../shared/api/client';
-import { isFollowed } from '../../shared/wallet/events';
+import { SELDOM_MS } from '../../shared/seldom';
+import { isFollowed, unlessFollowed } from '../../shared/wallet/events';
 import type { ExecutionsSearch } from './search';
 
 const PAGE = 25;
 const OFTEN_MS = 2_000;
-const SELDOM_MS = 15_000;
-/** While events tell of everything else: what none tells of, such as a deadline that passes. */
-const FOLLOWED_MS = 60_000;
+const ASK_MS = 15_000;
 /** No event tells a creator of a call that begins, fails or is refunded: such a call appears with the next reading. */
 const CREATORS_MS = 30_000;
 /** A longer list is read again when its reader asks for it. */
@@ -48,8 +47,8 @@ export const executionsQuery = (wallet: Address, search: ExecutionsSearch) =>
         placeholderData: keepPreviousData,
         refetchInterval: ({ state: { data } }) => {
             if (data === undefined || data.pages.length > MOST_PAGES_READ_AGAIN) return false;
-            if (isFollowed()) return search.role === 'creator' ? CREATORS_MS : FOLLOWED_MS;
-            return data.pages.some(({ executions }) => executions.some(isUnderWay)) ? OFTEN_MS : SELDOM_MS;
+            if (isFollowed()) return search.role === 'creator' ? CREATORS_MS : SELDOM_MS;
+            return data.pages.some(({ executions }) => executions.some(isUnderWay)) ? OFTEN_MS : ASK_MS;
         },
     });
 
@@ -61,5 +60,5 @@ export const refundableQuery = (wallet: Address) =>
             (await body(api.GET('/v1/wallets/{wallet}', { ...asWallet(wallet), params: { path: { wallet } }, signal })))
                 .refundable ?? [],
         // No event tells of a deadline that passes.
-        refetchInterval: () => (isFollowed() ? FOLLOWED_MS : SELDOM_MS),
+        refetchInterval: () => unlessFollowed(ASK_MS),
     });

@@ -19,7 +19,7 @@ import { balancesKey } from '../../shared/wallet/balances';
 import { isFollowed } from '../../shared/wallet/events';
 
 const TOKEN_ACCOUNT_BYTES = 165n;
-const SELDOM_MS = 15_000;
+const ASK_MS = 15_000;
 
 export type Funds = {
     readonly grants: readonly SpendingGrant[];
@@ -49,7 +49,7 @@ export const fundsQuery = (wallet: Address, network: Schemas['NetworkResponse'] 
         },
         enabled: network !== undefined && network.rpc_url !== null,
         // While events are followed, a page reads this again when the list of keys changes.
-        refetchInterval: () => (isFollowed() ? false : SELDOM_MS),
+        refetchInterval: () => (isFollowed() ? false : ASK_MS),
     });
 
 const reached = <T>(reading: Promise<T>): Promise<T> =>

@@ -3,7 +3,7 @@
 import { infiniteQueryOptions } from '@tanstack/react-query';
 
 import { ApiError, type Schemas, api, asWallet, body } from '../../shared/api/client';
-import { isFollowed } from '../../shared/wallet/events';
+import { unlessFollowed } from '../../shared/wallet/events';
 import type { PendingKey } from './pending';
 
 export type Key = Schemas['KeyAnswer'];
@@ -11,9 +11,8 @@ export type KeyState = Schemas['KeyState'];
 
 const PAGE = 100;
 const OFTEN_MS = 1_500;
-const SELDOM_MS = 10_000;
-/** While events tell of everything else: what none tells of, such as a key that expires. */
-const FOLLOWED_MS = 60_000;
+/** No event tells of a key that expires. */
+const ASK_MS = 10_000;
 /** How often a registration is tried while the service cannot take it yet, and how long apart. */
 const ATTEMPTS = 12;
 const PAUSE_MS = 1_000;
@@ -36,7 +35,7 @@ export const keysQuery = (wallet: string) =>
             keys.length > 0 && offset + keys.length < total ? offset + keys.length : null,
         refetchInterval: ({ state: { data } }) => {
             const isBehind = data?.pages.some(({ keys }) => keys.some(({ state }) => state === 'pending'));
-            return isBehind === true ? OFTEN_MS : isFollowed() ? FOLLOWED_MS : SELDOM_MS;
+            return isBehind === true ? OFTEN_MS : unlessFollowed(ASK_MS);
         },
     });
 

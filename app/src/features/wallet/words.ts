@@ -41,6 +41,7 @@ export const words = {
             simulating: 'The transaction is being tried out …',
             signing: 'Your wallet asks you to sign …',
             confirming: 'Sent. Waiting until the network confirms it …',
+            indexing: 'Confirmed. Waiting until the lists show it …',
         },
         fee: (sol: string) => `The network fee is ${sol} SOL.`,
         done: 'Done',

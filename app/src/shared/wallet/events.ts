@@ -13,7 +13,7 @@ const FOLLOWED_MS = SELDOM_MS;
 /** Events within this time are followed by one reading. */
 const GATHER_MS = 300;
 /**
- * What a creator sees is read once more after this time: the service tells of a payout before the index has it, and keeps
+ * What an event is about is read once more after this time: the service tells of an end before the index has it, and keeps
  * some answers for two seconds.
  */
 const INDEXED_MS = 3_000;
@@ -85,7 +85,7 @@ export function followEvents(queries: QueryClient, wallet: string): () => void {
     const hear = (type: string): void => {
         const names = SHOWN_BY[type.split('.')[0] ?? ''] ?? [];
         soon.read(names);
-        if (names.includes('own-agent')) indexed.read(names);
+        indexed.read(names);
     };
     // Somebody may be waiting for the end of this one.
     const hearOf = (executionId: string): void => {

@@ -6,6 +6,8 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
 
 import type { SendErrorKind, SendStep } from '../../chain/send';
+import { networkQuery } from '../api/queries';
+import { waitForIndex } from './indexed';
 import { isSendError } from './sendError';
 import { useSend } from './useSend';
 import { useWallet } from './useWallet';
@@ -14,7 +16,7 @@ export type TransactionStatus =
     | { readonly kind: 'idle' }
     | {
           readonly kind: 'busy';
-          readonly step: SendStep | 'preparing';
+          readonly step: SendStep | 'preparing' | 'indexing';
           /** The network fee in lamports, once it is known. */ readonly fee?: bigint | undefined;
       }
     | { readonly kind: 'done'; readonly signature: Signature }
@@ -28,8 +30,8 @@ export type TransactionStatus =
 export type TransactionRequest = {
     /** The instructions, built from the chain as it is now: it may have changed since the page was shown. */
     readonly build: (account: Address) => Promise<readonly Instruction[]> | readonly Instruction[];
-    /** What to do once it is confirmed, for example to wait until the index shows it. Its failure is shown. */
-    readonly after?: (signature: Signature) => Promise<void> | void;
+    /** What to do once it is confirmed and the index shows it. Its failure is shown. */
+    readonly after?: () => Promise<void> | void;
 };
 
 export type UseTransaction = {
@@ -57,7 +59,10 @@ export function useTransaction(): UseTransaction {
             const signature = await sendInstructions(instructions, (step, _, fee) =>
                 setStatus({ kind: 'busy', step, fee }),
             );
-            await after?.(signature);
+            setStatus({ kind: 'busy', step: 'indexing' });
+            const { rpc_url: rpcUrl } = await queries.query({ ...networkQuery, staleTime: 'static' });
+            if (rpcUrl !== null) await waitForIndex(rpcUrl, signature);
+            await after?.();
             setStatus({ kind: 'done', signature });
         } catch (error) {
             setStatus(failed(error));

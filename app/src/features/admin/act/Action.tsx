@@ -1,6 +1,5 @@
 // One action of the admin or the guardian: what it changes, the button, a question where it is dangerous, and how it goes.
 
-import type { Signature } from '@solana/kit';
 import { type ReactNode, useState } from 'react';
 
 import { Button } from '../../../shared/ui/Button';
@@ -26,8 +25,8 @@ export type ActionProps = {
      */
     isGone?: boolean;
     make: Make;
-    /** After the confirmation, for example until the index shows it. */
-    after?: (signature: Signature) => Promise<void> | void;
+    /** Once the index shows it. */
+    after?: () => void;
     /** Said once it is done. */
     done: string;
 };

@@ -20,7 +20,7 @@ import { Skeleton } from '../../../shared/ui/Skeleton';
 import { RoleHolder } from '../../market';
 import { Action } from '../act/Action';
 import { asAdmin } from '../act/requests';
-import { type Profile, profileQuery, readProfile, readWallet, walletQuery } from './query';
+import { type Profile, profileQuery, readProfile, walletQuery } from './query';
 import { words } from '../words';
 
 export function Creator({ wallet }: { wallet: string }) {
@@ -103,20 +103,7 @@ function Verification({ wallet, profile }: { wallet: string; profile: Profile })
                     verifiedName: isVerified ? null : name,
                 });
             })}
-            after={() => untilShown(wallet, !isVerified)}
             done={isVerified ? words.creator.theBadgeIsGone : words.creator.theCreatorIsVerified}
         />
     );
-}
-
-const SHOWN_AFTER_MS = 500;
-const MOST_LOOKS = 20;
-
-/** Waits until the index shows the badge as the chain has it, as long as that is worth waiting for. */
-async function untilShown(wallet: string, isVerified: boolean): Promise<void> {
-    for (let look = 0; look < MOST_LOOKS; look += 1) {
-        const found = await readWallet(wallet).catch(() => null);
-        if (found?.creator?.verified === isVerified) return;
-        await new Promise((resolve) => setTimeout(resolve, SHOWN_AFTER_MS));
-    }
 }

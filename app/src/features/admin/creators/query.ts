@@ -47,13 +47,10 @@ export const profileQuery = (rpcUrl: string | null | undefined, wallet: string) 
         enabled: typeof rpcUrl === 'string' && isAddress(wallet),
     });
 
-export const readWallet = (wallet: string, signal?: AbortSignal): Promise<Schemas['WalletResponse']> =>
-    body(api.GET('/v1/wallets/{wallet}', { params: { path: { wallet } }, ...(signal && { signal }) }));
-
 export const walletQuery = (wallet: string) =>
     queryOptions({
         queryKey: ['wallet', wallet, 'creator'] as const,
-        queryFn: ({ signal }) => readWallet(wallet, signal),
+        queryFn: ({ signal }) => body(api.GET('/v1/wallets/{wallet}', { params: { path: { wallet } }, signal })),
         enabled: isAddress(wallet),
     });
 

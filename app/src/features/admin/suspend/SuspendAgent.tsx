@@ -11,7 +11,6 @@ import { Badge } from '../../../shared/ui/Badge';
 import { Failure } from '../../../shared/ui/Failure';
 import { Panel } from '../../../shared/ui/Panel';
 import { Skeleton } from '../../../shared/ui/Skeleton';
-import { waitForIndex } from '../../../shared/wallet/indexed';
 import { Action } from '../act/Action';
 import { asStopper } from '../act/requests';
 import { suspensionQuery } from './query';
@@ -63,9 +62,6 @@ export default function SuspendAgent({ agentId, mayResume }: SuspendAgentProps) 
                         );
                     return getSuspendAgentInstructionAsync({ authority, agent, suspended: !isSuspended });
                 })}
-                after={async (signature) => {
-                    await waitForIndex(rpcUrl, signature);
-                }}
                 done={isSuspended ? words.suspendAgent.theAgentIsResumed : words.suspendAgent.theAgentIsSuspended}
             />
         </Panel>

@@ -8,7 +8,6 @@ import { useState } from 'react';
 import { type OwnAgent, readOwnAgent } from '../../../chain/listing';
 import type { AgentListed } from '../../../generated/accounts/agentListed';
 import { networkQuery } from '../../../shared/api/queries';
-import { waitForIndex } from '../../../shared/wallet/indexed';
 import { type TransactionStatus, useTransaction } from '../../../shared/wallet/useTransaction';
 import { reached } from '../query';
 import { words } from './words';
@@ -48,23 +47,18 @@ export function useManaging(agent: Address): Managing {
     const send = async ({ step, done, build, after }: Order): Promise<void> => {
         if (transaction.isBusy) return;
         setCurrent({ step, done });
-        let rpcUrl = '';
         await transaction.send({
             build: async (creator) => {
                 const network = await queries.query({ ...networkQuery, staleTime: 'static' });
-                rpcUrl = network.rpc_url ?? '';
                 const chain = await reached(
-                    readOwnAgent(createSolanaRpc(rpcUrl), agent, creator, network.usdc_mint as Address),
+                    readOwnAgent(createSolanaRpc(network.rpc_url ?? ''), agent, creator, network.usdc_mint as Address),
                 );
                 const { listing } = chain;
                 if (listing === null) throw new Error(words.useManaging.theChainHasNoSuchAgent);
                 if (listing.creator !== creator) throw new Error(words.useManaging.thisAgentBelongsToAnotherWallet);
                 return build({ agent, creator }, { ...chain, listing });
             },
-            after: async (signature) => {
-                await waitForIndex(rpcUrl, signature);
-                after?.();
-            },
+            ...(after && { after }),
         });
     };
     const { status, isBusy } = transaction;

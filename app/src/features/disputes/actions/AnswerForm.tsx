@@ -11,7 +11,6 @@ import { filesProblem, textProblem } from '../evidence/draft';
 import { EvidenceForm } from '../evidence/EvidenceForm';
 import { storeEvidence } from '../evidence/store';
 import { forgetDraft, useDraft } from '../evidence/useDraft';
-import { untilShown } from '../query';
 import type { FormProps } from './form';
 
 export function AnswerForm({ found: { recordAddress }, wallet, rpcUrl, transaction: { isBusy, send } }: FormProps) {
@@ -28,10 +27,7 @@ export function AnswerForm({ found: { recordAddress }, wallet, rpcUrl, transacti
                 checkAnswer(now, wallet);
                 return [await answerInstruction(now, wallet, await storeEvidence(wallet, draft))];
             },
-            after: async () => {
-                forgetDraft(key);
-                await untilShown(recordAddress, wallet, ({ answered_at }) => answered_at !== null);
-            },
+            after: () => forgetDraft(key),
         });
     };
     return (

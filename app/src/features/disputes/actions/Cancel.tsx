@@ -5,7 +5,6 @@ import { formatUsdc } from '../../../shared/money';
 import { Button } from '../../../shared/ui/Button';
 import { checkCancel, readCase } from '../chain/case';
 import { cancelInstructions } from '../chain/instructions';
-import { untilShown } from '../query';
 import type { FormProps } from './form';
 
 export function Cancel({
@@ -20,9 +19,6 @@ export function Cancel({
                 const now = await readCase(rpcUrl, recordAddress);
                 checkCancel(now, wallet);
                 return cancelInstructions(now, rpcUrl);
-            },
-            after: async () => {
-                await untilShown(recordAddress, wallet, ({ status }) => status !== 'open');
             },
         });
     return (

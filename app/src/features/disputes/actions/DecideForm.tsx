@@ -17,7 +17,6 @@ import { filesProblem, textProblem } from '../evidence/draft';
 import { EvidenceForm } from '../evidence/EvidenceForm';
 import { storeEvidence } from '../evidence/store';
 import { forgetDraft, useDraft } from '../evidence/useDraft';
-import { untilShown } from '../query';
 import type { FormProps } from './form';
 
 const DECISIONS = {
@@ -67,10 +66,7 @@ export function DecideForm({ found, wallet, rpcUrl, transaction: { isBusy, send 
                 }
                 return decideInstructions(now, wallet, decision, await storeEvidence(wallet, draft), rpcUrl);
             },
-            after: async () => {
-                forgetDraft(key);
-                await untilShown(recordAddress, wallet, ({ status }) => status !== 'open');
-            },
+            after: () => forgetDraft(key),
         });
     };
     return (

@@ -5,7 +5,6 @@ import { formatUsdc } from '../../../shared/money';
 import { Button } from '../../../shared/ui/Button';
 import { CaseError, checkExpiry, compensationAtExpiry, readCase } from '../chain/case';
 import { expireInstructions } from '../chain/instructions';
-import { untilShown } from '../query';
 import type { FormProps } from './form';
 
 export function Expire({ found, wallet, rpcUrl, transaction: { isBusy, send } }: FormProps) {
@@ -19,9 +18,6 @@ export function Expire({ found, wallet, rpcUrl, transaction: { isBusy, send } }:
                 if (compensationAtExpiry(now) !== compensation)
                     throw new CaseError('The resolver has just changed. Look at the page again.');
                 return expireInstructions(now, payer, rpcUrl);
-            },
-            after: async () => {
-                await untilShown(recordAddress, wallet, ({ status }) => status !== 'open');
             },
         });
     return (

@@ -33,7 +33,7 @@ export function OwnEnding({ record, executionId, rpcUrl, onChain, isOver }: OwnE
                     the deadline. You can do it yourself: your wallet signs one transaction, and the network fee is{' '}
                     {feeText()}.
                 </p>
-                <RefundButton record={record} executionId={executionId} rpcUrl={rpcUrl} look="primary" />
+                <RefundButton record={record} rpcUrl={rpcUrl} look="primary" />
             </Notice>
         );
     }

@@ -7,17 +7,15 @@ import { useTransaction } from '../../../shared/wallet/useTransaction';
 import { useWallet } from '../../../shared/wallet/useWallet';
 import { TransactionState } from '../../wallet';
 import { refundInstructions } from './ending';
-import { awaitEnd } from './indexed';
 
-export type RefundButtonProps = { record: Address; executionId: string; rpcUrl: string; look?: 'primary' | 'plain' };
+export type RefundButtonProps = { record: Address; rpcUrl: string; look?: 'primary' | 'plain' };
 
-export function RefundButton({ record, executionId, rpcUrl, look = 'plain' }: RefundButtonProps) {
+export function RefundButton({ record, rpcUrl, look = 'plain' }: RefundButtonProps) {
     const { connection } = useWallet();
     const { status, isBusy, send } = useTransaction();
     const refund = (): Promise<void> =>
         send({
             build: (account) => refundInstructions(createSolanaRpc(rpcUrl), record, account),
-            after: () => awaitEnd(executionId, connection?.account.address ?? ''),
         });
     return (
         <>

@@ -18,7 +18,6 @@ import styles from '../Execution.module.css';
 import type { OnChain } from '../query';
 import { MAX_RESULT_BYTES, readAnswer } from './answer';
 import { settlementInstructions } from './ending';
-import { awaitEnd } from './indexed';
 import { publish } from './publish';
 
 export type SettleFormProps = { record: Address; executionId: string; rpcUrl: string; onChain: OnChain };
@@ -49,10 +48,7 @@ export function SettleForm({ record, executionId, rpcUrl, onChain }: SettleFormP
             setProblem(undefined);
             await send({
                 build: (account) => settlementInstructions(createSolanaRpc(rpcUrl), record, account, answer),
-                after: async () => {
-                    await give(hexOf(answer.resultHash), answer.result);
-                    await awaitEnd(executionId, connection?.account.address ?? '');
-                },
+                after: () => give(hexOf(answer.resultHash), answer.result),
             });
         } catch (error) {
             setProblem(messageOf(error));
