@@ -1,0 +1,1 @@
+import{Ct as e}from"./index-CZzRqLKR.js";var t=t=>t===0?`none`:e(t,`call`);export{t};
