@@ -72,13 +72,13 @@ test('what is left today stands beside what is left of all', () => {
     expect(screen.getByRole('meter', { name: 'Spent with ci' }).getAttribute('aria-valuetext')).toBe(
         '0.01 of 5 USDC spent',
     );
-    expect([figure('Most for one day'), figure('Calls left by approval')]).toEqual(['0.10 USDC', 'At least 12']);
+    expect([figure('Limit per day'), figure('Calls left by approval')]).toEqual(['0.10 USDC', 'At least 12']);
 });
 
 test('a key without a limit for a day has no meter of the day', () => {
     show({ daily_cap_usdc: null, spent_today_usdc: 0n, calls_left_by_approval: null });
     expect(screen.queryByRole('meter', { name: /today/ })).toBeNull();
-    expect([figure('Most for one day'), figure('Calls left by approval')]).toEqual(['No limit', '–']);
+    expect([figure('Limit per day'), figure('Calls left by approval')]).toEqual(['No limit', '–']);
 });
 
 test('before the signature the limit of a day is said if there is one', () => {
@@ -97,6 +97,6 @@ test('before the signature the limit of a day is said if there is one', () => {
         const page = <Effects funds={funds} costs={costs} limits={{ ...limits, dailyCap }} sessionKey="" />;
         return render(page).container.textContent;
     };
-    expect(text(100_000n)).toContain('up to 0.01 USDC for one call, 0.10 USDC in one day (UTC) and 0.50 USDC for all');
-    expect(text(0n)).toContain('up to 0.01 USDC for one call and 0.50 USDC for all');
+    expect(text(100_000n)).toContain('up to 0.01 USDC for one call, 0.10 USDC in one day (UTC) and 0.50 USDC in total');
+    expect(text(0n)).toContain('up to 0.01 USDC for one call and 0.50 USDC in total');
 });

@@ -52,11 +52,11 @@ const good = textOf('crtx_test_', new Uint8Array(32).fill(7));
 test.each([
     ['', 'begins with crtx_test_'],
     [good.replace('test', 'live'), 'begins with crtx_test_'],
-    ['crtx_test_', 'no API key'],
-    ['crtx_test_0', 'no API key'],
-    [`${good}1`, 'no API key'],
-    [good.slice(0, -1), 'no API key'],
-    ['crtx_test_' + 'z'.repeat(44), 'no API key'],
+    ['crtx_test_', 'not an API key'],
+    ['crtx_test_0', 'not an API key'],
+    [`${good}1`, 'not an API key'],
+    [good.slice(0, -1), 'not an API key'],
+    ['crtx_test_' + 'z'.repeat(44), 'not an API key'],
 ])('%o is no key: %s', async (text, says) => {
     await expect(registrationOf(text, 'crtx_test_', WALLET)).rejects.toThrow(says);
 });

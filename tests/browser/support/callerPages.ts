@@ -109,7 +109,7 @@ export const CALLER_PAGES: readonly PageCase[] = [
             await connect(page);
             await signIn(page);
             await page.getByRole('button', { name: 'Change the limits' }).first().click();
-            await page.getByLabel('Most for one call (USDC)').fill('0.5');
+            await page.getByLabel('Limit per call (USDC)').fill('0.5');
             await page.getByText('What will happen').waitFor();
         },
     },

@@ -7,9 +7,9 @@ export type KeyWish = { name: string; perCall?: string; total?: string; /** With
 /** Fills the form of a new key. */
 export async function fillKey(page: Page, { name, perCall = '0.05', total = '5', daily }: KeyWish): Promise<void> {
     await page.getByLabel('Name', { exact: true }).fill(name);
-    await page.getByLabel('Most for one call (USDC)').fill(perCall);
-    await page.getByLabel('Most for all calls together (USDC)').fill(total);
-    if (daily !== undefined) await page.getByLabel('Most for one day (USDC)').fill(daily);
+    await page.getByLabel('Limit per call (USDC)').fill(perCall);
+    await page.getByLabel('Total limit (USDC)').fill(total);
+    if (daily !== undefined) await page.getByLabel('Limit per day (USDC)').fill(daily);
 }
 
 /** Makes the key of the filled form. Resolves with its text, as its owner saves it. */

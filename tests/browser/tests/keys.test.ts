@@ -89,7 +89,7 @@ test('a reload between the signature and the registration loses nothing', async 
     const busy = { status: 503, headers: { 'retry-after': '1' }, json: { error: { code: 'unavailable', message: 'not now' } } };
     await page.route('**/v1/keys', (route) => (route.request().method() === 'POST' ? route.fulfill(busy) : route.continue()));
     await page.getByRole('button', { name: 'Sign and grant' }).click();
-    await page.getByText('Granted on the chain.').waitFor();
+    await page.getByText('The chain has the grant.').waitFor();
     expect(await kept(page)).not.toContain(key.slice('crtx_test_'.length));
     await page.unrouteAll({ behavior: 'ignoreErrors' });
     await page.goto('/keys');
@@ -108,7 +108,7 @@ test('a grant that nobody registered is shown, and the holder of its key registe
     await fillKey(page, { name: 'forgotten' });
     const key = await takeKey(page);
     await page.getByRole('button', { name: 'Sign and grant' }).click();
-    await page.getByText('Granted, and not registered yet').waitFor();
+    await page.getByText('Granted, but not registered yet').waitFor();
     await page.getByRole('link', { name: 'All API keys' }).first().click();
     await page.getByText('not today').waitFor();
     await page.getByRole('button', { name: 'Leave it unregistered' }).click();
@@ -120,7 +120,7 @@ test('a grant that nobody registered is shown, and the holder of its key registe
     await card.getByLabel('Name').fill('found again');
     await card.getByLabel('The key').fill(`${key.slice(0, -1)}${key.endsWith('1') ? '2' : '1'}`);
     await card.getByRole('button', { name: 'Register the key' }).click();
-    await card.getByText(/another key than|no API key/).waitFor();
+    await card.getByText(/does not belong|not an API key/).waitFor();
     await card.getByLabel('The key').fill(key);
     await card.getByRole('button', { name: 'Register the key' }).click();
     await cardOf(page, 'found again').getByText('Active').waitFor();
@@ -185,12 +185,12 @@ test('limits and names change, the key stays, and the chain enforces what the pa
     expect((await execute(key)).status).toBe(403);
     await card.getByText('Used up').waitFor();
     await card.getByRole('button', { name: 'Change the limits' }).click();
-    expect(await card.getByLabel('Most for all calls together (USDC)').inputValue()).toBe('0.01');
-    await card.getByLabel('Most for all calls together (USDC)').fill('1');
+    expect(await card.getByLabel('Total limit (USDC)').inputValue()).toBe('0.01');
+    await card.getByLabel('Total limit (USDC)').fill('1');
     await card.getByLabel('Only agents that I choose').check();
     await card.getByLabel('Add an agent').fill('text');
     await card.getByRole('button', { name: new RegExp(network.agents[0]?.name ?? '') }).first().click();
-    await card.getByText('The key may pay calls of 1 agent').waitFor();
+    await card.getByText('The key may pay for calls to 1 agent').waitFor();
     await card.getByRole('button', { name: 'Sign the new limits' }).click();
     await card.getByText('The key has its new limits').waitFor();
     expect(await approvedBy(wallet)).toBe(1_237_500n);
@@ -221,8 +221,8 @@ test('a limit for a day stops the next call, and the list says what is left toda
     // Another limit holds at once.
     const card = cardOf(page, 'daily');
     await card.getByRole('button', { name: 'Change the limits' }).click();
-    expect(await card.getByLabel('Most for one day (USDC)').inputValue()).toBe('0.01');
-    await card.getByLabel('Most for one day (USDC)').fill('');
+    expect(await card.getByLabel('Limit per day (USDC)').inputValue()).toBe('0.01');
+    await card.getByLabel('Limit per day (USDC)').fill('');
     await card.getByRole('button', { name: 'Sign the new limits' }).click();
     await card.getByText('The key has its new limits').waitFor();
     await today.waitFor({ state: 'detached' });

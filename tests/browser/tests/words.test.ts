@@ -274,15 +274,15 @@ test('the focus never falls to the body, on any page and after any action', asyn
     await page.goto('/executions?status=failed');
     await page.getByRole('button', { name: 'Clear all filters' }).waitFor();
     await press('Clear all filters');
-    // Keys: panels that open and close, a key that is made and thrown away.
+    // Keys: panels that open and close, a key that is made and discarded.
     await page.goto('/keys/new');
     await page.getByLabel('Name').fill('nightly');
-    await page.getByLabel(/one call/).fill('0.05');
-    await page.getByLabel(/together|total/i).first().fill('1');
+    await page.getByLabel(/per call/).fill('0.05');
+    await page.getByLabel(/total/i).first().fill('1');
     await page.keyboard.press('Enter');
-    await page.getByRole('button', { name: 'Throw this key away' }).waitFor();
+    await page.getByRole('button', { name: 'Discard this key' }).waitFor();
     await look('after the key was made');
-    await press('Throw this key away');
+    await press('Discard this key');
     // The creator's page and the question of the admin.
     await page.goto('/creator');
     await actAs(page, 'Creator');

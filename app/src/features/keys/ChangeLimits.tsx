@@ -4,7 +4,6 @@ import { type Address, createSolanaRpc } from '@solana/kit';
 import { type SubmitEvent, useState } from 'react';
 
 import { allowedAgents } from '../../chain/grants';
-import { formatUsdc } from '../../shared/money';
 import { Button } from '../../shared/ui/Button';
 import { Notice } from '../../shared/ui/Notice';
 import { useTransaction } from '../../shared/wallet/useTransaction';
@@ -16,6 +15,9 @@ import type { PanelProps } from './panel';
 import styles from './Keys.module.css';
 import { EMPTY, type Limits, draftOf, isLimits, readLimits } from './limits';
 import { LimitsFields } from './LimitsFields';
+import { words } from './words';
+
+const t = words.change;
 
 export function ChangeLimits({ apiKey, account, network, chain, onClose }: PanelProps) {
     const sessionKey = apiKey.session_public_key as Address;
@@ -25,7 +27,7 @@ export function ChangeLimits({ apiKey, account, network, chain, onClose }: Panel
         grant === undefined ? EMPTY : startOf(draftOf(grant, allowedAgents(grant)), isLive(grant, funds.now)),
     );
     const { status, isBusy, send } = useTransaction();
-    if (grant === undefined) return <p className={styles.panel}>The chain does not show the grant of this key yet.</p>;
+    if (grant === undefined) return <p className={styles.panel}>{t.noGrant}</p>;
     const limits = readLimits(draft, Date.now() / 1_000, grant.expiresAtUnixS);
     const before: Limits = {
         perCallCap: grant.perCallCap,
@@ -52,27 +54,24 @@ export function ChangeLimits({ apiKey, account, network, chain, onClose }: Panel
             <LimitsFields
                 draft={draft}
                 problems={isLimits(limits) ? {} : limits}
-                kept={isLive(grant, funds.now) ? 'As it is' : 'As it was: it has ended'}
-                totalHint={`With what it has spent, which is ${formatUsdc(grant.spent)} USDC.`}
+                kept={isLive(grant, funds.now) ? t.keepEnd : t.keepPastEnd}
+                totalHint={t.totalHint(grant.spent)}
                 onChange={(change) => setDraft({ ...draft, ...change })}
             />
             {isLimits(limits) && isChanged && (
-                <Notice title="What will happen">
+                <Notice title={words.preview}>
                     <Effects funds={funds} costs={costs} limits={limits} sessionKey={sessionKey} />
                 </Notice>
             )}
             <div className="row">
                 <Button type="submit" isDisabled={!isChanged}>
-                    {isBusy ? 'Under way …' : 'Sign the new limits'}
+                    {isBusy ? words.busy : t.sign}
                 </Button>
                 <Button look="quiet" onPress={onClose}>
-                    {status.kind === 'done' ? 'Close' : 'Cancel'}
+                    {status.kind === 'done' ? words.close : words.cancel}
                 </Button>
             </div>
-            <TransactionState
-                status={status}
-                done="The key has its new limits. The list shows them as soon as they are indexed."
-            />
+            <TransactionState status={status} done={t.done} />
         </form>
     );
 }

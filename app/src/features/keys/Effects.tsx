@@ -1,12 +1,13 @@
 // What a grant changes and costs, before anything is signed.
 
 import { feeText } from '../../chain/fee';
-import { formatSol, formatUsdc } from '../../shared/money';
-import { plural } from '../../shared/figures';
 import { ExactTime } from '../../shared/ui/ExactTime';
 import { type Costs, type Funds, approvalWith, rentOfGrant } from './funds';
 import styles from './Keys.module.css';
 import { type Limits, expiresAt } from './limits';
+import { words } from './words';
+
+const t = words.effects;
 
 export type EffectsProps = {
     funds: Funds;
@@ -18,22 +19,14 @@ export type EffectsProps = {
 export function Effects({ funds, costs, limits, sessionKey }: EffectsProps) {
     const approved = approvalWith(funds, sessionKey, limits.totalCap, limits.perCallCap);
     const isNew = !funds.grants.some((grant) => grant.sessionKey === sessionKey);
-    const agents = limits.agents.length === 0 ? 'every agent' : plural(limits.agents.length, 'agent');
     return (
         <ul className={styles.effects}>
             <li>
-                The key may pay calls of {agents}: up to {formatUsdc(limits.perCallCap)} USDC for one call
-                {limits.dailyCap > 0n && `, ${formatUsdc(limits.dailyCap)} USDC in one day (UTC)`} and{' '}
-                {formatUsdc(limits.totalCap)} USDC for all of them, until{' '}
-                <ExactTime at={Number(expiresAt(limits, funds.now))} />.
+                {t.mayPay(limits.agents.length, limits)} <ExactTime at={Number(expiresAt(limits, funds.now))} />.
             </li>
             <ApprovalEffects funds={funds} approved={approved} />
-            <li>
-                {isNew
-                    ? `It costs ${formatSol(rentOfGrant(costs, funds))} SOL for the rent of the grant on chain, which does not come back, and the network fee of ${feeText()}.`
-                    : `It costs the network fee of ${feeText()}.`}
-            </li>
-            <li>No USDC moves now. Each call moves its price into the escrow.</li>
+            <li>{isNew ? t.rentAndFee(rentOfGrant(costs, funds), feeText()) : t.fee(feeText())}</li>
+            <li>{t.noUsdcMoves}</li>
         </ul>
     );
 }
@@ -41,25 +34,9 @@ export function Effects({ funds, costs, limits, sessionKey }: EffectsProps) {
 /** What a change of the approval means, as entries of a list. */
 export const ApprovalEffects = ({ funds, approved }: { funds: Funds; approved: bigint }) => (
     <>
-        <li>
-            {approved === funds.approved
-                ? `All keys together may take up to ${formatUsdc(approved)} USDC of your wallet, as before.`
-                : `All keys together may take up to ${formatUsdc(approved)} USDC of your wallet. Now it is ${formatUsdc(funds.approved)}.`}
-        </li>
-        {approved > funds.approved && (
-            <li>
-                Part of that is headroom: a refund gives the price back to your wallet and to the key, and not to this
-                approval. No key can spend more than its own limits.
-            </li>
-        )}
-        {funds.otherDelegate !== null && approved !== funds.approved && (
-            <li>
-                Your account approves another address, {funds.otherDelegate}. That approval ends, because an account can
-                have only one.
-            </li>
-        )}
-        {approved > funds.holding && (
-            <li>Your wallet holds {formatUsdc(funds.holding)} USDC. Calls beyond it are refused.</li>
-        )}
+        <li>{approved === funds.approved ? t.sameApproval(approved) : t.newApproval(approved, funds.approved)}</li>
+        {approved > funds.approved && <li>{t.headroom}</li>}
+        {funds.otherDelegate !== null && approved !== funds.approved && <li>{t.otherDelegate(funds.otherDelegate)}</li>}
+        {approved > funds.holding && <li>{t.shortHolding(funds.holding)}</li>}
     </>
 );

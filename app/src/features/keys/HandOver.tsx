@@ -24,6 +24,9 @@ import type { Limits } from './limits';
 import { putPending, removePending } from './pending';
 import { register } from './query';
 import type { Registration } from './secret';
+import { words } from './words';
+
+const t = words.handOver;
 
 /** A key that was made and is not granted yet. It is nowhere but here. */
 export type MadeKey = {
@@ -93,14 +96,11 @@ export function HandOver({ made, account, network, onBack }: HandOverProps) {
     }, [status, sessionKey]);
     return (
         <div className={styles.fields}>
-            <Notice kind="warn" title="Save this key now">
-                <p>
-                    It is shown this one time. Nobody can show it again: this page does not keep it, and the service
-                    stores only its public half. Keep it like money.
-                </p>
+            <Notice kind="warn" title={t.save}>
+                <p>{t.saveHint}</p>
                 <code className={styles.secret}>{text}</code>
                 <div className="row">
-                    <Copy text={text} what="API key" look="plain" />
+                    <Copy text={text} what={t.copied} look="plain" />
                 </div>
             </Notice>
             {registering.stage === 'done' ? (
@@ -109,43 +109,40 @@ export function HandOver({ made, account, network, onBack }: HandOverProps) {
                 <>
                     {chain && (
                         <section className="stack" aria-labelledby="effects">
-                            <h2 id="effects">What your signature does</h2>
+                            <h2 id="effects">{t.whatYouSign}</h2>
                             <Effects funds={chain[0]} costs={chain[1]} limits={limits} sessionKey={sessionKey} />
                         </section>
                     )}
                     {!isGranted && (
                         <>
                             <Checkbox
-                                label="I have saved the key."
+                                label={t.saved}
                                 checked={isSaved}
                                 disabled={isBusy}
                                 onChange={(event) => setSaved(event.target.checked)}
                             />
                             <div className="row">
                                 <Button look="primary" isDisabled={!isSaved} onPress={() => void grant()}>
-                                    Sign and grant
+                                    {t.sign}
                                 </Button>
                                 {!isBusy && (
                                     <Button look="danger" onPress={onBack}>
-                                        Throw this key away
+                                        {t.discard}
                                     </Button>
                                 )}
                             </div>
                         </>
                     )}
-                    {registering.stage === 'waiting' && <TransactionState status={status} done="The key is granted." />}
+                    {registering.stage === 'waiting' && <TransactionState status={status} done={t.granted} />}
                     {registering.stage === 'busy' && (
                         <p role="status" className="muted">
-                            Granted on the chain. Telling the service the name of the key …
+                            {t.registering}
                         </p>
                     )}
                     {registering.stage === 'failed' && (
                         <>
-                            <Notice kind="warn" title="Granted, and not registered yet">
-                                <p>
-                                    The chain has the grant. The service does not know the name of the key yet, so the
-                                    key may not work. You can close this page: the list of your keys goes on with it.
-                                </p>
+                            <Notice kind="warn" title={t.notRegistered}>
+                                <p>{t.notRegisteredHint}</p>
                             </Notice>
                             <Failure error={registering.error} onRetry={() => void registerNow()} />
                         </>
@@ -158,14 +155,13 @@ export function HandOver({ made, account, network, onBack }: HandOverProps) {
 
 const Done = ({ name }: { name: string }) => (
     <div role="status">
-        <Notice kind="good" title="The key works">
+        <Notice kind="good" title={t.works}>
             <p>
-                <UserText text={name} /> is granted and registered. Send it as <code>Authorization: Bearer</code> with
-                each call, or set <code>CRTX_API_KEY</code>.
+                <UserText text={name} /> {t.worksHint} <code>{t.header}</code> {t.or} <code>{t.variable}</code>.
             </p>
             <p>
                 <Link to="/keys" className={buttonClass('primary')}>
-                    All API keys
+                    {words.allKeys}
                 </Link>
             </p>
         </Notice>

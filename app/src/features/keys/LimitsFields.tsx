@@ -6,6 +6,9 @@ import { AgentPicker } from '../agent';
 import { Select, TextField } from '../../shared/ui/Field';
 import styles from './Keys.module.css';
 import { LIFETIMES, type LimitsDraft, type LimitsProblems } from './limits';
+import { words } from './words';
+
+const t = words.limits;
 
 /** Of the program. */
 export const MAX_AGENTS = 8;
@@ -23,17 +26,17 @@ export const LimitsFields = ({ draft, problems, onChange, kept, totalHint }: Lim
     <>
         <div className={styles.pair}>
             <TextField
-                label="Most for one call (USDC)"
+                label={t.perCall}
                 inputMode="decimal"
                 placeholder="0.10"
                 autoComplete="off"
                 value={draft.perCall}
                 error={problems.perCall}
-                hint="A call with a higher price is refused."
+                hint={t.perCallHint}
                 onChange={(event) => onChange({ perCall: event.target.value })}
             />
             <TextField
-                label="Most for all calls together (USDC)"
+                label={t.total}
                 inputMode="decimal"
                 placeholder="5"
                 autoComplete="off"
@@ -45,30 +48,32 @@ export const LimitsFields = ({ draft, problems, onChange, kept, totalHint }: Lim
         </div>
         <div className={styles.pair}>
             <TextField
-                label="Most for one day (USDC)"
+                label={t.perDay}
                 inputMode="decimal"
-                placeholder="No limit"
+                placeholder={words.noLimit}
                 autoComplete="off"
                 value={draft.daily}
                 error={problems.daily}
-                hint="Optional. For all calls of one day, which begins at 00:00 UTC. Empty: no limit for a day."
+                hint={t.perDayHint}
                 onChange={(event) => onChange({ daily: event.target.value })}
             />
             <Select
-                label="Ends"
+                label={words.ends}
                 value={draft.lifetime}
                 error={draft.lifetime === 'date' ? undefined : problems.until}
                 onChange={(event) => onChange({ lifetime: event.target.value })}
             >
                 {kept !== undefined && <option value="keep">{kept}</option>}
-                {LIFETIMES.map(([seconds, words]) => (
-                    <option key={seconds} value={seconds}>{`${words} from now`}</option>
+                {LIFETIMES.map(([seconds, lifetime]) => (
+                    <option key={seconds} value={seconds}>
+                        {t.lifetimes[lifetime]}
+                    </option>
                 ))}
-                <option value="date">At a date of your choice</option>
+                <option value="date">{t.date}</option>
             </Select>
             {draft.lifetime === 'date' && (
                 <TextField
-                    label="Last moment, in your time zone"
+                    label={t.dateField}
                     type="datetime-local"
                     value={draft.until}
                     error={problems.until}
@@ -79,8 +84,8 @@ export const LimitsFields = ({ draft, problems, onChange, kept, totalHint }: Lim
         <Reach isLimited={draft.isLimited} onChange={(isLimited) => onChange({ isLimited })} />
         {draft.isLimited && (
             <AgentPicker
-                label="Add an agent"
-                hint={`Up to ${MAX_AGENTS} agents.`}
+                label={t.addAgent}
+                hint={t.addAgentHint(MAX_AGENTS)}
                 error={problems.agents}
                 chosen={draft.agents}
                 most={MAX_AGENTS}
@@ -91,24 +96,24 @@ export const LimitsFields = ({ draft, problems, onChange, kept, totalHint }: Lim
 );
 
 const REACHES = [
-    { limited: false, words: 'Every agent' },
-    { limited: true, words: 'Only agents that I choose' },
+    { limited: false, label: words.everyAgent },
+    { limited: true, label: t.chosenAgents },
 ] as const;
 
 function Reach({ isLimited, onChange }: { isLimited: boolean; onChange: (isLimited: boolean) => void }) {
     const name = useId();
     return (
         <fieldset className={styles.choice}>
-            <legend>Agents that it may call</legend>
-            {REACHES.map(({ limited, words }) => (
-                <label key={words} className="row">
+            <legend>{t.reach}</legend>
+            {REACHES.map(({ limited, label }) => (
+                <label key={label} className="row">
                     <input
                         type="radio"
                         name={name}
                         checked={isLimited === limited}
                         onChange={() => onChange(limited)}
                     />
-                    {words}
+                    {label}
                 </label>
             ))}
         </fieldset>

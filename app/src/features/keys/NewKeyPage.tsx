@@ -7,7 +7,6 @@ import { Link } from '@tanstack/react-router';
 import { type SubmitEvent, useRef, useState } from 'react';
 
 import { networkQuery } from '../../shared/api/queries';
-import { formatSol } from '../../shared/money';
 import { nameProblem } from '../../shared/text/plain';
 import { Button, buttonClass } from '../../shared/ui/Button';
 import { Failure, messageOf } from '../../shared/ui/Failure';
@@ -24,16 +23,16 @@ import { LimitsFields } from './LimitsFields';
 import { NoNode } from './NoNode';
 import { MAX_NAME_CHARS, keysQuery } from './query';
 import { makeKeyText, registrationOf } from './secret';
+import { words } from './words';
+
+const t = words.form;
 
 export const NewKeyPage = () => (
-    <Page title="Make an API key">
+    <Page title={words.newTitle}>
         <p className="muted">
-            A program pays for calls with an API key, within limits that the chain enforces.{' '}
-            <Link to="/keys">All API keys</Link>
+            {words.newIntro} <Link to="/keys">{words.allKeys}</Link>
         </p>
-        <SessionGate why="A key spends the USDC of one wallet, and only that wallet sees it.">
-            {(account) => <NewKey key={account} account={account} />}
-        </SessionGate>
+        <SessionGate why={words.whySignInNew}>{(account) => <NewKey key={account} account={account} />}</SessionGate>
     </Page>
 );
 
@@ -64,8 +63,7 @@ function KeyForm({ account, chain, onMade }: FormProps) {
     const form = useRef<HTMLFormElement>(null);
     const limits = readLimits(draft, Date.now() / 1_000);
     const isTaken = known?.pages.some(({ keys }) => keys.some((key) => key.name === name && key.state !== 'revoked'));
-    const wrongName =
-        nameProblem(name, MAX_NAME_CHARS) ?? (isTaken === true ? 'One of your keys has this name already.' : undefined);
+    const wrongName = nameProblem(name, MAX_NAME_CHARS) ?? (isTaken === true ? t.nameTaken : undefined);
     const problems: LimitsProblems = isChecked && !isLimits(limits) ? limits : {};
     const missing =
         chain && costOfGrant(chain[1], chain[0]) > chain[1].lamports ? costOfGrant(chain[1], chain[0]) : null;
@@ -82,14 +80,14 @@ function KeyForm({ account, chain, onMade }: FormProps) {
             const text = makeKeyText(network.key_prefix);
             onMade({ name, text, limits, registration: await registrationOf(text, network.key_prefix, account) });
         } catch (error) {
-            setFailure(`This browser cannot make the key: ${messageOf(error)}`);
+            setFailure(t.cannotMake(messageOf(error)));
         }
     };
     return (
         <form ref={form} className={styles.fields} onSubmit={(event) => void submit(event)} noValidate>
             <TextField
-                label="Name"
-                hint="For your own overview, such as the program that uses the key."
+                label={words.name}
+                hint={t.nameHint}
                 autoComplete="off"
                 maxLength={2 * MAX_NAME_CHARS}
                 value={name}
@@ -99,32 +97,29 @@ function KeyForm({ account, chain, onMade }: FormProps) {
             <LimitsFields
                 draft={draft}
                 problems={problems}
-                totalHint="A refunded call gives its price back to the key."
+                totalHint={t.totalHint}
                 onChange={(change) => setDraft({ ...draft, ...change })}
             />
             {chain && isWhole && (
-                <Notice title="What will happen">
+                <Notice title={words.preview}>
                     <Effects funds={chain[0]} costs={chain[1]} limits={limits} sessionKey="" />
                 </Notice>
             )}
             {missing !== null && (
-                <Notice kind="warn" title="Too little SOL">
-                    <p>
-                        The grant needs {formatSol(missing + 100_000n)} SOL for its rent and the network fee. Send SOL
-                        to your wallet, then go on.
-                    </p>
+                <Notice kind="warn" title={t.littleSol}>
+                    <p>{t.littleSolHint(missing + 100_000n)}</p>
                 </Notice>
             )}
             {failure !== null && <Failure error={new Error(failure)} />}
             <div className="row">
                 <Button look="primary" type="submit" isDisabled={chain === undefined || missing !== null}>
-                    {chain === undefined ? 'Reading the chain …' : 'Make the key'}
+                    {chain === undefined ? words.reading : t.make}
                 </Button>
                 <Link to="/keys" className={buttonClass('quiet')}>
-                    Cancel
+                    {words.cancel}
                 </Link>
             </div>
-            <p className="small muted">The next step shows the key. Nothing is signed before that.</p>
+            <p className="small muted">{t.next}</p>
         </form>
     );
 }

@@ -12,6 +12,9 @@ import type { PanelProps } from './panel';
 import styles from './Keys.module.css';
 import { MAX_NAME_CHARS, register } from './query';
 import { registrationOf } from './secret';
+import { words } from './words';
+
+const t = words.registration;
 
 export function RegisterKey({ apiKey, account, onSaid, onClose }: PanelProps) {
     const queries = useQueryClient();
@@ -21,14 +24,13 @@ export function RegisterKey({ apiKey, account, onSaid, onClose }: PanelProps) {
     const registering = useMutation({
         mutationFn: async () => {
             const registration = await registrationOf(text.trim(), apiKey.prefix, account);
-            if (registration.sessionKey !== apiKey.session_public_key)
-                throw new Error('This is another key than the one of this grant.');
+            if (registration.sessionKey !== apiKey.session_public_key) throw new Error(t.otherKey);
             await register({ wallet: account, name, ...registration });
         },
         onSuccess: async () => {
             setText('');
             await queries.invalidateQueries({ queryKey: ['keys', account] });
-            onSaid(`The key ${name} is registered.`);
+            onSaid(t.done(name));
             onClose();
         },
     });
@@ -41,26 +43,26 @@ export function RegisterKey({ apiKey, account, onSaid, onClose }: PanelProps) {
     return (
         <form className={`${styles.panel} ${styles.fields}`} onSubmit={submit} noValidate autoComplete="off">
             <TextField
-                label="Name"
+                label={words.name}
                 maxLength={2 * MAX_NAME_CHARS}
                 value={name}
                 error={isChecked ? wrongName : undefined}
                 onChange={(event) => setName(event.target.value)}
             />
             <TextField
-                label="The key"
+                label={t.key}
                 type="password"
                 autoComplete="off"
                 placeholder={`${apiKey.prefix}…`}
                 value={text}
-                error={isChecked && text === '' ? 'Paste the key.' : undefined}
-                hint="It stays in this browser. It signs that it belongs to your wallet, and is forgotten."
+                error={isChecked && text === '' ? t.noKey : undefined}
+                hint={t.keyHint}
                 onChange={(event) => setText(event.target.value)}
             />
             <div className="row">
-                <Button type="submit">{registering.isPending ? 'Registering …' : 'Register the key'}</Button>
+                <Button type="submit">{registering.isPending ? t.registering : t.register}</Button>
                 <Button look="quiet" onPress={onClose}>
-                    Cancel
+                    {words.cancel}
                 </Button>
             </div>
             {registering.error && <Failure error={registering.error} />}

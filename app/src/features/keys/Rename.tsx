@@ -10,6 +10,9 @@ import { TextField } from '../../shared/ui/Field';
 import type { PanelProps } from './panel';
 import styles from './Keys.module.css';
 import { MAX_NAME_CHARS, rename } from './query';
+import { words } from './words';
+
+const t = words.renaming;
 
 export function Rename({ apiKey, account, onSaid, onClose }: PanelProps) {
     const queries = useQueryClient();
@@ -18,7 +21,7 @@ export function Rename({ apiKey, account, onSaid, onClose }: PanelProps) {
         mutationFn: () => rename(account, apiKey.session_public_key, name),
         onSuccess: async () => {
             await queries.invalidateQueries({ queryKey: ['keys', account] });
-            onSaid(`The key has the name ${name} now.`);
+            onSaid(t.done(name));
             onClose();
         },
     });
@@ -30,20 +33,20 @@ export function Rename({ apiKey, account, onSaid, onClose }: PanelProps) {
     return (
         <form className={`${styles.panel} ${styles.fields}`} onSubmit={submit} noValidate>
             <TextField
-                label="New name"
+                label={t.name}
                 autoComplete="off"
                 maxLength={2 * MAX_NAME_CHARS}
                 value={name}
                 error={problem}
-                hint="Nothing is signed, and the key stays the same."
+                hint={t.hint}
                 onChange={(event) => setName(event.target.value)}
             />
             <div className="row">
                 <Button type="submit" isDisabled={problem !== undefined || name === apiKey.name}>
-                    {renaming.isPending ? 'Renaming …' : 'Save the name'}
+                    {renaming.isPending ? t.saving : t.save}
                 </Button>
                 <Button look="quiet" onPress={onClose}>
-                    Cancel
+                    {words.cancel}
                 </Button>
             </div>
             {renaming.error && <Failure error={renaming.error} />}

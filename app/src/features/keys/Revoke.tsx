@@ -6,7 +6,6 @@ import { useState } from 'react';
 
 import { feeText } from '../../chain/fee';
 import { readGrant } from '../../chain/grants';
-import { formatUsdc } from '../../shared/money';
 import { short } from '../../shared/text/short';
 import { visible } from '../../shared/text/visible';
 import { Button } from '../../shared/ui/Button';
@@ -19,6 +18,9 @@ import { revocationInstructions } from './grant';
 import type { PanelProps } from './panel';
 import styles from './Keys.module.css';
 import { revokeAtService } from './query';
+import { words } from './words';
+
+const t = words.revocation;
 
 export function Revoke({ apiKey, account, network, chain: [funds], onSaid, onClose }: PanelProps) {
     const sessionKey = apiKey.session_public_key as Address;
@@ -44,12 +46,7 @@ export function Revoke({ apiKey, account, network, chain: [funds], onSaid, onClo
         const grant = await readGrant(rpc, account, sessionKey).catch(() => undefined);
         setAtService(false);
         const isOver = grant === null || grant?.revoked === 1;
-        const said = (): void =>
-            onSaid(
-                isRefused
-                    ? `The key ${name} is revoked on the chain. The service shows it in a moment.`
-                    : `The key ${name} is revoked. Nobody can use it any more.`,
-            );
+        const said = (): void => onSaid(isRefused ? t.onlyOnChain(name) : t.done(name));
         if (isOver) {
             if (!isRefused) said();
             await queries.invalidateQueries({ queryKey: ['keys', account] });
@@ -66,42 +63,29 @@ export function Revoke({ apiKey, account, network, chain: [funds], onSaid, onClo
     return (
         <div className={styles.panel}>
             <ul className={styles.effects}>
-                <li>
-                    The key is refused at once, by this service and by the chain, for good. A new key is needed
-                    afterwards.
-                </li>
-                <li>Calls that are open go on.</li>
-                {needsSignature && approved !== funds.approved && (
-                    <li>
-                        The approval for all of your keys falls from {formatUsdc(funds.approved)} to{' '}
-                        {formatUsdc(approved)} USDC.
-                    </li>
-                )}
-                {needsSignature && (
-                    <li>
-                        Your wallet signs one transaction. It costs the network fee of {feeText()}; the rent of the
-                        grant does not come back.
-                    </li>
-                )}
+                <li>{t.forGood}</li>
+                <li>{t.openCalls}</li>
+                {needsSignature && approved !== funds.approved && <li>{t.approvalFalls(funds.approved, approved)}</li>}
+                {needsSignature && <li>{t.signOnce(feeText())}</li>}
             </ul>
             <div className="row">
                 <Button look="danger" onPress={() => void revoke()}>
-                    {isWorking ? 'Under way …' : 'Revoke for good'}
+                    {isWorking ? words.busy : t.confirm}
                 </Button>
                 {!isWorking && (
                     <Button look="quiet" onPress={onClose}>
-                        Cancel
+                        {words.cancel}
                     </Button>
                 )}
             </div>
             {refusal !== null && (
                 <div role="alert">
-                    <Notice kind="warn" title="The service did not take the revocation">
-                        <p dir="auto">{refusal} What the chain says holds without the service.</p>
+                    <Notice kind="warn" title={t.notTaken}>
+                        <p dir="auto">{t.chainHolds(refusal)}</p>
                     </Notice>
                 </div>
             )}
-            <TransactionState status={status} done="The key is revoked." />
+            <TransactionState status={status} done={t.signed} />
         </div>
     );
 }

@@ -13,6 +13,9 @@ import { messageOf } from '../../shared/ui/Failure';
 import { Notice } from '../../shared/ui/Notice';
 import { type PendingKey, onPendingChanged, pendingKeys, removePending } from './pending';
 import { register } from './query';
+import { words } from './words';
+
+const t = words.pending;
 
 /** A transaction that is not there by then never comes: a blockhash lasts about a minute and a half. */
 const FORGOTTEN_MS = 150_000;
@@ -48,42 +51,28 @@ function Interrupted({ pending, network }: { pending: PendingKey; network: Netwo
     });
     if (data === 'never') {
         return (
-            <Notice kind="warn" title="A key was never granted">
+            <Notice kind="warn" title={t.never}>
                 <p>
-                    The chain has no grant for <UserText text={name} />, and the signature for it has expired. The saved
-                    key is worth nothing; make another one.
+                    <UserText text={name} /> {t.neverHint}
                 </p>
                 <div>
-                    <Button onPress={() => removePending(sessionKey)}>All right</Button>
+                    <Button onPress={() => removePending(sessionKey)}>{t.understood}</Button>
                 </div>
             </Notice>
         );
     }
     return (
         <div role="status">
-            <Notice kind="warn" title="A key is not registered yet">
+            <Notice kind="warn" title={t.notRegistered}>
                 <p>
-                    {data === 'granting' ? (
-                        <>
-                            The chain does not show the grant for <UserText text={name} /> yet. This page looks again.
-                        </>
-                    ) : error ? (
-                        <>
-                            The service did not take the registration of <UserText text={name} />: {messageOf(error)}
-                        </>
-                    ) : (
-                        <>
-                            Registering <UserText text={name} /> …
-                        </>
-                    )}
+                    {data === 'granting' ? t.granting : error ? t.failed : t.registering} <UserText text={name} />
+                    {data !== 'granting' && error ? `: ${messageOf(error)}` : ' …'}
                 </p>
                 {error && (
                     <div className="row">
-                        <Button onPress={() => !isFetching && void refetch()}>
-                            {isFetching ? 'Trying …' : 'Try again'}
-                        </Button>
+                        <Button onPress={() => !isFetching && void refetch()}>{isFetching ? t.trying : t.retry}</Button>
                         <Button look="danger" onPress={() => removePending(sessionKey)}>
-                            Leave it unregistered
+                            {t.leave}
                         </Button>
                     </div>
                 )}

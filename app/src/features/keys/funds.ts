@@ -17,6 +17,7 @@ import type { Schemas } from '../../shared/api/client';
 import { MAX_USDC } from '../../shared/money';
 import { balancesKey } from '../../shared/wallet/balances';
 import { isFollowed } from '../../shared/wallet/events';
+import { words } from './words';
 
 const TOKEN_ACCOUNT_BYTES = 165n;
 const ASK_MS = 15_000;
@@ -54,9 +55,7 @@ export const fundsQuery = (wallet: Address, network: Schemas['NetworkResponse'] 
 
 const reached = <T>(reading: Promise<T>): Promise<T> =>
     reading.catch(() => {
-        throw new Error(
-            'The Solana network does not answer, so balance and approval are not known. Check the connection, then try again.',
-        );
+        throw new Error(words.approval.unreachable);
     });
 
 export async function readFunds(rpc: Rpc<SolanaRpcApi>, wallet: Address, mint: Address): Promise<Funds> {

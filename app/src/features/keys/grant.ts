@@ -7,6 +7,7 @@ import { getGrantSpendingInstructionAsync } from '../../generated/instructions/g
 import { getRevokeSpendingInstruction } from '../../generated/instructions/revokeSpending';
 import { type Funds, approvalInstructions, approvalWith, approvalWithout, grantOf } from './funds';
 import { type Limits, expiresAt } from './limits';
+import { words } from './words';
 
 /** Grants, or changes what is granted. The approval rises by what is missing. */
 export async function grantInstructions(
@@ -16,7 +17,7 @@ export async function grantInstructions(
     sessionKey: Address,
     limits: Limits,
 ): Promise<Instruction[]> {
-    if (grantOf(funds, sessionKey)?.revoked === 1) throw new Error('This key is revoked for good. Make a new one.');
+    if (grantOf(funds, sessionKey)?.revoked === 1) throw new Error(words.revocation.already);
     const grant = await getGrantSpendingInstructionAsync({
         wallet: createNoopSigner(wallet),
         sessionKey,

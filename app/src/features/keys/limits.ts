@@ -1,6 +1,9 @@
 // The limits of a key as a form has them, read and checked, and the grant that they become.
 
 import { MoneyError, parseUsdc, usdcText } from '../../shared/money';
+import { words } from './words';
+
+const t = words.limits;
 
 export type LimitsDraft = {
     readonly perCall: string;
@@ -27,12 +30,12 @@ export type Limits = {
 
 export type LimitsProblems = Partial<Record<'perCall' | 'total' | 'daily' | 'until' | 'agents', string>>;
 
-export const LIFETIMES: readonly (readonly [string, string])[] = [
-    ['86400', '1 day'],
-    ['604800', '7 days'],
-    ['2592000', '30 days'],
-    ['7776000', '90 days'],
-    ['31536000', '1 year'],
+export const LIFETIMES: readonly (readonly [string, keyof typeof t.lifetimes])[] = [
+    ['86400', 'day'],
+    ['604800', 'week'],
+    ['2592000', 'month'],
+    ['7776000', 'quarter'],
+    ['31536000', 'year'],
 ];
 /** As long as `crtx key create` lets a key live. */
 const LONGEST_S = 10 * 365 * 86_400;
@@ -56,16 +59,15 @@ export function readLimits(draft: LimitsDraft, now: number, kept?: bigint): Limi
     if (typeof perCall === 'string') problems.perCall = perCall;
     if (typeof total === 'string') problems.total = total;
     if (typeof perCall === 'bigint' && typeof total === 'bigint' && perCall > total) {
-        problems.perCall = 'This is above what all calls may cost together, so no call could cost as much.';
+        problems.perCall = t.perCallAboveTotal;
     }
     if (typeof daily === 'string') problems.daily = daily;
     else if (typeof perCall === 'bigint' && daily > 0n && daily < perCall) {
-        problems.daily = 'This is below the most for one call, so no call could cost as much.';
+        problems.daily = t.perDayBelowCall;
     }
     const expiry = expiryOf(draft, now, kept);
     if (typeof expiry === 'string') problems.until = expiry;
-    if (draft.isLimited && draft.agents.length === 0)
-        problems.agents = 'Choose at least one agent, or let the key call every agent.';
+    if (draft.isLimited && draft.agents.length === 0) problems.agents = t.noAgent;
     if (
         typeof perCall === 'string' ||
         typeof total === 'string' ||
@@ -83,7 +85,7 @@ export const isLimits = (read: Limits | LimitsProblems): read is Limits => 'perC
 function amountOf(text: string): bigint | string {
     try {
         const amount = parseUsdc(text);
-        return amount > 0n ? amount : 'Write an amount above 0.';
+        return amount > 0n ? amount : t.notZero;
     } catch (error) {
         return error instanceof MoneyError ? error.message : String(error);
     }
@@ -91,15 +93,13 @@ function amountOf(text: string): bigint | string {
 
 function expiryOf({ lifetime, until }: LimitsDraft, now: number, kept: bigint | undefined): Limits['expiry'] | string {
     if (lifetime === 'keep' && kept !== undefined) {
-        return kept > BigInt(Math.floor(now))
-            ? { at: kept }
-            : 'The key has expired. Choose how long it lives from now on.';
+        return kept > BigInt(Math.floor(now)) ? { at: kept } : t.hasExpired;
     }
     if (lifetime !== 'date') return { after: BigInt(lifetime) };
     const moment = Math.floor(new Date(until).getTime() / 1_000);
-    if (!Number.isFinite(moment)) return 'Choose date and time.';
-    if (moment <= now) return 'Choose a moment in the future.';
-    return moment > now + LONGEST_S ? 'A key lives ten years at most.' : { at: BigInt(moment) };
+    if (!Number.isFinite(moment)) return t.noDate;
+    if (moment <= now) return t.past;
+    return moment > now + LONGEST_S ? t.tooLate : { at: BigInt(moment) };
 }
 
 /** Seconds since 1970. */

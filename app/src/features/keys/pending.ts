@@ -3,6 +3,7 @@
 // owner has it before anything is signed, and the proof was made while it was on the page.
 
 import type { Registration } from './secret';
+import { words } from './words';
 
 export type PendingKey = Registration & {
     readonly wallet: string;
@@ -23,9 +24,7 @@ export function putPending(key: PendingKey): void {
     try {
         localStorage.setItem(PREFIX + key.sessionKey, JSON.stringify(key));
     } catch {
-        throw new Error(
-            'This browser does not keep data for this page, so an interrupted registration could not go on.',
-        );
+        throw new Error(words.pending.notKept);
     }
     changed();
 }

@@ -11,6 +11,7 @@ import {
 } from '@solana/kit';
 
 import { AGENT_MARKETPLACE_PROGRAM_ADDRESS } from '../../generated/programs';
+import { words } from './words';
 
 const SECRET_BYTES = 32;
 const SESSION_LABEL = 'crtx session key v1';
@@ -43,8 +44,8 @@ export async function registrationOf(text: string, prefix: string, wallet: Addre
 }
 
 function secretOf(text: string, prefix: string): Uint8Array {
-    if (!text.startsWith(prefix)) throw new Error(`A key of this network begins with ${prefix}.`);
-    const problem = new Error('This is no API key: something is missing or too much.');
+    if (!text.startsWith(prefix)) throw new Error(words.registration.wrongPrefix(prefix));
+    const problem = new Error(words.registration.malformed);
     const encoded = text.slice(prefix.length);
     if (!/^[1-9A-HJ-NP-Za-km-z]{1,44}$/.test(encoded)) throw problem;
     const secret = new Uint8Array(getBase58Encoder().encode(encoded));
