@@ -6,7 +6,8 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { runnerOf } from '../../src/features/run/call/runner';
 import { putCall, removeCall, storedCall, storedCalls } from '../../src/features/run/call/stored';
-import { UNCOVERED, readTerms } from '../../src/features/run/call/terms';
+import { readTerms } from '../../src/features/run/call/terms';
+import { words } from '../../src/features/run/words';
 import { ApiError, api } from '../../src/shared/api/client';
 import { AGENT, FakeChain, TestWallet, network } from './support/chain';
 import { FakeStorage } from './support/storage';
@@ -183,7 +184,7 @@ describe('a call', () => {
         chain.list({ disputedAmount: 1n });
         const id = await call();
         await run(id, true);
-        expect(progress(id).problem).toMatchObject({ title: UNCOVERED, money: 'wallet' });
+        expect(progress(id).problem).toMatchObject({ title: words.uncovered.title, money: 'wallet' });
         expect([chain.paid, wallet.asked]).toEqual([2, 2]);
     });
 

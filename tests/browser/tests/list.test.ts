@@ -145,7 +145,7 @@ test('a step says what is wrong at its fields and does not lead on', async () =>
 });
 
 test.each([
-    { case: 'no JSON', schema: '{"type": ', says: 'This is no JSON' },
+    { case: 'no JSON', schema: '{"type": ', says: 'This is not JSON' },
     { case: 'no schema', schema: '[]', says: 'A schema is a JSON object' },
     { case: 'an unknown type', schema: '{"type": "text"}', says: 'type must be one of null, boolean' },
     { case: 'a member twice', schema: '{"type": "object", "type": "object"}', says: 'appears twice' },

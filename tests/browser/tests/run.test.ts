@@ -77,7 +77,7 @@ test('parameters are checked before anything is signed', async () => {
     await openForm(page, network, 0);
     await page.getByLabel(/^top_words/).fill('51');
     await payButton(page).click();
-    await page.getByText('Write what the agent shall do.').waitFor();
+    await page.getByText('Enter what the agent should do.').waitFor();
     await page.getByLabel('What should the agent do?').fill('x');
     await payButton(page).click();
     await page.getByRole('alert').getByText(/top_words/).waitFor();

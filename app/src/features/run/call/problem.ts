@@ -2,6 +2,9 @@
 
 import { ApiError } from '../../../shared/api/client';
 import { isSendError } from '../../../shared/wallet/sendError';
+import { words } from '../words';
+
+const t = words.stopped;
 
 /** Where the price is. `unknown`: a transaction may still be taken. */
 export type Money = 'wallet' | 'escrow' | 'unknown';
@@ -22,47 +25,25 @@ export function openingProblem(error: unknown): CallProblem {
     const { kind, message, signature } = isSendError(error) ? error : { kind: null, message: '', signature: null };
     switch (kind) {
         case 'rejected':
-            return new CallProblem('You did not sign', 'Nothing was sent and nothing was paid.', 'wallet');
+            return new CallProblem(t.rejected.title, t.rejected.text, 'wallet');
         case 'altered':
-            return new CallProblem('The wallet changed the transaction', `${message} Nothing was paid.`, 'wallet');
+            return new CallProblem(t.altered, t.notPaid(message), 'wallet');
         case 'expired':
-            return new CallProblem(
-                'The signature has expired',
-                'The network did not take the transaction in time. Nothing was paid.',
-                'wallet',
-            );
+            return new CallProblem(t.expired.title, t.expired.text, 'wallet');
         case 'refused':
-            return new CallProblem('The payment was refused', `${message} Nothing was paid.`, 'wallet');
+            return new CallProblem(t.refused, t.notPaid(message), 'wallet');
         case 'unreachable':
-            return signature === null
-                ? new CallProblem(
-                      'No connection to Solana',
-                      'The network does not answer. Nothing was sent and nothing was paid.',
-                      'wallet',
-                  )
-                : unknownOutcome();
+            return signature === null ? new CallProblem(t.offline.title, t.offline.text, 'wallet') : unknownOutcome();
         default:
-            return new CallProblem(
-                'The call stopped',
-                error instanceof Error ? error.message : 'Something went wrong.',
-                'wallet',
-            );
+            return new CallProblem(t.other.title, error instanceof Error ? error.message : t.other.text, 'wallet');
     }
 }
 
-export const unknownOutcome = (): CallProblem =>
-    new CallProblem(
-        'It is not known yet whether you paid',
-        'The connection was lost after you signed. The chain decides: look again. Looking never pays.',
-        'unknown',
-    );
+export const unknownOutcome = (): CallProblem => new CallProblem(t.unknown.title, t.unknown.text, 'unknown');
 
 /** The problem behind an error of the service, when the money is in the escrow. */
 export function handingOverProblem(error: unknown): CallProblem {
-    const message = error instanceof Error ? error.message : 'The service does not answer.';
-    const title =
-        error instanceof ApiError && error.status === 0
-            ? 'No connection to the service'
-            : 'The service did not take the request';
+    const message = error instanceof Error ? error.message : t.serviceSilent;
+    const title = error instanceof ApiError && error.status === 0 ? t.serviceOffline : t.notTaken;
     return new CallProblem(title, message, 'escrow');
 }

@@ -2,6 +2,7 @@
 // ("Request hash" in docs/specification.md).
 
 import { type JsonObject, canonical, checkSendable, checkText } from '../form/json';
+import { words } from '../words';
 
 /** The largest request that the service takes. */
 export const MAX_REQUEST_BYTES = 1024 * 1024;
@@ -10,15 +11,15 @@ export type Request = { readonly task: string; readonly parameters: JsonObject }
 
 /** Why the request cannot be sent, or `null`. */
 export function requestProblem({ task, parameters }: Request): string | null {
-    if (task.trim() === '') return 'Write what the agent shall do.';
+    if (task.trim() === '') return words.form.noTask;
     try {
         checkText(task);
         checkSendable(parameters);
     } catch (error) {
-        return error instanceof Error ? error.message : 'This cannot be sent.';
+        return error instanceof Error ? error.message : words.form.notSendable;
     }
     const bytes = new TextEncoder().encode(JSON.stringify({ task, parameters, async: true })).length;
-    return bytes > MAX_REQUEST_BYTES ? 'Task and parameters are larger than 1 MiB together.' : null;
+    return bytes > MAX_REQUEST_BYTES ? words.form.tooLarge : null;
 }
 
 /** SHA-256 of the RFC 8785 form of `{parameters, task}`. */

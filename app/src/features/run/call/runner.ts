@@ -13,7 +13,10 @@ import { CallProblem, handingOverProblem, openingProblem, unknownOutcome } from 
 import { openingOf, recordOf } from './opening';
 import { requestHash } from './request';
 import { type StoredCall, putCall, storedCall } from './stored';
-import { UNCOVERED, coverProblem, readTerms } from './terms';
+import { coverProblem, readTerms } from './terms';
+import { words } from '../words';
+
+const t = words.stopped;
 
 /** What the runner is doing. In `idle` and `stopped` it waits for the user. */
 export type Stage =
@@ -68,19 +71,16 @@ class Runner {
 
     async #advance(executionId: string, tools: Tools, mayPay: boolean): Promise<void> {
         const call = storedCall(executionId);
-        if (call === null)
-            throw new CallProblem('This call is not in this browser', 'It was started elsewhere.', 'unknown');
+        if (call === null) throw new CallProblem(t.elsewhere.title, t.elsewhere.text, 'unknown');
         if (call.wallet !== tools.account) {
-            const message = `This call is paid by ${call.wallet}. Choose that account in the wallet, then go on.`;
             throw new CallProblem(
-                'Another wallet is connected',
-                message,
+                t.otherWallet.title,
+                t.otherWallet.text(call.wallet),
                 call.signature === undefined ? 'wallet' : 'unknown',
             );
         }
         const rpcUrl = tools.network.rpc_url;
-        if (rpcUrl === null)
-            throw new CallProblem('There is no RPC node', 'This service names no Solana node for browsers.', 'wallet');
+        if (rpcUrl === null) throw new CallProblem(t.noNode.title, t.noNode.text, 'wallet');
         const rpc = createSolanaRpc(rpcUrl);
         this.set('looking');
         const isUntouched = tools.isNew === true && call.signature === undefined;
@@ -100,19 +100,14 @@ class Runner {
         const address = await recordOf(call);
         const found = await readExecution(rpc, address).catch((error: unknown) => {
             if (call.signature !== undefined) throw unknownOutcome();
-            const message = `The network does not answer, so nothing was sent. (${error instanceof Error ? error.message : 'no answer'})`;
-            throw new CallProblem('No connection to Solana', message, 'wallet');
+            const why = error instanceof Error ? error.message : t.offline.noAnswer;
+            throw new CallProblem(t.offline.title, t.offline.look(why), 'wallet');
         });
         if (found === null) return false;
         const isThis =
             found.record.agent === call.agentId &&
             (!found.terms || sameBytes(found.terms.requestHash, await requestHash(call)));
-        if (!isThis)
-            throw new CallProblem(
-                'This id belongs to another request',
-                'The record on the chain is not of this call.',
-                'escrow',
-            );
+        if (!isThis) throw new CallProblem(t.otherRequest.title, t.otherRequest.text, 'escrow');
         return true;
     }
 
@@ -138,33 +133,26 @@ class Runner {
         const reading = readTerms(rpc, call.agentId as Address);
         reading.catch(() => undefined);
         await tools.ensureSession().catch((error: unknown) => {
-            const title = error instanceof ApiError ? 'The service did not let you in' : 'You did not sign in';
-            const message =
-                error instanceof ApiError
-                    ? error.message
-                    : 'The service takes a request from the wallet that paid, so it asks for a sign-in first.';
-            throw new CallProblem(title, `${message} Nothing was paid.`, 'wallet');
+            const [title, why] =
+                error instanceof ApiError ? [t.notLetIn, error.message] : [t.notSignedIn.title, t.notSignedIn.text];
+            throw new CallProblem(title, t.notPaid(why), 'wallet');
         });
         this.set('checking');
         // The address of a closed record is free again, but the service still knows the execution.
         if (tools.isNew !== true && (await isKnown(call))) return true;
         const terms = await reading;
         if (terms.genesisHash !== call.genesisHash)
-            throw new CallProblem('This is another network', 'The call was made for another Solana network.', 'wallet');
+            throw new CallProblem(t.otherNetwork.title, t.otherNetwork.text, 'wallet');
         if (terms.termsHash !== call.termsHash || terms.price.toString() !== call.price) {
-            throw new CallProblem(
-                'The terms have changed',
-                'The creator has changed price or terms since you looked, or the marketplace its rules. Nothing was paid. Start again to see the new ones.',
-                'wallet',
-            );
+            throw new CallProblem(t.newTerms.title, t.newTerms.text, 'wallet');
         }
         const uncovered = coverProblem(terms);
-        if (uncovered !== null) throw new CallProblem(UNCOVERED, `${uncovered} Nothing was paid.`, 'wallet');
+        if (uncovered !== null) throw new CallProblem(words.uncovered.title, t.notPaid(uncovered), 'wallet');
         const instruction = await openingOf(call, terms);
         try {
             await tools.send([instruction], (step, signature, fee) => {
                 if (step === 'signing')
-                    this.set('signing', null, fee === undefined ? null : `The network fee is ${solText(fee)} SOL.`);
+                    this.set('signing', null, fee === undefined ? null : words.progress.fee(solText(fee)));
                 // Stored before the first byte is sent.
                 if (signature !== undefined) putCall({ ...call, signature, signedAt: Date.now() });
                 if (step === 'confirming') this.set('confirming');
@@ -186,7 +174,7 @@ class Runner {
         const started = Date.now();
         let [wait, hasSession, isAssumed] = [500, isPaidNow, isPaidNow];
         for (;;) {
-            this.set('handing-over', null, wait > 500 ? 'The service has not answered yet. Asking again.' : null);
+            this.set('handing-over', null, wait > 500 ? words.progress.askingAgain : null);
             try {
                 if (!hasSession) await tools.ensureSession();
                 hasSession = true;
@@ -231,8 +219,8 @@ async function isKnown({ executionId, wallet }: StoredCall): Promise<boolean> {
         return true;
     } catch (error) {
         if (error instanceof ApiError && error.status === 404) return false;
-        const message = error instanceof Error ? error.message : 'The service does not answer.';
-        throw new CallProblem('No answer from the service', `${message} Nothing was paid.`, 'wallet');
+        const message = error instanceof Error ? error.message : t.serviceSilent;
+        throw new CallProblem(t.noService, t.notPaid(message), 'wallet');
     }
 }
 
@@ -248,12 +236,7 @@ async function alone(executionId: string, work: () => Promise<void>): Promise<vo
     const { navigator } = globalThis as { navigator?: Partial<Navigator> };
     if (navigator?.locks === undefined) return work();
     await navigator.locks.request(`crtx.call.${executionId}`, { ifAvailable: true }, async (lock) => {
-        if (lock === null)
-            throw new CallProblem(
-                'Another tab leads this call',
-                'Go on there, or close that tab and try again here.',
-                'unknown',
-            );
+        if (lock === null) throw new CallProblem(t.otherTab.title, t.otherTab.text, 'unknown');
         await work();
     });
 }

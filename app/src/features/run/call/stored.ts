@@ -3,6 +3,7 @@
 
 import { rememberTask } from '../../../shared/tasks';
 import type { Request } from './request';
+import { words } from '../words';
 
 export type StoredCall = Request & {
     readonly executionId: string;
@@ -33,9 +34,7 @@ export function putCall(call: StoredCall): void {
     try {
         localStorage.setItem(PREFIX + call.executionId, JSON.stringify(call));
     } catch {
-        throw new Error(
-            'This browser does not keep data for this page, so a lost connection could not be repaired. Nothing was signed.',
-        );
+        throw new Error(words.stopped.notKept);
     }
     // What the call is about stays after its end, in the list of executions. A call that nobody signs has no place there.
     if (call.signature !== undefined) rememberTask(call.wallet, call.executionId, call.task);

@@ -15,8 +15,10 @@ import { findTokenAccount } from '../../../chain/token';
 import { AGENT_LISTED_DISCRIMINATOR, getAgentListedDecoder } from '../../../generated/accounts/agentListed';
 import { CONFIG_DISCRIMINATOR, getConfigDecoder } from '../../../generated/accounts/config';
 import type { Schemas } from '../../../shared/api/client';
-import { formatUsdc } from '../../../shared/money';
 import { SELDOM_MS } from '../../../shared/seldom';
+import { words } from '../words';
+
+const t = words.terms;
 
 export type CallTerms = {
     readonly price: bigint;
@@ -42,13 +44,10 @@ export type CallTerms = {
     readonly rent: bigint;
 };
 
-export const UNCOVERED = 'The promised collateral is not there';
-
 /** Why the program would refuse the opening: disputes claim what the creator promises to keep free. `null`: it is free. */
 export function coverProblem({ price, minCover, freeCollateral }: CallTerms): string | null {
     const promised = price * BigInt(minCover);
-    if (freeCollateral >= promised) return null;
-    return `The creator promises ${formatUsdc(promised)} USDC of free collateral, and open disputes leave ${formatUsdc(freeCollateral)}. Choose another agent, or wait until the creator adds to it.`;
+    return freeCollateral >= promised ? null : words.uncovered.text(promised, freeCollateral);
 }
 
 export type Funds = { readonly usdc: bigint; readonly lamports: bigint };
@@ -82,9 +81,7 @@ class TermsError extends Error {}
 const reached = (reading: Promise<CallTerms>): Promise<CallTerms> =>
     reading.catch((error: unknown) => {
         if (error instanceof TermsError) throw error;
-        throw new TermsError(
-            'The Solana network does not answer, so price and balance are not known. Check the connection, then try again.',
-        );
+        throw new TermsError(t.unreachable);
     });
 
 export async function readTerms(
@@ -96,8 +93,8 @@ export async function readTerms(
         readAccounts(rpc, [await findConfigAddress(), agent]),
         fixed(),
     ]);
-    if (!configAccount) throw new TermsError('This Solana network has no crtx marketplace.');
-    if (!listingAccount) throw new TermsError('The chain has no such agent. It may have been closed.');
+    if (!configAccount) throw new TermsError(t.noMarket);
+    if (!listingAccount) throw new TermsError(t.noAgent);
     const config = decodeOwned(configAccount, getConfigDecoder(), CONFIG_DISCRIMINATOR);
     const listing = decodeOwned(listingAccount, getAgentListedDecoder(), AGENT_LISTED_DISCRIMINATOR);
     return {

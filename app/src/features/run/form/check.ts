@@ -5,6 +5,7 @@ import { type OutputUnit, type SchemaDraft, Validator } from '@cfworker/json-sch
 
 import type { Problem } from './draft';
 import { type Json, isObject } from './json';
+import { words } from '../words';
 
 /** Problems that are shown. */
 const MAX_PROBLEMS = 30;
@@ -45,12 +46,12 @@ function problemOf({ instanceLocation, keyword, error }: OutputUnit): Problem {
     const at = instanceLocation.replace(/^#/, '');
     const missing = keyword === 'required' ? /required property "(.*)"\.$/s.exec(error)?.[1] : undefined;
     if (missing !== undefined)
-        return { at: `${at}/${missing.replaceAll('~', '~0').replaceAll('/', '~1')}`, message: 'Fill this in.' };
-    return { at, message: (keyword === 'false' ? 'This is not allowed here.' : plain(error)).slice(0, MAX_MESSAGE) };
+        return { at: `${at}/${missing.replaceAll('~', '~0').replaceAll('/', '~1')}`, message: words.missing };
+    return { at, message: (keyword === 'false' ? words.form.notAllowed : plain(error)).slice(0, MAX_MESSAGE) };
 }
 
 /** The validator's sentences in the words of the form. */
 const plain = (error: string): string =>
     error
-        .replace(/^Instance type "(\w+)" is invalid\. Expected /, 'This is of type $1; expected is ')
-        .replace(/^Instance /, 'The value ');
+        .replace(/^Instance type "(\w+)" is invalid\. Expected /, (_, type: string) => words.form.wrongType(type))
+        .replace(/^Instance /, words.form.value);

@@ -2,6 +2,9 @@
 
 import type { Problem } from './draft';
 import type { Json } from './json';
+import { words } from '../words';
+
+const t = words.check;
 
 const PATIENCE_MS = 3_000;
 
@@ -19,19 +22,12 @@ export const checkParameters: Check = (schema, parameters) =>
         };
         const fail = (reason: string): void => {
             end();
-            reject(
-                new CheckError(
-                    `${reason} Nothing was signed. The command line can call this agent: crtx execute --wallet.`,
-                ),
-            );
+            reject(new CheckError(t.otherWay(reason)));
         };
-        const timer = setTimeout(
-            () => fail('The schema of this agent takes too long to check in a browser.'),
-            PATIENCE_MS,
-        );
-        worker.onerror = () => fail('The check of the parameters could not start.');
+        const timer = setTimeout(() => fail(t.slow), PATIENCE_MS);
+        worker.onerror = () => fail(t.noStart);
         worker.onmessage = ({ data }: MessageEvent<{ problems: Problem[] | null }>) => {
-            if (data.problems === null) return fail('The schema of this agent cannot be checked in a browser.');
+            if (data.problems === null) return fail(t.impossible);
             end();
             resolve(data.problems);
         };

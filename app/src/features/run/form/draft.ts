@@ -107,11 +107,10 @@ function plainValue(field: Field, text: string): Json {
 }
 
 function numberOf(text: string, whole: boolean): number {
-    if (!/^-?(\d+\.?\d*|\.\d+)$/.test(text))
-        throw new JsonError('Write a number such as 12 or 0.5, with a point and without separators.');
+    if (!/^-?(\d+\.?\d*|\.\d+)$/.test(text)) throw new JsonError(words.form.number);
     const value = Number(text);
-    if (whole && !Number.isInteger(value)) throw new JsonError('Write a whole number.');
-    if (!isExact(text)) throw new JsonError('This number has more digits than can be sent exactly.');
+    if (whole && !Number.isInteger(value)) throw new JsonError(words.form.wholeNumber);
+    if (!isExact(text)) throw new JsonError(words.form.tooManyDigits);
     return value;
 }
 

@@ -1,5 +1,7 @@
 // JSON that people write or strangers send: its type, exact reading, and its one canonical form.
 
+import { words } from '../words';
+
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
 export type JsonObject = { readonly [name: string]: Json };
 
@@ -21,14 +23,12 @@ export function readJson(text: string): Json {
     try {
         value = JSON.parse(text) as Json;
     } catch (error) {
-        if (error instanceof RangeError) throw new JsonError('This JSON is nested too deeply.');
-        throw new JsonError(`This is no JSON: ${error instanceof Error ? error.message : 'it cannot be read'}`);
+        if (error instanceof RangeError) throw new JsonError(words.form.tooDeep);
+        throw new JsonError(words.form.notJson(error instanceof Error ? error.message : words.form.unreadable));
     }
     for (const [token] of text.matchAll(TOKEN)) {
         if (!token.startsWith('"') && !isExact(token)) {
-            throw new JsonError(
-                `The number ${token.slice(0, 40)} cannot be sent exactly. Send it as a text in quotes.`,
-            );
+            throw new JsonError(words.form.notExact(token.slice(0, 40)));
         }
     }
     checkSendable(value);
@@ -63,7 +63,7 @@ function decimal(literal: string): string {
 export function checkSendable(value: Json): void {
     const waiting: { value: Json; depth: number }[] = [{ value, depth: 0 }];
     for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-        if (next.depth > MAX_DEPTH) throw new JsonError('This JSON is nested too deeply.');
+        if (next.depth > MAX_DEPTH) throw new JsonError(words.form.tooDeep);
         if (typeof next.value === 'string') checkText(next.value);
         if (typeof next.value !== 'object' || next.value === null) continue;
         for (const [name, member] of Object.entries(next.value)) {
@@ -75,7 +75,7 @@ export function checkSendable(value: Json): void {
 
 /** Half a surrogate pair has no form in UTF-8. */
 export function checkText(text: string): void {
-    if (/[\ud800-\udfff]/u.test(text)) throw new JsonError('The text contains half of a character. Type it again.');
+    if (/[\ud800-\udfff]/u.test(text)) throw new JsonError(words.form.halfCharacter);
 }
 
 /** The RFC 8785 form: members in the order of their UTF-16 code units, numbers as ECMAScript writes them. */

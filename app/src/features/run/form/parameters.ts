@@ -3,6 +3,7 @@
 import { type Draft, type Problem, draftOf, emptyDraft, readForm } from './draft';
 import { type Json, type JsonObject, JsonError, isObject, readJson } from './json';
 import type { Group } from './plan';
+import { words } from '../words';
 
 export type ParametersDraft =
     | { readonly as: 'fields'; readonly draft: Draft }
@@ -28,7 +29,7 @@ export function readParameters(
     try {
         const value: Json = draft.as === 'json' && draft.text.trim() !== '' ? readJson(draft.text) : {};
         if (isObject(value)) return { parameters: value, problems: [] };
-        return { parameters: {}, problems: [{ at: '', message: 'Parameters are a JSON object: {"name": value}.' }] };
+        return { parameters: {}, problems: [{ at: '', message: words.form.noObject }] };
     } catch (error) {
         if (!(error instanceof JsonError)) throw error;
         return { parameters: {}, problems: [{ at: '', message: error.message }] };
