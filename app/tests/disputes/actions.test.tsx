@@ -67,7 +67,7 @@ test('the creator writes one answer, and nothing is sent without a text', async 
     show('creator', RAISED);
     await userEvent.click(screen.getByRole('button', { name: 'Send the answer' }));
     expect(screen.getByLabelText('Your answer').getAttribute('aria-invalid')).toBe('true');
-    await screen.findByText('Write what happened and why.');
+    await screen.findByText('Enter what happened and why.');
     cleanup();
     show('creator', RAISED, BigInt(RAISED + 1));
     expect(button(/answer/)).toBeNull();
@@ -100,7 +100,7 @@ test('the resolver sees what an amount does before it is signed', async () => {
     await type('0.06');
     const shown = screen.getAllByRole('definition').map((found) => found.textContent);
     expect(shown).toEqual(['0.05 USDC', '0.01 USDC', '10 USDC', '9.94 USDC', '10 USDC']);
-    expect(screen.getByText(/paused by this/).textContent).toContain('0.06 USDC');
+    expect(screen.getByText(/This pauses the agent/).textContent).toContain('0.06 USDC');
     expect(button(/^Sign: uphold and take 0.06 USDC$/)).not.toBeNull();
     await type('1.050001');
     expect(screen.getByText(/^At most 1.05 USDC can be taken/)).not.toBeNull();
@@ -118,14 +118,14 @@ test('a rejection says who gets the bond', async () => {
     expect(button(/^Sign: reject it as abusive$/)).not.toBeNull();
 });
 
-test('the caller alone can give the dispute up, and reads what comes back', () => {
+test('the caller alone can cancel the dispute, and reads what comes back', () => {
     for (const wallet of ['creator', 'resolver']) {
         show(wallet, RAISED);
-        expect(button(/Give it up/)).toBeNull();
+        expect(button(/Cancel the dispute/)).toBeNull();
         cleanup();
     }
     show('caller', RAISED);
-    expect(button(/Give it up/)).not.toBeNull();
+    expect(button(/Cancel the dispute/)).not.toBeNull();
     expect(screen.getByText(/You get the bond of 0.10 USDC back/).textContent).toContain('cannot be disputed again');
 });
 
@@ -135,7 +135,7 @@ test('anybody can end a dispute that nobody decided in 30 days, and not a second
     cleanup();
     show('caller', RAISED + LIMIT_S + 1);
     expect(button(/End the dispute/)).not.toBeNull();
-    expect(button(/Give it up/)).toBeNull();
+    expect(button(/Cancel the dispute/)).toBeNull();
     expect(screen.queryByText(/There is no resolver/)).toBeNull();
     cleanup();
     show('caller', RAISED + LIMIT_S + 1, 0n, NOBODY);

@@ -207,11 +207,11 @@ test('a service that stores another document, or says so only, is found out', as
         () => new Uint8Array([1]),
         () => sha256(honest()),
     );
-    await expect(storeEvidence(WALLET, draft)).rejects.toThrow(/cannot be read back/);
+    await expect(storeEvidence(WALLET, draft)).rejects.toThrow(/cannot read back/);
 });
 
 test('nothing is handed in while something is wrong with it', async () => {
     const sent = serve(honest);
-    await expect(storeEvidence(WALLET, { ...draft, text: ' ' })).rejects.toThrow(/Write what happened/);
+    await expect(storeEvidence(WALLET, { ...draft, text: ' ' })).rejects.toThrow(/Enter what happened/);
     expect(sent).toEqual([]);
 });

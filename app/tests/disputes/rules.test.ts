@@ -21,7 +21,7 @@ import {
 } from '../../src/features/disputes/chain/case';
 import { type Disputable, disputeObstacle } from '../../src/features/disputes/chain/disputable';
 import { readDisputesSearch, readNewDisputeSearch } from '../../src/features/disputes/search';
-import { partsOf, turnOf } from '../../src/features/disputes/words';
+import { partsOf, turnOf } from '../../src/features/disputes/state';
 
 const RAISED = 1_790_000_000;
 const iso = (seconds: number): string => new Date(seconds * 1_000).toISOString();

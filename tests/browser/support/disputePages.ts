@@ -48,7 +48,7 @@ export const DISPUTE_PAGES: readonly PageCase[] = [
             await page.goto(`/disputes/new?execution=${id}`);
             await page.getByLabel('Files that prove it').setInputFiles([{ name: 'shot.png', mimeType: 'image/png', buffer: Buffer.from('x') }]);
             await raiseButton(page).click();
-            await page.getByText('Write what happened').waitFor();
+            await page.getByText('Enter what happened').waitFor();
         },
     },
     {

@@ -33,7 +33,7 @@ export async function answer(page: Page, dispute: string, text: string): Promise
     await open(page, dispute, 'Creator');
     await page.getByLabel('Your answer').fill(text);
     await page.getByRole('button', { name: 'Send the answer' }).click();
-    await page.getByText('Your answer stands on the chain.').waitFor();
+    await page.getByText('Your answer is on the chain.').waitFor();
 }
 
 /** The form of the resolver, filled in. `amount`: uphold with so much USDC. */
@@ -46,7 +46,7 @@ export async function prepareDecision(page: Page, dispute: string, reasons: stri
 
 export async function decide(page: Page): Promise<void> {
     await page.getByRole('button', { name: /^Sign: / }).click();
-    await page.getByText('The decision stands on the chain.').waitFor();
+    await page.getByText('The decision is on the chain.').waitFor();
 }
 
 /** The page of the dispute, as a party sees it. */

@@ -123,7 +123,7 @@ test('a dispute is raised with evidence, answered, and upheld; caller and insura
     await prepareDecision(page, dispute, 'The result is empty.', '0.06');
     const preview = page.getByRole('region', { name: 'What happens' });
     expect(await preview.getByRole('definition').allInnerTexts()).toEqual(['0.05 USDC', '0.01 USDC', '10 USDC', '9.94 USDC', '10 USDC']);
-    await preview.getByText('The agent is paused by this, until its creator adds at least 0.06 USDC.').waitFor();
+    await preview.getByText('This pauses the agent until its creator adds at least 0.06 USDC.').waitFor();
     await decide(page);
     await page.getByText('Upheld: the caller was right').waitFor();
     expect(change(before, await balances())).toEqual([PRICE, 0n, -60_000n, 10_000n]);
@@ -158,7 +158,7 @@ test('a rejected dispute moves the bond back and nothing else, and there is no s
     expect(change(raised, await Promise.all(holders.map(usdcOf)))).toEqual([BOND, -BOND]);
     const decided = await disputeOf(page, dispute);
     expect(decided).toMatchObject({ status: 'rejected', slash_usdc: 0, compensation_usdc: 0 });
-    await page.getByRole('region', { name: 'Why it was decided so' }).getByText('The result is what was asked for.').waitFor();
+    await page.getByRole('region', { name: 'Reasons for the decision' }).getByText('The result is what was asked for.').waitFor();
     await page.getByRole('region', { name: 'Facts' }).getByText('Decision by').waitFor();
 
     // The proof is there for a resolver, whom the service does not show the execution.
@@ -176,7 +176,7 @@ test('a rejected dispute moves the bond back and nothing else, and there is no s
     await context.close();
 });
 
-test('a caller who gives a dispute up has the bond back, and a caller who is found abusive loses it to the creator', async () => {
+test('a caller who cancels a dispute has the bond back, and a caller who is found abusive loses it to the creator', async () => {
     const { page, context, problems } = await open();
     await page.goto('/');
     await connect(page);
@@ -186,9 +186,9 @@ test('a caller who gives a dispute up has the bond back, and a caller who is fou
     const before = await holders();
 
     const cancelled = await raise(page, ids[0] ?? '', 'I was wrong.');
-    await page.getByRole('button', { name: 'Give it up' }).click();
-    await page.getByText('The dispute is given up.').waitFor();
-    await page.getByText('Given up by the caller').waitFor();
+    await page.getByRole('button', { name: 'Cancel the dispute' }).click();
+    await page.getByText('The dispute is cancelled.').waitFor();
+    await page.getByText('Cancelled by the caller').waitFor();
     expect(change(before, await holders())).toEqual([0n, 0n, 0n]);
     expect(await disputeOf(page, cancelled)).toMatchObject({ status: 'cancelled', slash_usdc: 0 });
     await page.goto(`/disputes/new?execution=${ids[0]}`);
@@ -213,7 +213,7 @@ test('each party finds a dispute in its list, and a stranger sees nothing of it'
     await connect(page);
     const dispute = await raise(page, await call(page, network), 'Not what I asked for.');
     const row = () => page.locator('tr', { has: page.locator(`a[href="/disputes/${dispute}"]`) });
-    const finds = async (url: string, part: string, waits = 'The creator, for an answer'): Promise<void> => {
+    const finds = async (url: string, part: string, waits = 'The creator’s answer'): Promise<void> => {
         await page.goto(url);
         await row().getByText(part, { exact: true }).waitFor();
         await row().getByText(waits).waitFor();
@@ -272,7 +272,7 @@ test('nothing is signed while something is missing, and a rejected signature lea
     await page.getByRole('link', { name: new RegExp(id.slice(0, 8)) }).click();
     const before = await asked(page);
     await raiseButton(page).click();
-    await page.getByText('Write what happened and why.').waitFor();
+    await page.getByText('Enter what happened and why.').waitFor();
     await page.getByLabel('What happened').fill('It is wrong.');
     await page.getByLabel('Files that prove it').setInputFiles([{ name: 'big.txt', mimeType: 'text/plain', buffer: Buffer.alloc(1_048_577, 'x') }]);
     await page.getByText(/The files have .* MiB/).waitFor();

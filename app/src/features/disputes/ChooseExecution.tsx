@@ -15,6 +15,9 @@ import { Skeleton } from '../../shared/ui/Skeleton';
 import { Table } from '../../shared/ui/Table';
 import { Time } from '../../shared/ui/Time';
 import styles from './Disputes.module.css';
+import { words } from './words';
+
+const t = words.choose;
 
 const PAGE = 20;
 
@@ -37,27 +40,24 @@ export function ChooseExecution({ wallet }: { wallet: string }) {
     if (executions === undefined) return <Skeleton height="16rem" />;
     if (executions.length === 0) {
         return (
-            <Empty title="There is nothing to dispute">
-                <p>A dispute is about a result that you paid for. Calls that failed are refunded without one.</p>
+            <Empty title={t.none}>
+                <p>{t.noneHint}</p>
                 <Link to="/" className={buttonClass('primary')}>
-                    Show all agents
+                    {t.allAgents}
                 </Link>
             </Empty>
         );
     }
     return (
         <>
-            <p>
-                Which execution is it about? These are the ones that you paid for. The next page says whether there is
-                still time.
-            </p>
+            <p>{t.which}</p>
             <Table
-                caption="Paid executions"
+                caption={t.caption}
                 rows={executions}
                 rowKey={({ execution_id }) => execution_id}
                 columns={[
                     {
-                        name: 'Execution',
+                        name: t.execution,
                         cell: ({ agent_name, execution_id }) => (
                             <Link to="/disputes/new" search={{ execution: execution_id }} className={styles.subject}>
                                 <UserText text={agent_name} />
@@ -66,13 +66,13 @@ export function ChooseExecution({ wallet }: { wallet: string }) {
                         ),
                     },
                     {
-                        name: 'Finished',
-                        cell: ({ completed_at }) => (completed_at === null ? '\u2013' : <Time iso={completed_at} />),
+                        name: t.finished,
+                        cell: ({ completed_at }) => (completed_at === null ? words.none : <Time iso={completed_at} />),
                     },
-                    { name: 'Paid, USDC', isNumber: true, cell: ({ cost_usdc }) => formatUsdc(cost_usdc) },
+                    { name: words.paidUsdc, isNumber: true, cell: ({ cost_usdc }) => formatUsdc(cost_usdc) },
                 ]}
             />
-            <More list={list} shown={executions.length} what="execution" />
+            <More list={list} shown={executions.length} what={t.one} />
         </>
     );
 }

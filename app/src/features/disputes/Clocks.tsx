@@ -7,7 +7,10 @@ import { Time } from '../../shared/ui/Time';
 import styles from './Disputes.module.css';
 import { Due } from './Due';
 import type { Dispute } from './query';
-import { endWord, secondsOf, turnOf } from './words';
+import { secondsOf, turnOf } from './state';
+import { words } from './words';
+
+const t = words.clocks;
 
 export function Clocks({ dispute }: { dispute: Dispute }) {
     const { status, raised_at, answered_at, resolved_at, upholdable_from, respond_by, expires_at } = dispute;
@@ -17,51 +20,48 @@ export function Clocks({ dispute }: { dispute: Dispute }) {
     const isLate = isOpen && now > secondsOf(respond_by);
     return (
         <section className={styles.card} aria-labelledby="clocks">
-            <h2 id="clocks">Times</h2>
+            <h2 id="clocks">{t.title}</h2>
             <ol className={styles.clocks}>
-                <Clock name="Raised" when={<Time iso={raised_at} />}>
-                    The agent&rsquo;s collateral stays locked while a dispute is open.
+                <Clock name={t.raised} when={<Time iso={raised_at} />}>
+                    {t.raisedHint}
                 </Clock>
                 {answered_at !== null ? (
-                    <Clock name="Answered" when={<Time iso={answered_at} />}>
-                        {isOpen
-                            ? 'The resolver can uphold or reject it.'
-                            : 'There is one answer, and it cannot be changed.'}
+                    <Clock name={t.answered} when={<Time iso={answered_at} />}>
+                        {isOpen ? t.answeredOpen : t.answeredOver}
                     </Clock>
                 ) : (
                     isOpen && (
                         <Clock
-                            name="Can be upheld"
-                            when={<Countdown to={upholdable_from} over="now" />}
+                            name={t.upholdable}
+                            when={<Countdown to={upholdable_from} over={words.now} />}
                             isNow={turn === 'creator'}
                         >
-                            As soon as the creator answers, or after 24 hours. It can be rejected at any time.
+                            {t.upholdableHint}
                         </Clock>
                     )
                 )}
                 {isOpen ? (
                     <>
                         <Clock
-                            name="Decision due"
+                            name={t.due}
                             when={<Due dispute={dispute} />}
                             isNow={turn === 'resolver' && !isLate}
                             isLate={isLate}
                         >
-                            The resolver means to decide within 72 hours. It is a target: nothing ends when it passes.
+                            {t.dueHint}
                         </Clock>
                         <Clock
-                            name="Ends undecided"
-                            when={<Countdown to={expires_at} over="now" />}
+                            name={t.expires}
+                            when={<Countdown to={expires_at} over={words.now} />}
                             isLate={turn === 'anybody'}
                         >
-                            After 30 days anybody can end it. Then the creator keeps the price, and the caller gets the
-                            bond back; without a resolver also what the collateral covers.
+                            {t.expiresHint}
                         </Clock>
                     </>
                 ) : (
                     resolved_at !== null && (
-                        <Clock name={endWord(status)} when={<Time iso={resolved_at} />} isNow>
-                            This is final.
+                        <Clock name={words.ends[status]} when={<Time iso={resolved_at} />} isNow>
+                            {t.final}
                         </Clock>
                     )
                 )}

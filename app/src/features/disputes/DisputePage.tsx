@@ -6,7 +6,6 @@ import { getRouteApi } from '@tanstack/react-router';
 
 import { hexOf } from '../../chain/accounts';
 import { networkQuery } from '../../shared/api/queries';
-import { formatUsdc } from '../../shared/money';
 import { UserText } from '../../shared/text/UserText';
 import { Button } from '../../shared/ui/Button';
 import { Failure } from '../../shared/ui/Failure';
@@ -23,14 +22,17 @@ import { Statement } from './evidence/Statement';
 import { Facts } from './Facts';
 import { Proof } from './Proof';
 import { type Dispute, disputeQuery } from './query';
+import { words } from './words';
+
+const t = words.page;
 
 const route = getRouteApi('/disputes/$disputeId');
 
 export function DisputePage() {
     const { disputeId } = route.useParams();
     return (
-        <Page title="Dispute">
-            <SessionGate why="A dispute is shown to its caller, to the creator and to the resolver alone.">
+        <Page title={t.title}>
+            <SessionGate why={t.whySignIn}>
                 {(wallet) => <OneDispute key={`${wallet} ${disputeId}`} id={disputeId} wallet={wallet} />}
             </SessionGate>
         </Page>
@@ -50,26 +52,18 @@ function OneDispute({ id, wallet }: { id: string; wallet: Address }) {
     return (
         <>
             <p className={styles.subtitle}>
-                About a call of <UserText text={dispute.agent_name} />
+                {t.about} <UserText text={dispute.agent_name} />
             </p>
             {network?.rpc_url === null && (
-                <Notice kind="warn" title="The chain is not read here">
-                    <p>
-                        This service names no Solana node that this page may ask, so nothing is checked or decided here.
-                        Use the command line: crtx dispute show.
-                    </p>
+                <Notice kind="warn" title={t.noNode}>
+                    <p>{t.noNodeHint}</p>
                 </Notice>
             )}
-            {onChain.error && (
-                <Failure
-                    error={new Error('The chain cannot be read, so nothing can be checked or decided here.')}
-                    onRetry={() => void onChain.refetch()}
-                />
-            )}
+            {onChain.error && <Failure error={new Error(t.unreachable)} onRetry={() => void onChain.refetch()} />}
             <Outcome dispute={shown} bond={found === null ? null : found.dispute.bond} />
             {found !== null && <YourTurn found={found} wallet={wallet} />}
             <div className={styles.columns}>
-                <aside className={styles.side} aria-label="State of the dispute">
+                <aside className={styles.side} aria-label={t.state}>
                     <Facts dispute={shown} found={found} resolver={resolver} wallet={wallet} network={network} />
                     <Clocks dispute={shown} />
                 </aside>
@@ -111,53 +105,37 @@ function asOnChain(stated: Dispute, found: Case): Dispute {
     };
 }
 
+const said = words.outcome;
+
 /** `bond`: `null` if the chain was not read. */
 type OutcomeProps = { dispute: Dispute; bond: bigint | null };
 
 function Outcome({ dispute: { status, amount_usdc, compensation_usdc, penalty_usdc }, bond }: OutcomeProps) {
     if (status === 'open') return null;
-    const theBond = bond === null ? 'the bond' : `the bond of ${formatUsdc(bond)} USDC`;
     if (status === 'upheld') {
         return (
-            <Notice kind="good" title="Upheld: the caller was right">
-                <p>
-                    The caller got {formatUsdc(compensation_usdc)} of {formatUsdc(amount_usdc)} USDC back, out of the
-                    agent&rsquo;s collateral.
-                    {penalty_usdc > 0n && ` The insurance got a penalty of ${formatUsdc(penalty_usdc)} USDC.`} The
-                    execution does not count as successful any more.
-                </p>
+            <Notice kind="good" title={said.upheld}>
+                <p>{said.upheldHint(compensation_usdc, amount_usdc, penalty_usdc)}</p>
             </Notice>
         );
     }
     return (
-        <Notice title={TITLES[status]}>
+        <Notice title={said[status]}>
             <p>
-                {status === 'cancelled' && 'The caller gave the claim up. '}
-                {status === 'expired' && 'Nobody decided within 30 days. '}
-                {status === 'abusive' && 'The resolver found that the caller knew the claim to be false. '}
-                {compensation_usdc > 0n
-                    ? `There was no resolver, so the caller got ${formatUsdc(compensation_usdc)} of ${formatUsdc(amount_usdc)} USDC back, out of the agent\u2019s collateral.`
-                    : 'The creator keeps the price and the collateral.'}{' '}
-                {status === 'abusive' ? `The creator also got ${theBond}.` : `The caller got ${theBond} back.`} The
-                execution cannot be disputed again.
+                {said.why[status]}
+                {compensation_usdc > 0n ? said.noResolver(compensation_usdc, amount_usdc) : said.kept}{' '}
+                {status === 'abusive' ? said.bondToCreator(bond) : said.bondBack(bond)} {said.final}
             </p>
         </Notice>
     );
 }
-
-const TITLES: Record<Exclude<Dispute['status'], 'open' | 'upheld'>, string> = {
-    rejected: 'Rejected: the result stands',
-    abusive: 'Rejected as abusive: the result stands',
-    cancelled: 'Given up by the caller',
-    expired: 'Ended without a decision',
-};
 
 type StatementsProps = { dispute: Dispute; found: Case | null };
 
 const Statements = ({ dispute, found }: StatementsProps) => (
     <>
         <Statement
-            title="What the caller says"
+            title={t.caller}
             by={dispute.caller}
             at={dispute.raised_at}
             hash={dispute.evidence_hash}
@@ -166,7 +144,7 @@ const Statements = ({ dispute, found }: StatementsProps) => (
         />
         {dispute.answer_hash !== null && dispute.answered_at !== null ? (
             <Statement
-                title="What the creator says"
+                title={t.creator}
                 by={dispute.creator}
                 at={dispute.answered_at}
                 hash={dispute.answer_hash}
@@ -175,15 +153,13 @@ const Statements = ({ dispute, found }: StatementsProps) => (
             />
         ) : (
             <section className="stack" aria-labelledby="no-answer">
-                <h2 id="no-answer">What the creator says</h2>
-                <p className="muted">
-                    {dispute.status === 'open' ? 'Nothing yet.' : 'Nothing: the creator did not answer.'}
-                </p>
+                <h2 id="no-answer">{t.creator}</h2>
+                <p className="muted">{dispute.status === 'open' ? t.noAnswerYet : t.noAnswer}</p>
             </section>
         )}
         {dispute.resolution_hash !== null && dispute.resolved_at !== null && (
             <Statement
-                title="Why it was decided so"
+                title={t.reasons}
                 at={dispute.resolved_at}
                 hash={dispute.resolution_hash}
                 uri={found === null ? null : uriOf(found.dispute.resolutionUri, found.dispute.resolutionUriLen)}
@@ -194,13 +170,10 @@ const Statements = ({ dispute, found }: StatementsProps) => (
 );
 
 const NotShown = ({ onRetry }: { onRetry: () => void }) => (
-    <Notice kind="warn" title="This wallet has no such dispute">
-        <p>
-            Only its caller, the creator of the agent and the resolver see a dispute. Change the account in your wallet,
-            or check the address of this page. A dispute that was raised a moment ago can take a few seconds to appear.
-        </p>
+    <Notice kind="warn" title={t.notShown}>
+        <p>{t.notShownHint}</p>
         <div>
-            <Button onPress={onRetry}>Look again</Button>
+            <Button onPress={onRetry}>{words.lookAgain}</Button>
         </div>
     </Notice>
 );

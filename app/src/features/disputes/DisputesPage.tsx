@@ -4,7 +4,7 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link, getRouteApi } from '@tanstack/react-router';
 
 import { networkQuery } from '../../shared/api/queries';
-import { formatCount, plural } from '../../shared/figures';
+import { formatCount } from '../../shared/figures';
 import { formatUsdc } from '../../shared/money';
 import { UserText } from '../../shared/text/UserText';
 import { short } from '../../shared/text/short';
@@ -22,15 +22,18 @@ import { Due } from './Due';
 import styles from './Disputes.module.css';
 import { type Dispute, disputeCountQuery, disputesQuery } from './query';
 import { type DisputesSearch, type Role, STATUSES } from './search';
-import { PART_WORDS, type Part, STATUS_KINDS, STATUS_WORDS, TURN_WORDS, type Turn, partsOf, turnOf } from './words';
+import { type Part, STATUS_KINDS, type Turn, partsOf, turnOf } from './state';
+import { words } from './words';
+
+const t = words.list;
 
 const route = getRouteApi('/disputes');
 
 export function DisputesPage() {
     const search = route.useSearch();
     return (
-        <Page title="Disputes">
-            <SessionGate why="Disputes are shown to the caller, to the creator and to the resolver alone.">
+        <Page title={t.title}>
+            <SessionGate why={t.whySignIn}>
                 {(wallet) => <Disputes key={wallet} wallet={wallet} search={search} />}
             </SessionGate>
         </Page>
@@ -49,13 +52,13 @@ function Disputes({ wallet, search }: { wallet: string; search: DisputesSearch }
                 <RoleLinks search={search} isResolver={resolver === wallet} />
                 {(search.role === undefined || search.role === 'caller') && (
                     <Link to="/disputes/new" className={buttonClass()}>
-                        Raise a dispute
+                        {words.raise}
                     </Link>
                 )}
             </div>
             <StatusLinks wallet={wallet} search={search} />
             <p className="small muted" role="status">
-                {total === undefined ? '\u00a0' : totalText(total)}
+                {total === undefined ? '\u00a0' : t.total(total)}
             </p>
             {list.error && <Failure error={list.error} onRetry={() => void list.refetch()} />}
             {list.isPending && <Skeleton height="16rem" />}
@@ -65,7 +68,7 @@ function Disputes({ wallet, search }: { wallet: string; search: DisputesSearch }
                     <Rows disputes={disputes} wallet={wallet} resolver={resolver} />
                 </div>
             )}
-            {total !== undefined && <More list={list} shown={disputes?.length ?? 0} what="dispute" />}
+            {total !== undefined && <More list={list} shown={disputes?.length ?? 0} what={t.one} />}
         </>
     );
 }
@@ -82,12 +85,12 @@ const Rows = ({
     const now = Date.now() / 1_000;
     return (
         <Table
-            caption="Disputes"
+            caption={t.title}
             rows={disputes}
             rowKey={({ dispute }) => dispute}
             columns={[
                 {
-                    name: 'Dispute about',
+                    name: t.about,
                     cell: ({ dispute, agent_name, execution_id }) => (
                         <Link to="/disputes/$disputeId" params={{ disputeId: dispute }} className={styles.subject}>
                             <UserText text={agent_name} />
@@ -96,18 +99,18 @@ const Rows = ({
                     ),
                 },
                 {
-                    name: 'You are',
+                    name: t.youAre,
                     cell: (dispute) =>
                         partsOf(dispute, resolver, wallet)
-                            .map((part) => PART_WORDS[part])
+                            .map((part) => words.parts[part])
                             .join(', '),
                 },
                 {
-                    name: 'State',
-                    cell: ({ status }) => <Badge kind={STATUS_KINDS[status]}>{STATUS_WORDS[status]}</Badge>,
+                    name: t.state,
+                    cell: ({ status }) => <Badge kind={STATUS_KINDS[status]}>{words.statuses[status]}</Badge>,
                 },
                 {
-                    name: 'Waits for',
+                    name: t.waitsFor,
                     cell: (dispute) =>
                         dispute.status === 'open' ? (
                             <Waits turn={turnOf(dispute, now)} parts={partsOf(dispute, resolver, wallet)} />
@@ -116,35 +119,30 @@ const Rows = ({
                         ),
                 },
                 {
-                    name: 'Decision due',
+                    name: t.due,
                     cell: (dispute) =>
                         dispute.resolved_at === null ? <Due dispute={dispute} /> : <Time iso={dispute.resolved_at} />,
                 },
-                { name: 'Paid, USDC', isNumber: true, cell: ({ amount_usdc }) => formatUsdc(amount_usdc) },
+                { name: words.paidUsdc, isNumber: true, cell: ({ amount_usdc }) => formatUsdc(amount_usdc) },
             ]}
         />
     );
 };
 
-const totalText = (total: number): string =>
-    total < 2
-        ? `${plural(total, 'dispute')}.`
-        : `${plural(total, 'dispute')}. Open ones come first, the most urgent at the top.`;
-
 /** Highlights the disputes in which it is the wallet's turn. */
 const Waits = ({ turn, parts }: { turn: Turn; parts: readonly Part[] }) =>
     parts.some((part) => part === turn) && !(turn === 'resolver' && parts.includes('caller')) ? (
-        <Badge kind="accent">{turn === 'creator' ? 'Your answer' : 'Your decision'}</Badge>
+        <Badge kind="accent">{turn === 'creator' ? t.yourAnswer : t.yourDecision}</Badge>
     ) : (
-        TURN_WORDS[turn]
+        words.turns[turn]
     );
 
 const Result = ({ dispute: { status, compensation_usdc } }: { dispute: Dispute }) =>
     status === 'upheld' || compensation_usdc > 0n
-        ? `Ended: ${formatUsdc(compensation_usdc)} USDC to the caller`
+        ? t.toCaller(compensation_usdc)
         : status === 'abusive'
-          ? 'Ended: the bond to the creator'
-          : 'Ended: the bond back to the caller';
+          ? t.bondToCreator
+          : t.bondBack;
 
 /** The router marks the link of the page that is shown; with parts of its search it would mark several. */
 const EXACT = { exact: true, includeSearch: true };
@@ -154,13 +152,13 @@ type RoleChoice = { role?: Role; label: string };
 /** Links and not tabs: each is a page of its own, with its own address. */
 function RoleLinks({ search, isResolver }: { search: DisputesSearch; isResolver: boolean }) {
     const choices: RoleChoice[] = [
-        { label: 'All' },
-        { role: 'caller', label: 'Raised by you' },
-        { role: 'creator', label: 'About your agents' },
-        ...(isResolver || search.role === 'resolver' ? [{ role: 'resolver' as const, label: 'To decide' }] : []),
+        { label: t.roles.all },
+        { role: 'caller', label: t.roles.caller },
+        { role: 'creator', label: t.roles.creator },
+        ...(isResolver || search.role === 'resolver' ? [{ role: 'resolver' as const, label: t.roles.resolver }] : []),
     ];
     return (
-        <nav aria-label="Your part" className={styles.choices}>
+        <nav aria-label={t.yourPart} className={styles.choices}>
             {choices.map(({ role, label }) => (
                 <Link
                     key={label}
@@ -183,7 +181,7 @@ function RoleLinks({ search, isResolver }: { search: DisputesSearch; isResolver:
 }
 
 const StatusLinks = ({ wallet, search: { role, status } }: { wallet: string; search: DisputesSearch }) => (
-    <nav aria-label="State" className={styles.choices}>
+    <nav aria-label={t.state} className={styles.choices}>
         {[undefined, ...STATUSES].map((choice) => (
             <Link
                 key={choice ?? 'all'}
@@ -193,7 +191,7 @@ const StatusLinks = ({ wallet, search: { role, status } }: { wallet: string; sea
                 activeOptions={EXACT}
                 className={styles.choice}
             >
-                {choice === undefined ? 'Every state' : STATUS_WORDS[choice]}{' '}
+                {choice === undefined ? t.everyState : words.statuses[choice]}{' '}
                 <Count wallet={wallet} search={{ ...(role && { role }), ...(choice && { status: choice }) }} />
             </Link>
         ))}
@@ -205,20 +203,14 @@ function Count({ wallet, search }: { wallet: string; search: DisputesSearch }) {
     return <span className={`${styles.count} number`}>{count === undefined ? '\u2007' : formatCount(count)}</span>;
 }
 
-const NOTHING: Partial<Record<Role, string>> = {
-    caller: 'You have raised no dispute. If the result of a paid call is wrong, you can raise one within the dispute window.',
-    creator: 'Nobody disputes a result of your agents.',
-    resolver: 'No dispute waits for your decision.',
-};
-
 function None({ search: { role, status } }: { search: DisputesSearch }) {
     const isFiltered = status !== undefined && role !== 'resolver';
     return (
-        <Empty title={isFiltered ? `No dispute is ${STATUS_WORDS[status].toLowerCase()}` : 'There is no dispute'}>
-            <p>{isFiltered ? 'Disputes in another state may exist.' : (NOTHING[role ?? 'caller'] ?? NOTHING.caller)}</p>
+        <Empty title={isFiltered ? t.noneWith(status) : t.none}>
+            <p>{isFiltered ? t.otherState : t.nothing[role ?? 'caller']}</p>
             {isFiltered && (
                 <Link to="/disputes" search={{ ...(role && { role }) }} className={buttonClass('primary')}>
-                    Show every state
+                    {t.showAll}
                 </Link>
             )}
         </Empty>

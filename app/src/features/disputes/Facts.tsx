@@ -5,14 +5,16 @@ import { Link } from '@tanstack/react-router';
 import { NOBODY } from '../../chain/market';
 import { accountLink, transactionLink } from '../../shared/explorer';
 import type { Schemas } from '../../shared/api/client';
-import { formatUsdc } from '../../shared/money';
 import { short } from '../../shared/text/short';
 import { Address } from '../../shared/ui/Address';
 import { Badge } from '../../shared/ui/Badge';
 import type { Case } from './chain/case';
 import styles from './Disputes.module.css';
 import type { Dispute } from './query';
-import { type Part, STATUS_KINDS, STATUS_WORDS, endWord, partsOf } from './words';
+import { type Part, STATUS_KINDS, partsOf } from './state';
+import { words } from './words';
+
+const t = words.facts;
 
 type Network = Schemas['NetworkResponse'];
 
@@ -30,46 +32,46 @@ export function Facts({ dispute, found, resolver, wallet, network }: FactsProps)
     const { status, amount_usdc, agent_id, caller, creator, transactions } = dispute;
     return (
         <section className={styles.card} aria-labelledby="facts">
-            <h2 id="facts">Facts</h2>
+            <h2 id="facts">{t.title}</h2>
             <dl className={styles.facts}>
-                <dt>State</dt>
+                <dt>{t.state}</dt>
                 <dd>
-                    <Badge kind={STATUS_KINDS[status]}>{STATUS_WORDS[status]}</Badge>
+                    <Badge kind={STATUS_KINDS[status]}>{words.statuses[status]}</Badge>
                 </dd>
-                <dt>Paid for the call</dt>
-                <dd className="number">{formatUsdc(amount_usdc)} USDC</dd>
+                <dt>{t.paid}</dt>
+                <dd className="number">{words.usdc(amount_usdc)}</dd>
                 {found !== null && (
                     <>
-                        <dt>Bond</dt>
-                        <dd className="number">{formatUsdc(found.dispute.bond)} USDC</dd>
+                        <dt>{t.bond}</dt>
+                        <dd className="number">{words.usdc(found.dispute.bond)}</dd>
                     </>
                 )}
                 {(status === 'upheld' || dispute.compensation_usdc > 0n) && (
                     <>
-                        <dt>Back to the caller</dt>
-                        <dd className="number">{formatUsdc(dispute.compensation_usdc)} USDC</dd>
-                        <dt>Penalty</dt>
-                        <dd className="number">{formatUsdc(dispute.penalty_usdc)} USDC</dd>
+                        <dt>{t.back}</dt>
+                        <dd className="number">{words.usdc(dispute.compensation_usdc)}</dd>
+                        <dt>{t.penalty}</dt>
+                        <dd className="number">{words.usdc(dispute.penalty_usdc)}</dd>
                     </>
                 )}
-                <dt>Agent</dt>
+                <dt>{t.agent}</dt>
                 <dd>
                     <Link to="/agents/$agentId" params={{ agentId: agent_id }} className="mono">
                         {short(agent_id)}
                     </Link>
                 </dd>
-                <Wallet name="Caller" part="caller" own={own} address={caller} />
-                <Wallet name="Creator" part="creator" own={own} address={creator} />
-                {resolver !== undefined && <Wallet name="Resolver" part="resolver" own={own} address={resolver} />}
+                <Wallet part="caller" own={own} address={caller} />
+                <Wallet part="creator" own={own} address={creator} />
+                {resolver !== undefined && <Wallet part="resolver" own={own} address={resolver} />}
                 {found !== null && found.dispute.resolvedBy !== NOBODY && (
                     <>
-                        <dt>Decision by</dt>
+                        <dt>{t.decidedBy}</dt>
                         <dd>
-                            <Address value={found.dispute.resolvedBy} what="address of who decided" />
+                            <Address value={found.dispute.resolvedBy} what={t.decider} />
                         </dd>
                     </>
                 )}
-                <dt>Dispute</dt>
+                <dt>{t.dispute}</dt>
                 <dd>
                     <Address value={dispute.dispute} href={accountLink(network, dispute.dispute)} />
                 </dd>
@@ -79,17 +81,15 @@ export function Facts({ dispute, found, resolver, wallet, network }: FactsProps)
     );
 }
 
-const Wallet = ({ name, part, own, address }: { name: string; part: Part; own: readonly Part[]; address: string }) => (
+const Wallet = ({ part, own, address }: { part: Part; own: readonly Part[]; address: string }) => (
     <>
-        <dt>{name}</dt>
+        <dt>{words.parts[part]}</dt>
         <dd>
-            {own.includes(part) && <Badge kind="accent">You</Badge>}
-            <Address value={address} what={`address of the ${part}`} />
+            {own.includes(part) && <Badge kind="accent">{t.you}</Badge>}
+            <Address value={address} what={t.addressOf[part]} />
         </dd>
     </>
 );
-
-const NAMES = { raised: 'Raised', answered: 'Answered' } as const;
 
 function Transactions({
     status,
@@ -106,11 +106,11 @@ function Transactions({
     });
     if (known.length === 0) return null;
     return (
-        <dl className={styles.facts} aria-label="Transactions">
+        <dl className={styles.facts} aria-label={t.transactions}>
             {known.map(({ step, signature }) => (
                 <TransactionRow
                     key={step}
-                    name={step === 'resolved' ? endWord(status) : NAMES[step]}
+                    name={step === 'resolved' ? words.ends[status] : t[step]}
                     signature={signature}
                     href={transactionLink(network, signature)}
                 />
@@ -123,7 +123,7 @@ const TransactionRow = ({ name, signature, href }: { name: string; signature: st
     <>
         <dt>{name}</dt>
         <dd>
-            <Address value={signature} what="signature" href={href} />
+            <Address value={signature} what={t.signature} href={href} />
         </dd>
     </>
 );

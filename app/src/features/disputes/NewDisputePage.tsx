@@ -8,7 +8,6 @@ import { type SubmitEvent, useState } from 'react';
 import { feeText } from '../../chain/fee';
 import type { Schemas } from '../../shared/api/client';
 import { networkQuery } from '../../shared/api/queries';
-import { formatSol, formatUsdc } from '../../shared/money';
 import { UserText } from '../../shared/text/UserText';
 import { Button, buttonClass } from '../../shared/ui/Button';
 import { Address as Shown } from '../../shared/ui/Address';
@@ -28,14 +27,17 @@ import { filesProblem, textProblem } from './evidence/draft';
 import { EvidenceForm } from './evidence/EvidenceForm';
 import { storeEvidence } from './evidence/store';
 import { forgetDraft, useDraft } from './evidence/useDraft';
+import { words } from './words';
+
+const t = words.raising;
 
 const route = getRouteApi('/disputes/new');
 
 export function NewDisputePage() {
     const { execution } = route.useSearch();
     return (
-        <Page title="Raise a dispute">
-            <SessionGate why="Only the wallet that paid for an execution can dispute it.">
+        <Page title={words.raise}>
+            <SessionGate why={t.whySignIn}>
                 {(wallet) =>
                     execution === undefined ? (
                         <ChooseExecution wallet={wallet} />
@@ -53,8 +55,7 @@ function Raise({ wallet, executionId }: { wallet: Address; executionId: string }
     const { data: disputable, error, refetch } = useQuery(disputableQuery(executionId, wallet, network));
     const { data: execution } = useQuery(executionQuery(executionId, wallet, false));
     const transaction = useTransaction();
-    if (network?.rpc_url === null)
-        return <Failure error={new Error('This service names no Solana node that this page may ask.')} />;
+    if (network?.rpc_url === null) return <Failure error={new Error(t.noNode)} />;
     if (error) return <Failure error={error} onRetry={() => void refetch()} />;
     if (disputable === undefined) return <Skeleton height="24rem" />;
     // Once the transaction is sent, the chain says that there is a dispute already. The form stays until the page of
@@ -63,7 +64,7 @@ function Raise({ wallet, executionId }: { wallet: Address; executionId: string }
     const obstacle = isSent ? null : disputeObstacle(disputable);
     return (
         <div className={styles.columns}>
-            <aside className={styles.side} aria-label="What it is about">
+            <aside className={styles.side} aria-label={t.about}>
                 <Subject disputable={disputable} executionId={executionId} name={execution?.agent_name} />
                 {obstacle === null && <Cost disputable={disputable} />}
             </aside>
@@ -77,7 +78,7 @@ function Raise({ wallet, executionId }: { wallet: Address; executionId: string }
                         transaction={transaction}
                     />
                 ) : (
-                    <Notice kind="warn" title="There can be no dispute">
+                    <Notice kind="warn" title={t.impossible}>
                         <p>{obstacle}</p>
                         <p className="row">
                             {disputable.isDisputed && (
@@ -86,11 +87,11 @@ function Raise({ wallet, executionId }: { wallet: Address; executionId: string }
                                     params={{ disputeId: disputable.disputeAddress }}
                                     className={buttonClass()}
                                 >
-                                    Show the dispute
+                                    {t.showDispute}
                                 </Link>
                             )}
                             <Link to="/executions/$executionId" params={{ executionId }} className={buttonClass()}>
-                                Show the execution
+                                {t.showExecution}
                             </Link>
                         </p>
                     </Notice>
@@ -104,32 +105,32 @@ type SubjectProps = { disputable: Disputable; executionId: string; name: string 
 
 const Subject = ({ disputable: { record }, executionId, name }: SubjectProps) => (
     <div className={styles.card}>
-        <h2>Execution</h2>
+        <h2>{t.execution}</h2>
         <dl className={styles.facts}>
-            <dt>Agent</dt>
+            <dt>{t.agent}</dt>
             <dd>
                 {record === null ? (
-                    '\u2013'
+                    words.none
                 ) : (
                     <Link to="/agents/$agentId" params={{ agentId: record.agent }}>
-                        {name === undefined ? 'Show' : <UserText text={name} />}
+                        {name === undefined ? t.show : <UserText text={name} />}
                     </Link>
                 )}
             </dd>
-            <dt>Execution</dt>
+            <dt>{t.execution}</dt>
             <dd>
-                <Shown value={executionId} what="execution id" />
+                <Shown value={executionId} what={t.executionId} />
             </dd>
             {record !== null && (
                 <>
-                    <dt>You paid</dt>
-                    <dd className="number">{formatUsdc(record.amount)} USDC</dd>
-                    <dt>Window ends</dt>
+                    <dt>{t.paid}</dt>
+                    <dd className="number">{words.usdc(record.amount)}</dd>
+                    <dt>{t.windowEnds}</dt>
                     <dd>
                         {record.finishedAtUnixS === 0n ? (
-                            '\u2013'
+                            words.none
                         ) : (
-                            <Countdown to={disputableUntil(record)} over="over" />
+                            <Countdown to={disputableUntil(record)} over={t.over} />
                         )}
                     </dd>
                 </>
@@ -137,7 +138,7 @@ const Subject = ({ disputable: { record }, executionId, name }: SubjectProps) =>
         </dl>
         <p>
             <Link to="/executions/$executionId" params={{ executionId }}>
-                Result and proof
+                {t.proof}
             </Link>
         </p>
     </div>
@@ -145,44 +146,25 @@ const Subject = ({ disputable: { record }, executionId, name }: SubjectProps) =>
 
 const Cost = ({ disputable: { rent, record, bond } }: { disputable: Disputable }) => (
     <div className={styles.card}>
-        <h2>What it costs</h2>
+        <h2>{t.cost}</h2>
         <dl className={styles.facts}>
-            <dt>Bond</dt>
-            <dd className="number">{formatUsdc(bond)} USDC</dd>
-            <dt>Deposit, comes back</dt>
-            <dd className="number">{formatSol(rent)} SOL</dd>
-            <dt>Network fee</dt>
+            <dt>{t.bond}</dt>
+            <dd className="number">{words.usdc(bond)}</dd>
+            <dt>{t.deposit}</dt>
+            <dd className="number">{words.sol(rent)}</dd>
+            <dt>{t.fee}</dt>
             <dd className="number">{feeText()}</dd>
         </dl>
-        <p className="small muted">
-            The bond moves from your wallet into the escrow of the agent. You get it back when the dispute ends, unless
-            the resolver finds that you knew the claim to be false. The deposit comes back when the record of the
-            execution is closed, after its dispute window.
-        </p>
-        <h2>What can come of it</h2>
+        <p className="small muted">{t.bondHint}</p>
+        <h2>{t.outcomes}</h2>
         <ul className={`${styles.bullets} small`}>
-            <li>
-                <strong>Upheld:</strong> you get up to{' '}
-                {record === null ? 'what you paid' : `${formatUsdc(record.amount)} USDC`} back, out of the
-                creator&rsquo;s collateral. The resolver names the amount.
-            </li>
-            <li>
-                <strong>Rejected:</strong> the creator keeps the price.
-            </li>
-            <li>
-                <strong>Rejected as abusive:</strong> the creator keeps the price and gets your bond.
-            </li>
-            <li>
-                <strong>Given up by you:</strong> possible until it ends. The creator keeps the price.
-            </li>
-            <li>
-                <strong>Not decided within 30 days:</strong> anybody can end it. The creator keeps the price; only if
-                there is no resolver, you get what the collateral covers.
-            </li>
+            {t.outcome(record?.amount ?? null).map(([name, what]) => (
+                <li key={name}>
+                    <strong>{name}</strong> {what}
+                </li>
+            ))}
         </ul>
-        <p className="small muted">
-            The creator can answer. The resolver means to decide within 72 hours. An execution has one dispute, ever.
-        </p>
+        <p className="small muted">{t.rules}</p>
     </div>
 );
 
@@ -210,9 +192,8 @@ function RaiseForm({ wallet, executionId, network, bond, transaction: { status, 
             build: async () => {
                 const found = await readDisputable(rpcUrl, wallet, network.usdc_mint as Address, executionId);
                 const obstacle = disputeObstacle(found);
-                if (obstacle !== null || found.record === null) throw new Error(obstacle ?? 'There is no record.');
-                if (found.bond !== bond)
-                    throw new Error(`The bond has just changed to ${formatUsdc(found.bond)} USDC. Look at it again.`);
+                if (obstacle !== null || found.record === null) throw new Error(obstacle ?? t.noRecord);
+                if (found.bond !== bond) throw new Error(t.newBond(found.bond));
                 const named = await storeEvidence(wallet, draft);
                 dispute = found.disputeAddress;
                 const { record, recordAddress, mint } = found;
@@ -225,26 +206,23 @@ function RaiseForm({ wallet, executionId, network, bond, transaction: { status, 
         });
     };
     return (
-        <form className={styles.form} onSubmit={raise} noValidate aria-label="Dispute">
-            <h2>What is wrong</h2>
-            <Notice kind="warn" title="Evidence is public">
-                <p>
-                    Text and files are stored under their hash, which stands on the chain. Everybody who knows it can
-                    read them, and nothing can be taken back. Leave out secrets.
-                </p>
+        <form className={styles.form} onSubmit={raise} noValidate aria-label={t.form}>
+            <h2>{t.wrong}</h2>
+            <Notice kind="warn" title={t.public}>
+                <p>{t.publicHint}</p>
             </Notice>
             <EvidenceForm
-                label="What happened"
-                hint="Quote what you asked for, and say what is wrong with the result. The resolver sees the result, but not your task."
+                label={t.text}
+                hint={t.textHint}
                 draft={draft}
                 onChange={setDraft}
                 isChecked={isChecked}
                 isDisabled={isBusy}
             />
             <Button look="primary" type="submit" isDisabled={isBusy}>
-                {isBusy ? 'Raising the dispute …' : 'Raise the dispute'}
+                {isBusy ? t.busy : t.submit}
             </Button>
-            <TransactionState status={status} done="The dispute is raised. Its page follows." />
+            <TransactionState status={status} done={t.done} />
         </form>
     );
 }

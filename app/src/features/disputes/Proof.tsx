@@ -12,7 +12,6 @@ import { accountLink } from '../../shared/explorer';
 import { contentPath } from '../../shared/content';
 import { splitOf } from '../../shared/fee';
 import { formatMs } from '../../shared/figures';
-import { formatUsdc } from '../../shared/money';
 import { Address } from '../../shared/ui/Address';
 import { Failure } from '../../shared/ui/Failure';
 import { Notice } from '../../shared/ui/Notice';
@@ -23,6 +22,9 @@ import type { Case } from './chain/case';
 import styles from './Disputes.module.css';
 import { contentQuery } from './evidence/read';
 import type { Dispute } from './query';
+import { words } from './words';
+
+const t = words.proof;
 
 export type ProofProps = {
     dispute: Dispute;
@@ -35,11 +37,11 @@ export function Proof({ dispute, found, wallet, network }: ProofProps) {
     return (
         <section className={styles.part} aria-labelledby="proof">
             <div className="stack">
-                <h2 id="proof">The execution and its proof</h2>
+                <h2 id="proof">{t.title}</h2>
                 {wallet === dispute.caller && (
                     <p>
                         <Link to="/executions/$executionId" params={{ executionId: dispute.execution_id }}>
-                            Your execution with its steps
+                            {t.own}
                         </Link>
                     </p>
                 )}
@@ -53,9 +55,9 @@ export function Proof({ dispute, found, wallet, network }: ProofProps) {
 }
 
 const SETTLERS: Record<number, string> = {
-    [StoredSettler.Caller]: 'the caller',
-    [StoredSettler.Creator]: 'the creator',
-    [StoredSettler.Gateway]: 'the service',
+    [StoredSettler.Caller]: t.settlers.caller,
+    [StoredSettler.Creator]: t.settlers.creator,
+    [StoredSettler.Gateway]: t.settlers.service,
 };
 
 const RecordFacts = ({
@@ -66,20 +68,20 @@ const RecordFacts = ({
     network: ProofProps['network'];
 }) => (
     <dl className={styles.pairs}>
-        <Pair name="Record on the chain">
+        <Pair name={t.record}>
             <Address value={recordAddress} href={accountLink(network, recordAddress)} />
         </Pair>
-        <Pair name="Opened">
+        <Pair name={t.opened}>
             <Time iso={timeOf(record.openedAtUnixS)} />
         </Pair>
-        <Pair name="Finished">
+        <Pair name={t.finished}>
             <Time iso={timeOf(record.finishedAtUnixS)} />
         </Pair>
-        <Pair name="Took">{formatMs(record.executionTimeMs)}</Pair>
-        <Pair name="Settled by">{SETTLERS[record.settledBy] ?? 'unknown'}</Pair>
-        <Pair name="Result signed for">{record.binding === 1 ? 'this call' : 'its content'}</Pair>
-        {agent !== null && <Pair name="Collateral of the agent">{formatUsdc(agent.collateral)} USDC</Pair>}
-        {agent !== null && <Pair name="In open disputes">{formatUsdc(agent.disputedAmount)} USDC</Pair>}
+        <Pair name={t.took}>{formatMs(record.executionTimeMs)}</Pair>
+        <Pair name={t.settledBy}>{SETTLERS[record.settledBy] ?? t.settlers.unknown}</Pair>
+        <Pair name={t.signedFor}>{record.binding === 1 ? t.thisCall : t.itsContent}</Pair>
+        {agent !== null && <Pair name={t.collateral}>{words.usdc(agent.collateral)}</Pair>}
+        {agent !== null && <Pair name={t.disputed}>{words.usdc(agent.disputedAmount)}</Pair>}
     </dl>
 );
 
@@ -103,12 +105,8 @@ function CheckedResult({ dispute, found, rpcUrl }: { dispute: Dispute; found: Ca
             {text !== null ? (
                 <Result text={text} executionId={dispute.execution_id} />
             ) : (
-                <Notice kind="warn" title="The result cannot be shown">
-                    <p>
-                        {content.data.state === 'missing'
-                            ? 'The service does not have the content that the record names.'
-                            : 'The service sent other bytes than those that the record names.'}
-                    </p>
+                <Notice kind="warn" title={t.noResult}>
+                    <p>{content.data.state === 'missing' ? t.missing : t.altered}</p>
                 </Notice>
             )}
             <Suspense fallback={<Skeleton height="8rem" />}>

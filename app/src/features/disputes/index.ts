@@ -1,3 +1,3 @@
 export { type Dispute, disputesQuery } from './query';
 export { disputeRoutes } from './route';
-export { secondsOf, turnOf } from './words';
+export { secondsOf, turnOf } from './state';

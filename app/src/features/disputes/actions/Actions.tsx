@@ -13,6 +13,7 @@ import { AnswerForm } from './AnswerForm';
 import { Cancel } from './Cancel';
 import { DecideForm } from './DecideForm';
 import { Expire } from './Expire';
+import { words } from '../words';
 
 export type ActionsProps = {
     dispute: Dispute;
@@ -34,16 +35,13 @@ export function Actions({ dispute, found, wallet, network }: ActionsProps) {
         <div className={styles.actions}>
             {/* A form stays while its transaction is under way, although the chain may have changed already. */}
             {(canAnswer || answering.isBusy) && <AnswerForm {...common} transaction={answering} />}
-            <TransactionState
-                status={answering.status}
-                done="Your answer stands on the chain. The resolver can decide now."
-            />
+            <TransactionState status={answering.status} done={words.answer.done} />
             {(canDecide || deciding.isBusy) && <DecideForm {...common} transaction={deciding} />}
-            <TransactionState status={deciding.status} done="The decision stands on the chain. It is final." />
+            <TransactionState status={deciding.status} done={words.decide.done} />
             {(canCancel || cancelling.isBusy) && <Cancel {...common} transaction={cancelling} />}
-            <TransactionState status={cancelling.status} done="The dispute is given up. You have the bond back." />
+            <TransactionState status={cancelling.status} done={words.cancel.done} />
             {(canExpire || expiring.isBusy) && <Expire {...common} transaction={expiring} />}
-            <TransactionState status={expiring.status} done="The dispute has ended without a decision." />
+            <TransactionState status={expiring.status} done={words.expire.done} />
         </div>
     );
 }

@@ -11,7 +11,10 @@ import { filesProblem, textProblem } from '../evidence/draft';
 import { EvidenceForm } from '../evidence/EvidenceForm';
 import { storeEvidence } from '../evidence/store';
 import { forgetDraft, useDraft } from '../evidence/useDraft';
+import { words } from '../words';
 import type { FormProps } from './form';
+
+const t = words.answer;
 
 export function AnswerForm({ found: { recordAddress }, wallet, rpcUrl, transaction: { isBusy, send } }: FormProps) {
     const key = `answer.${recordAddress}`;
@@ -32,22 +35,22 @@ export function AnswerForm({ found: { recordAddress }, wallet, rpcUrl, transacti
     };
     return (
         <form className={styles.form} onSubmit={answer} noValidate aria-labelledby="answer">
-            <h2 id="answer">Answer the dispute</h2>
+            <h2 id="answer">{t.title}</h2>
             <ul className={styles.bullets}>
-                <li>There is one answer. It stands on the chain and cannot be changed.</li>
-                <li>With it the resolver can uphold the dispute at once. Without one, 24 hours after it was raised.</li>
-                <li>Text and files are public. It costs the network fee of {feeText()}.</li>
+                <li>{t.once}</li>
+                <li>{t.effect}</li>
+                <li>{t.cost(feeText())}</li>
             </ul>
             <EvidenceForm
-                label="Your answer"
-                hint="Say why the result is what was asked for. Add what proves it, such as the request that you received."
+                label={t.text}
+                hint={t.textHint}
                 draft={draft}
                 onChange={setDraft}
                 isChecked={isChecked}
                 isDisabled={isBusy}
             />
             <Button look="primary" type="submit" isDisabled={isBusy}>
-                {isBusy ? 'Answering …' : 'Send the answer'}
+                {isBusy ? t.busy : t.submit}
             </Button>
         </form>
     );

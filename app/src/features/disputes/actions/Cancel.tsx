@@ -1,11 +1,13 @@
-// The caller gives an open dispute up, and has the bond back.
+// The caller cancels an open dispute, and has the bond back.
 
 import { feeText } from '../../../chain/fee';
-import { formatUsdc } from '../../../shared/money';
 import { Button } from '../../../shared/ui/Button';
 import { checkCancel, readCase } from '../chain/case';
 import { cancelInstructions } from '../chain/instructions';
+import { words } from '../words';
 import type { FormProps } from './form';
+
+const t = words.cancel;
 
 export function Cancel({
     found: { recordAddress, dispute },
@@ -23,14 +25,11 @@ export function Cancel({
         });
     return (
         <section className="stack" aria-labelledby="cancel">
-            <h2 id="cancel">Give the dispute up</h2>
-            <p>
-                You get the bond of {formatUsdc(dispute.bond)} USDC back, and nothing else moves. The creator keeps the
-                price. This is final: the execution cannot be disputed again. It costs the network fee of {feeText()}.
-            </p>
+            <h2 id="cancel">{t.title}</h2>
+            <p>{t.effect(dispute.bond, feeText())}</p>
             <div>
                 <Button look="danger" isDisabled={isBusy} onPress={cancel}>
-                    {isBusy ? 'Giving it up …' : 'Give it up'}
+                    {isBusy ? t.busy : t.submit}
                 </Button>
             </div>
         </section>

@@ -4,7 +4,7 @@ import { type SubmitEvent, useState } from 'react';
 
 import { feeText } from '../../../chain/fee';
 import { DisputeDecision } from '../../../generated/types/disputeDecision';
-import { MoneyError, formatUsdc, parseUsdc, usdcText } from '../../../shared/money';
+import { MoneyError, parseUsdc, usdcText } from '../../../shared/money';
 import { Button } from '../../../shared/ui/Button';
 import { Countdown } from '../../../shared/ui/Countdown';
 import { TextField } from '../../../shared/ui/Field';
@@ -17,7 +17,10 @@ import { filesProblem, textProblem } from '../evidence/draft';
 import { EvidenceForm } from '../evidence/EvidenceForm';
 import { storeEvidence } from '../evidence/store';
 import { forgetDraft, useDraft } from '../evidence/useDraft';
+import { words } from '../words';
 import type { FormProps } from './form';
+
+const t = words.decide;
 
 const DECISIONS = {
     uphold: DisputeDecision.Upheld,
@@ -43,7 +46,7 @@ export function DecideForm({ found, wallet, rpcUrl, transaction: { isBusy, send 
     const isUpholdable = found.now >= upholdableFrom(found);
     const { slash, problem } = readSlash(amount, facts);
     const isUpheld = choice === 'uphold';
-    const bond = formatUsdc(found.dispute.bond);
+    const { bond } = found.dispute;
     const decide = (event: SubmitEvent): void => {
         event.preventDefault();
         setChecked(true);
@@ -56,13 +59,10 @@ export function DecideForm({ found, wallet, rpcUrl, transaction: { isBusy, send 
                 const now = await readCase(rpcUrl, recordAddress);
                 checkDecision(now, wallet, isUpheld);
                 const [before, after] = [facts, factsOf(now)];
-                const why =
-                    after === null ? 'The listing of the agent is closed.' : slashProblem(decision.slash, after);
+                const why = after === null ? words.noListing : slashProblem(decision.slash, after);
                 if (why !== null) throw new CaseError(why);
                 if (isUpheld && after !== null && !isSamePreview(decision.slash, before, after)) {
-                    throw new CaseError(
-                        'The collateral of the agent has just changed. Look at the preview again, then decide.',
-                    );
+                    throw new CaseError(words.refusals.newCollateral);
                 }
                 return decideInstructions(now, wallet, decision, await storeEvidence(wallet, draft), rpcUrl);
             },
@@ -71,7 +71,7 @@ export function DecideForm({ found, wallet, rpcUrl, transaction: { isBusy, send 
     };
     return (
         <form className={styles.form} onSubmit={decide} noValidate aria-labelledby="decide">
-            <h2 id="decide">Decide</h2>
+            <h2 id="decide">{t.title}</h2>
             <ChoiceFields
                 found={found}
                 choice={choice}
@@ -83,8 +83,8 @@ export function DecideForm({ found, wallet, rpcUrl, transaction: { isBusy, send 
             {isUpheld && (
                 <>
                     <TextField
-                        label="Take from the collateral, in USDC"
-                        hint={`What was paid, ${formatUsdc(found.record.amount)} USDC, goes to the caller first. More is a penalty for the insurance. At most ${formatUsdc(highestSlash(facts))}.`}
+                        label={t.slash}
+                        hint={t.slashHint(found.record.amount, highestSlash(facts))}
                         error={problem}
                         inputMode="decimal"
                         value={amount}
@@ -95,49 +95,40 @@ export function DecideForm({ found, wallet, rpcUrl, transaction: { isBusy, send 
                 </>
             )}
             {choice === 'reject' && (
-                <Notice title="What happens">
-                    <p>
-                        The execution stays completed, and the creator keeps the price and the collateral. The caller
-                        gets the bond of {bond} USDC back.
-                    </p>
+                <Notice title={words.preview}>
+                    <p>{t.rejected(bond)}</p>
                 </Notice>
             )}
             {choice === 'abusive' && (
-                <Notice kind="warn" title="What happens">
-                    <p>
-                        The execution stays completed, and the creator keeps the price and the collateral. The creator
-                        also gets the caller&rsquo;s bond of {bond} USDC.
-                    </p>
+                <Notice kind="warn" title={words.preview}>
+                    <p>{t.abused(bond)}</p>
                 </Notice>
             )}
             <EvidenceForm
-                label="Reasons"
-                hint="Both sides read them. They are public, and their hash stands on the chain with the decision."
+                label={t.reasons}
+                hint={t.reasonsHint}
                 draft={draft}
                 onChange={setDraft}
                 isChecked={isChecked}
                 isDisabled={isBusy}
             />
-            <p className="small muted">
-                The decision is final. It costs the network fee of {feeText()}, and about 0.002 SOL for each USDC
-                account that is paid and does not exist yet.
-            </p>
+            <p className="small muted">{t.cost(feeText())}</p>
             <Button
                 look={choice === null || choice === 'reject' ? 'primary' : 'danger'}
                 type="submit"
                 isDisabled={isBusy}
             >
-                {isBusy ? 'Deciding …' : buttonText(choice, slash)}
+                {isBusy ? t.busy : buttonText(choice, slash)}
             </Button>
         </form>
     );
 }
 
 function buttonText(choice: Choice | null, slash: bigint | null): string {
-    if (choice === null) return 'Sign the decision';
-    if (choice === 'reject') return 'Sign: reject the dispute';
-    if (choice === 'abusive') return 'Sign: reject it as abusive';
-    return slash === null ? 'Sign: uphold the dispute' : `Sign: uphold and take ${formatUsdc(slash)} USDC`;
+    if (choice === null) return t.sign;
+    if (choice === 'reject') return t.signReject;
+    if (choice === 'abusive') return t.signAbusive;
+    return slash === null ? t.signUphold : t.signSlash(slash);
 }
 
 function readSlash(text: string, facts: SlashFacts): { slash: bigint | null; problem: string | undefined } {
@@ -169,7 +160,7 @@ const ChoiceFields = ({ found, choice, onChange, isUpholdable, isMissing, isDisa
         disabled={isDisabled}
         aria-describedby={isMissing ? 'decision-missing' : undefined}
     >
-        <legend>Who was right?</legend>
+        <legend>{t.who}</legend>
         <label className={styles.option}>
             <input
                 type="radio"
@@ -178,31 +169,30 @@ const ChoiceFields = ({ found, choice, onChange, isUpholdable, isMissing, isDisa
                 disabled={!isUpholdable}
                 onChange={() => onChange('uphold')}
             />
-            <span>Uphold: the caller</span>
+            <span>{t.uphold}</span>
             <small>
                 {isUpholdable ? (
-                    'The caller gets money back out of the collateral, and the bond. The execution counts as not successful.'
+                    t.upholdHint
                 ) : (
                     <>
-                        The creator can still answer. Possible <Countdown to={upholdableFrom(found)} over="now" />, or
-                        as soon as there is an answer.
+                        {t.stillAnswer} <Countdown to={upholdableFrom(found)} over={words.now} /> {t.orAnswered}
                     </>
                 )}
             </small>
         </label>
         <label className={styles.option}>
             <input type="radio" name="decision" checked={choice === 'reject'} onChange={() => onChange('reject')} />
-            <span>Reject: the creator</span>
-            <small>The result stands, and the caller gets the bond back.</small>
+            <span>{t.reject}</span>
+            <small>{t.rejectHint}</small>
         </label>
         <label className={styles.option}>
             <input type="radio" name="decision" checked={choice === 'abusive'} onChange={() => onChange('abusive')} />
-            <span>Abusive: the creator, and the caller knew it</span>
-            <small>The result stands, and the creator gets the bond of {formatUsdc(found.dispute.bond)} USDC.</small>
+            <span>{t.abusive}</span>
+            <small>{t.abusiveHint(found.dispute.bond)}</small>
         </label>
         {isMissing && (
             <p id="decision-missing" role="alert" className={styles.missing}>
-                Choose one of the three.
+                {t.missing}
             </p>
         )}
     </fieldset>
@@ -214,14 +204,14 @@ const Preview = ({ slash, facts }: { slash: bigint; facts: SlashFacts }) => {
         facts,
     );
     const rows: [string, bigint][] = [
-        ['To the caller', compensation],
-        ['Penalty, to the insurance', penalty],
-        ['Collateral now', collateralBefore],
-        ['Collateral afterwards', collateralAfter],
-        ['Needed for its price', required],
+        [t.toCaller, compensation],
+        [t.penalty, penalty],
+        [t.collateralNow, collateralBefore],
+        [t.collateralAfter, collateralAfter],
+        [t.required, required],
     ];
     return (
-        <section className="stack" aria-label="What happens">
+        <section className="stack" aria-label={words.preview}>
             <dl className={styles.preview}>
                 {rows.map(([name, usdc]) => (
                     <PreviewRow key={name} name={name} usdc={usdc} />
@@ -229,12 +219,12 @@ const Preview = ({ slash, facts }: { slash: bigint; facts: SlashFacts }) => {
             </dl>
             <p aria-live="polite" className={isPausedByIt ? undefined : 'small muted'}>
                 {slash === 0n
-                    ? 'The caller is right, and gets nothing back.'
+                    ? t.nothingBack
                     : isPausedByIt
-                      ? `The agent is paused by this, until its creator adds at least ${formatUsdc(required - collateralAfter)} USDC.`
+                      ? t.pauses(required - collateralAfter)
                       : collateralAfter < required
-                        ? 'The agent is not active, so nothing else changes for it.'
-                        : 'The agent keeps enough collateral for its price.'}
+                        ? t.inactive
+                        : t.enough}
             </p>
         </section>
     );
@@ -243,7 +233,7 @@ const Preview = ({ slash, facts }: { slash: bigint; facts: SlashFacts }) => {
 const PreviewRow = ({ name, usdc }: { name: string; usdc: bigint }) => (
     <>
         <dt>{name}</dt>
-        <dd className="number">{formatUsdc(usdc)} USDC</dd>
+        <dd className="number">{words.usdc(usdc)}</dd>
     </>
 );
 

@@ -1,11 +1,13 @@
 // After 30 days without a decision anybody ends a dispute, so that no collateral stays locked.
 
 import { feeText } from '../../../chain/fee';
-import { formatUsdc } from '../../../shared/money';
 import { Button } from '../../../shared/ui/Button';
 import { CaseError, checkExpiry, compensationAtExpiry, readCase } from '../chain/case';
 import { expireInstructions } from '../chain/instructions';
+import { words } from '../words';
 import type { FormProps } from './form';
+
+const t = words.expire;
 
 export function Expire({ found, wallet, rpcUrl, transaction: { isBusy, send } }: FormProps) {
     const { recordAddress, config, dispute } = found;
@@ -15,26 +17,18 @@ export function Expire({ found, wallet, rpcUrl, transaction: { isBusy, send } }:
             build: async (payer) => {
                 const now = await readCase(rpcUrl, recordAddress);
                 checkExpiry(now);
-                if (compensationAtExpiry(now) !== compensation)
-                    throw new CaseError('The resolver has just changed. Look at the page again.');
+                if (compensationAtExpiry(now) !== compensation) throw new CaseError(words.refusals.newResolver);
                 return expireInstructions(now, payer, rpcUrl);
             },
         });
     return (
         <section className="stack" aria-labelledby="expire">
-            <h2 id="expire">End it without a decision</h2>
-            <p>
-                Nobody decided within 30 days. Ending the dispute frees the collateral, and the caller gets the bond of{' '}
-                {formatUsdc(dispute.bond)} USDC back.{' '}
-                {compensation > 0n &&
-                    `There is no resolver, so the caller also gets ${formatUsdc(compensation)} USDC out of the collateral. `}
-                The creator keeps the price, and the execution cannot be disputed again. It costs the network fee of{' '}
-                {feeText()}. The service also does it by itself after a while.
-            </p>
+            <h2 id="expire">{t.title}</h2>
+            <p>{t.effect(dispute.bond, compensation, feeText())}</p>
             <div>
                 {/* The resolver can still decide, and that button comes first. */}
                 <Button look={config.resolver === wallet ? 'plain' : 'primary'} isDisabled={isBusy} onPress={expire}>
-                    {isBusy ? 'Ending …' : 'End the dispute'}
+                    {isBusy ? t.busy : t.submit}
                 </Button>
             </div>
         </section>

@@ -3,26 +3,27 @@
 import { buttonClass } from '../../../shared/ui/Button';
 import { Notice } from '../../../shared/ui/Notice';
 import { type Case, powersOf, upholdableFrom } from '../chain/case';
+import { words } from '../words';
+
+const t = words.turn;
 
 export function YourTurn({ found, wallet }: { found: Case; wallet: string }) {
     const { canAnswer, canDecide, canExpire } = powersOf(found, wallet);
     return (
         <>
             {canAnswer && (
-                <Step title="Your answer is missing" link="Answer" to="#answer">
-                    {found.now < upholdableFrom(found)
-                        ? 'You have 24 hours before the dispute can be upheld without one.'
-                        : 'The dispute can be upheld without it now. You can still answer until it is decided.'}
+                <Step title={t.answer} link={t.toAnswer} to="#answer">
+                    {found.now < upholdableFrom(found) ? t.answerInTime : t.answerLate}
                 </Step>
             )}
             {canDecide && (
-                <Step title="It waits for your decision" link="Decide" to="#decide">
-                    Read both sides and check the result first.
+                <Step title={t.decide} link={t.toDecide} to="#decide">
+                    {t.decideHint}
                 </Step>
             )}
             {canExpire && !canDecide && (
-                <Step title="The time for a decision is over" link="End it" to="#expire">
-                    You can end the dispute. The creator then keeps the price, and the caller has the bond back.
+                <Step title={t.expire} link={t.toExpire} to="#expire">
+                    {t.expireHint}
                 </Step>
             )}
         </>

@@ -24,6 +24,7 @@ import {
     getExecutionRecordDecoder,
 } from '../../../generated/accounts/executionRecord';
 import type { Status } from '../search';
+import { words } from '../words';
 import { RARELY_MS } from '../../../shared/seldom';
 
 /** Seconds that the creator has before a dispute can be upheld without an answer. */
@@ -59,7 +60,7 @@ export async function readCase(rpcUrl: string, recordAddress: Address): Promise<
     const [disputeAddress, configAddress] = await Promise.all([findDisputeAddress(recordAddress), findConfigAddress()]);
     const closed = async (address: Address): Promise<ReadonlyUint8Array> => {
         const found = await findClosed(new History(rpc, address), recordAddress);
-        if (found === null) throw new Error('The chain has no such dispute.');
+        if (found === null) throw new Error(words.refusals.noDispute);
         return found.bytes;
     };
     const decode = async <T>(
@@ -77,7 +78,7 @@ export async function readCase(rpcUrl: string, recordAddress: Address): Promise<
     const { agent: agentAddress } = await recordOf(before);
     const addresses = [recordAddress, disputeAddress, agentAddress, configAddress, CLOCK_ADDRESS];
     const [record, dispute, agent, config, clock] = await readAccounts(rpc, addresses);
-    if (!config) throw new Error('This Solana network has no crtx marketplace.');
+    if (!config) throw new Error(words.noMarket);
     return {
         recordAddress,
         disputeAddress,
@@ -139,6 +140,8 @@ export function powersOf(found: Case, wallet: string): Powers {
     };
 }
 
+const t = words.refusals;
+
 export class CaseError extends Error {}
 
 const refuse = (why: string): never => {
@@ -147,29 +150,25 @@ const refuse = (why: string): never => {
 
 /** The same checks as the program's, made here so that the user gets a reason before evidence is uploaded. */
 export function checkAnswer(found: Case, wallet: string): void {
-    if (found.agent?.creator !== wallet)
-        refuse('Only the creator of the agent answers this dispute. Choose its account in your wallet.');
-    if (!isOpen(found)) refuse(`The dispute is ${statusOf(found)}, so it cannot be answered any more.`);
-    if (found.dispute.answeredAtUnixS !== 0n) refuse('The dispute has its answer already, and it can have only one.');
+    if (found.agent?.creator !== wallet) refuse(t.notCreator);
+    if (!isOpen(found)) refuse(t.notAnswerable(statusOf(found)));
+    if (found.dispute.answeredAtUnixS !== 0n) refuse(t.answered);
 }
 
 export function checkDecision(found: Case, wallet: string, isUpheld: boolean): void {
-    if (found.config.resolver !== wallet)
-        refuse('Only the resolver decides disputes. Choose its account in your wallet.');
-    if (found.dispute.raisedBy === wallet) refuse('You raised this dispute, so you cannot decide it.');
-    if (!isOpen(found)) refuse(`The dispute is ${statusOf(found)} already.`);
-    if (found.agent === null) refuse('The listing of the agent is closed.');
-    if (isUpheld && found.now < upholdableFrom(found))
-        refuse('The creator can still answer, so the dispute cannot be upheld yet.');
+    if (found.config.resolver !== wallet) refuse(t.notResolver);
+    if (found.dispute.raisedBy === wallet) refuse(t.ownDispute);
+    if (!isOpen(found)) refuse(t.already(statusOf(found)));
+    if (found.agent === null) refuse(words.noListing);
+    if (isUpheld && found.now < upholdableFrom(found)) refuse(t.early);
 }
 
 export function checkCancel(found: Case, wallet: string): void {
-    if (found.dispute.raisedBy !== wallet)
-        refuse('Only the caller who raised the dispute gives it up. Choose that account in your wallet.');
-    if (!isOpen(found)) refuse(`The dispute is ${statusOf(found)} already.`);
+    if (found.dispute.raisedBy !== wallet) refuse(t.notRaiser);
+    if (!isOpen(found)) refuse(t.already(statusOf(found)));
 }
 
 export function checkExpiry(found: Case): void {
-    if (!isOpen(found)) refuse(`The dispute is ${statusOf(found)} already.`);
-    if (found.now <= decidableUntil(found)) refuse('The resolver still has time to decide.');
+    if (!isOpen(found)) refuse(t.already(statusOf(found)));
+    if (found.now <= decidableUntil(found)) refuse(t.undecided);
 }

@@ -14,8 +14,10 @@ import { CONFIG_DISCRIMINATOR, getConfigDecoder } from '../../../generated/accou
 import { type ExecutionRecord } from '../../../generated/accounts/executionRecord';
 import { getDisputeDecoder } from '../../../generated/accounts/dispute';
 import type { Schemas } from '../../../shared/api/client';
-import { formatUsdc } from '../../../shared/money';
 import { SELDOM_MS } from '../../../shared/seldom';
+import { words } from '../words';
+
+const t = words.obstacles;
 
 export type Disputable = {
     readonly recordAddress: Address;
@@ -63,7 +65,7 @@ export async function readDisputable(
         readAccounts(rpc, [configAddress, recordAddress, disputeAddress, CLOCK_ADDRESS, wallet, tokenAddress]),
         rpc.getMinimumBalanceForRentExemption(BigInt(getDisputeDecoder().fixedSize)).send(),
     ]);
-    if (!config) throw new Error('This Solana network has no crtx marketplace.');
+    if (!config) throw new Error(words.noMarket);
     const { parameters, usdcMint } = decodeOwned(config, getConfigDecoder(), CONFIG_DISCRIMINATOR);
     return {
         recordAddress,
@@ -88,20 +90,15 @@ export const disputableUntil = ({
 /** Why there can be no dispute, as the program would refuse it; `null` if there can. */
 export function disputeObstacle({ record, isDisputed, now, rent, lamports, bond, usdc }: Disputable): string | null {
     if (record === null) {
-        return 'The chain has no record of this execution for your wallet. A record is closed some time after its dispute window.';
+        return t.noRecord;
     }
-    if (record.status === Status.Disputed || isDisputed)
-        return 'You have disputed this execution already. It can have one dispute.';
-    if (record.status === Status.Open)
-        return 'The execution is not finished. If no good result comes, the price goes back to you by itself.';
-    if (record.status !== Status.Completed) return 'You have the price back already, so there is nothing to dispute.';
-    if (record.disputeCount !== 0) return 'The execution was disputed before. It can have one dispute.';
-    if (record.settledBy === StoredSettler.Caller)
-        return 'You settled this execution yourself. A caller who did cannot dispute it.';
-    if (now > disputableUntil(record)) return 'The time for a dispute is over.';
-    if (usdc < bond)
-        return `A dispute needs a bond of ${formatUsdc(bond)} USDC and your wallet has ${formatUsdc(usdc)}. Send USDC to it, then go on.`;
-    if (lamports < rent + networkFee({}))
-        return 'Your wallet has too little SOL for the deposit and the network fee. Send SOL to it, then go on.';
+    if (record.status === Status.Disputed || isDisputed) return t.disputed;
+    if (record.status === Status.Open) return t.unfinished;
+    if (record.status !== Status.Completed) return t.refunded;
+    if (record.disputeCount !== 0) return t.disputedBefore;
+    if (record.settledBy === StoredSettler.Caller) return t.settledByCaller;
+    if (now > disputableUntil(record)) return t.late;
+    if (usdc < bond) return t.shortOfUsdc(bond, usdc);
+    if (lamports < rent + networkFee({})) return t.shortOfSol;
     return null;
 }

@@ -17,6 +17,7 @@ import { getExpireDisputeInstructionAsync } from '../../../generated/instruction
 import { getOpenDisputeInstructionAsync } from '../../../generated/instructions/openDispute';
 import { getResolveDisputeInstructionAsync } from '../../../generated/instructions/resolveDispute';
 import { DisputeDecision } from '../../../generated/types/disputeDecision';
+import { words } from '../words';
 import { type Case, compensationAtExpiry } from './case';
 
 /** A document that is stored: its hash and where it is. */
@@ -97,7 +98,7 @@ export async function decideInstructions(
     rpcUrl: string,
 ): Promise<Instruction[]> {
     const { record, agent, dispute, config } = found;
-    if (agent === null) throw new Error('The listing of the agent is closed.');
+    if (agent === null) throw new Error(words.noListing);
     const bondOwner = decision === DisputeDecision.Abusive ? agent.creator : record.caller;
     const [bondToken, callerToken, insuranceToken] = await Promise.all([
         findTokenAccount(bondOwner, config.usdcMint),

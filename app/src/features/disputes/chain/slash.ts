@@ -6,9 +6,12 @@ import type { Config } from '../../../generated/accounts/config';
 import type { Dispute } from '../../../generated/accounts/dispute';
 import type { ExecutionRecord } from '../../../generated/accounts/executionRecord';
 import type { CollateralTier } from '../../../generated/types/collateralTier';
-import { MAX_USDC, formatUsdc } from '../../../shared/money';
+import { MAX_USDC } from '../../../shared/money';
 import { type Covered, requiredCollateral as collateralOf } from '../../../chain/collateral';
 import { StoredAgentStatus } from '../../../chain/stored';
+import { words } from '../words';
+
+const t = words.slash;
 
 /** Everything that the rules look at. */
 export type SlashFacts = {
@@ -40,19 +43,13 @@ const isOlderThanTerm = ({ dispute, config }: SlashFacts): boolean => dispute.ra
 export function slashProblem(slash: bigint, facts: SlashFacts): string | null {
     const { record, agent } = facts;
     const [limit, others] = [limitOf(facts), otherClaims(facts)];
-    if (limit > MAX_USDC || others < 0n) return 'The accounts of this dispute do not fit together.';
-    if (slash > agent.collateral) return `The collateral has only ${formatUsdc(agent.collateral)} USDC.`;
-    if (slash > leftByOthers(facts))
-        return `At most ${formatUsdc(leftByOthers(facts))} USDC: the rest of the collateral covers disputes about this agent that were raised before.`;
-    if (slash > limit)
-        return `At most ${formatUsdc(limit)} USDC can be taken for this call: the limit was fixed when it was opened.`;
+    if (limit > MAX_USDC || others < 0n) return t.broken;
+    if (slash > agent.collateral) return t.overCollateral(agent.collateral);
+    if (slash > leftByOthers(facts)) return t.overOthers(leftByOthers(facts));
+    if (slash > limit) return t.overLimit(limit);
     if (slash <= record.amount) return null;
-    if (agent.collateral - slash < others) {
-        return `More than the ${formatUsdc(record.amount)} USDC that were paid must leave ${formatUsdc(others)} USDC for the other open disputes about this agent.`;
-    }
-    return isOlderThanTerm(facts)
-        ? `At most the ${formatUsdc(record.amount)} USDC that were paid: the dispute is older than your time in office.`
-        : null;
+    if (agent.collateral - slash < others) return t.penaltyLeaves(record.amount, others);
+    return isOlderThanTerm(facts) ? t.beforeTerm(record.amount) : null;
 }
 
 /** The highest slash that the program takes. 0 is always possible. */

@@ -7,7 +7,10 @@ import { visible } from '../../../shared/text/visible';
 import { Button } from '../../../shared/ui/Button';
 import { TextArea } from '../../../shared/ui/Field';
 import { MAX_FILES, MAX_FILE_BYTES, type Draft, filesProblem, sizeOf, sizeText, textProblem, withFiles } from './draft';
+import { words } from '../words';
 import styles from './Evidence.module.css';
+
+const t = words.evidence;
 
 export type EvidenceFormProps = {
     /** Of the text. */
@@ -54,7 +57,7 @@ function Files({ draft, onChange, isDisabled }: Pick<EvidenceFormProps, 'draft' 
     };
     return (
         <div className={styles.files}>
-            <label htmlFor={id}>Files that prove it (optional)</label>
+            <label htmlFor={id}>{t.files}</label>
             <input
                 ref={input}
                 id={id}
@@ -70,7 +73,7 @@ function Files({ draft, onChange, isDisabled }: Pick<EvidenceFormProps, 'draft' 
                 {problem ?? filesText(draft)}
             </p>
             {draft.files.length > 0 && (
-                <ul className={styles.list} aria-label="Chosen files">
+                <ul className={styles.list} aria-label={t.chosen}>
                     {draft.files.map(({ name, file }, index) => (
                         <li key={name}>
                             <span className={styles.name}>
@@ -81,9 +84,9 @@ function Files({ draft, onChange, isDisabled }: Pick<EvidenceFormProps, 'draft' 
                                 look="text"
                                 isDisabled={isDisabled}
                                 onPress={() => remove(index)}
-                                aria-label={`Remove ${visible(name)}`}
+                                aria-label={t.removeFile(visible(name))}
                             >
-                                Remove
+                                {t.remove}
                             </Button>
                         </li>
                     ))}
@@ -95,5 +98,5 @@ function Files({ draft, onChange, isDisabled }: Pick<EvidenceFormProps, 'draft' 
 
 const filesText = ({ files }: Draft): string =>
     files.length === 0
-        ? `Up to ${MAX_FILES} files, ${sizeText(MAX_FILE_BYTES)} together.`
-        : `${files.length} of ${MAX_FILES} files, ${sizeText(sizeOf(files))} of ${sizeText(MAX_FILE_BYTES)}.`;
+        ? t.most(MAX_FILES, sizeText(MAX_FILE_BYTES))
+        : t.used(files.length, MAX_FILES, sizeText(sizeOf(files)), sizeText(MAX_FILE_BYTES));

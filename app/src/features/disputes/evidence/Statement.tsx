@@ -17,6 +17,9 @@ import { type NamedFile, readDocument, savedName } from './document';
 import { sizeText } from './draft';
 import styles from './Evidence.module.css';
 import { type Fetched, contentQuery } from './read';
+import { words } from '../words';
+
+const t = words.statement;
 
 /** Characters of a name in a label. */
 const MAX_LABEL = 100;
@@ -55,11 +58,11 @@ export function Statement({ title, by, at, hash, isOnChain, uri }: StatementProp
             )}
             <p className="row small">
                 <Verdict fetched={content.data} isOnChain={isOnChain} />
-                <Address value={hash} what="hash" ends={12} />
+                <Address value={hash} what={t.hash} ends={12} />
             </p>
             {uri !== null && uri !== `ipfs://${contentPath(hash).slice('/ipfs/'.length)}` && (
                 <p className="small muted">
-                    The chain names another place of it, which this page does not open: <UserText text={uri} />
+                    {t.elsewhere} <UserText text={uri} />
                 </p>
             )}
         </section>
@@ -68,38 +71,35 @@ export function Statement({ title, by, at, hash, isOnChain, uri }: StatementProp
 
 /** A word in place of a colour alone. */
 const Verdict = ({ fetched, isOnChain }: { fetched: Fetched | undefined; isOnChain: boolean }) => {
-    if (fetched === undefined) return <Badge>Being checked …</Badge>;
-    if (fetched.state === 'missing') return <Badge kind="warn">Not stored here</Badge>;
-    if (fetched.state === 'altered') return <Badge kind="bad">Not what the chain names</Badge>;
-    return isOnChain ? <Badge kind="good">Same as on the chain</Badge> : <Badge kind="warn">Chain not read</Badge>;
+    if (fetched === undefined) return <Badge>{t.checking}</Badge>;
+    if (fetched.state === 'missing') return <Badge kind="warn">{t.missing}</Badge>;
+    if (fetched.state === 'altered') return <Badge kind="bad">{t.altered}</Badge>;
+    return isOnChain ? <Badge kind="good">{t.same}</Badge> : <Badge kind="warn">{t.notRead}</Badge>;
 };
 
 function Found({ fetched, hash, onRetry }: { fetched: Fetched; hash: string; onRetry: () => void }) {
     const content = useMemo(() => (fetched.state === 'whole' ? readDocument(fetched.bytes) : null), [fetched]);
     if (fetched.state === 'missing') {
         return (
-            <Notice kind="warn" title="The document is not stored here">
-                <p>
-                    The chain has its hash, and nobody has handed the document in at this service. Its author can do it
-                    at any time.
-                </p>
+            <Notice kind="warn" title={t.missingTitle}>
+                <p>{t.missingHint}</p>
                 <div>
-                    <Button onPress={onRetry}>Look again</Button>
+                    <Button onPress={onRetry}>{words.lookAgain}</Button>
                 </div>
             </Notice>
         );
     }
     if (fetched.state === 'altered' || content === null) {
         return (
-            <Notice kind="bad" title="This is not the document">
-                <p>The service sent other bytes than those that the chain names, so they are not shown.</p>
+            <Notice kind="bad" title={t.alteredTitle}>
+                <p>{t.alteredHint}</p>
             </Notice>
         );
     }
     if (content.kind === 'bytes') {
         return (
             <p>
-                The document is no text. <Download hash={hash} name="evidence" />
+                {t.bytes} <Download hash={hash} name={t.bytesName} />
             </p>
         );
     }
@@ -114,7 +114,7 @@ function Found({ fetched, hash, onRetry }: { fetched: Fetched; hash: string; onR
 }
 
 const FileList = ({ files }: { files: readonly NamedFile[] }) => (
-    <ul className={styles.list} aria-label="Files">
+    <ul className={styles.list} aria-label={t.files}>
         {files.map((file, index) => (
             <FileRow key={index} file={file} />
         ))}
@@ -133,15 +133,15 @@ function FileRow({ file: { name, media_type, size, hash } }: { file: NamedFile }
                 </span>
             </span>
             {isWhole ? (
-                <Badge kind="good">Hash matches</Badge>
+                <Badge kind="good">{t.matches}</Badge>
             ) : error ? (
-                <Badge kind="warn">Not checked</Badge>
+                <Badge kind="warn">{t.notChecked}</Badge>
             ) : fetched === undefined ? (
-                <Badge>Being checked …</Badge>
+                <Badge>{t.checking}</Badge>
             ) : fetched.state === 'missing' ? (
-                <Badge kind="warn">Not stored here</Badge>
+                <Badge kind="warn">{t.missing}</Badge>
             ) : (
-                <Badge kind="bad">Altered</Badge>
+                <Badge kind="bad">{t.fileAltered}</Badge>
             )}
             {isWhole && <Download hash={hash} name={name} />}
         </li>
@@ -153,8 +153,8 @@ const Download = ({ hash, name }: { hash: string; name: string }) => (
     <a
         href={contentPath(hash)}
         download={savedName(name, hash)}
-        aria-label={`Save ${visible(name.slice(0, MAX_LABEL))}`}
+        aria-label={t.saveFile(visible(name.slice(0, MAX_LABEL)))}
     >
-        Save
+        {t.save}
     </a>
 );

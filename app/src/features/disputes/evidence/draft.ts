@@ -1,5 +1,9 @@
 // A party's statement while it is being written: a text and files, with the limits of `POST /v1/evidence`.
 
+import { words } from '../words';
+
+const t = words.evidence;
+
 export const MAX_TEXT = 20_000;
 export const MAX_FILES = 5;
 /** Of all files together, in bytes. */
@@ -20,26 +24,20 @@ const HALF = /\p{Cs}/u;
 
 /** Why the text cannot be handed in; `undefined` if it can. */
 export function textProblem(text: string): string | undefined {
-    if (text.trim() === '') return 'Write what happened and why.';
+    if (text.trim() === '') return t.noText;
     const count = Array.from(text).length;
-    if (count > MAX_TEXT)
-        return `The text has ${count.toLocaleString('en')} characters. At most ${MAX_TEXT.toLocaleString('en')} are possible.`;
-    if (CONTROL.test(text))
-        return 'The text holds a control character that cannot be shown. Type it, or paste it as plain text.';
-    return HALF.test(text)
-        ? 'The text holds half of a character. Remove what your browser shows as \ufffd.'
-        : undefined;
+    if (count > MAX_TEXT) return t.longText(count, MAX_TEXT);
+    if (CONTROL.test(text)) return t.control;
+    return HALF.test(text) ? t.half : undefined;
 }
 
 /** Why the files cannot be handed in; `undefined` if they can. */
 export function filesProblem(files: readonly DraftFile[]): string | undefined {
-    if (files.length > MAX_FILES) return `At most ${MAX_FILES} files are possible. Remove ${files.length - MAX_FILES}.`;
+    if (files.length > MAX_FILES) return t.manyFiles(MAX_FILES, files.length - MAX_FILES);
     const empty = files.find(({ file }) => file.size === 0);
-    if (empty !== undefined) return `The file ${empty.name} is empty. Remove it.`;
+    if (empty !== undefined) return t.emptyFile(empty.name);
     const size = sizeOf(files);
-    return size > MAX_FILE_BYTES
-        ? `The files have ${sizeText(size)}. At most ${sizeText(MAX_FILE_BYTES)} together are possible.`
-        : undefined;
+    return size > MAX_FILE_BYTES ? t.largeFiles(sizeText(size), sizeText(MAX_FILE_BYTES)) : undefined;
 }
 
 export const sizeOf = (files: readonly DraftFile[]): number => files.reduce((sum, { file }) => sum + file.size, 0);

@@ -4,6 +4,7 @@ import { queryOptions } from '@tanstack/react-query';
 
 import { ApiError, offline } from '../../../shared/api/client';
 import { contentPath } from '../../../shared/content';
+import { words } from '../words';
 import { hashOf } from './store';
 
 export type Fetched =
@@ -28,8 +29,7 @@ async function fetchContent(hash: string): Promise<Fetched> {
         throw offline();
     });
     if (answer.status === 404) return { state: 'missing' };
-    if (!answer.ok)
-        throw new ApiError(answer.status, 'unknown', `The service answers ${answer.status} for this content.`);
+    if (!answer.ok) throw new ApiError(answer.status, 'unknown', words.statement.answers(answer.status));
     const bytes = new Uint8Array(await answer.arrayBuffer());
     const found = await hashOf(bytes);
     return found === hash ? { state: 'whole', bytes } : { state: 'altered', found };

@@ -5,6 +5,7 @@ import { sameBytes } from '../../../chain/accounts';
 import { api, asWallet, body } from '../../../shared/api/client';
 import { cidOf, contentPath } from '../../../shared/content';
 import type { Named } from '../chain/instructions';
+import { words } from '../words';
 import { documentBytes } from './document';
 import { type Draft, filesProblem, mediaTypeOf, textProblem } from './draft';
 
@@ -24,11 +25,11 @@ export async function storeEvidence(wallet: string, { text, files }: Draft): Pro
     const stored = await body(api.POST('/v1/evidence', { ...asWallet(wallet), body: { text, files: sent } }));
     const uri = `ipfs://${cidOf(hash)}`;
     if (stored.hash !== hash || stored.uri !== uri) {
-        throw new Error('The service stored another document than this one. Nothing was sent to the chain.');
+        throw new Error(words.evidence.otherStored);
     }
     const answer = await fetch(contentPath(hash), { cache: 'no-store', credentials: 'omit' });
     if (!answer.ok || !sameBytes(new Uint8Array(await answer.arrayBuffer()), document)) {
-        throw new Error('What the service stored cannot be read back. Nothing was sent to the chain; try again.');
+        throw new Error(words.evidence.notReadBack);
     }
     return { hash: new Uint8Array(await crypto.subtle.digest('SHA-256', document)), uri };
 }
@@ -37,7 +38,7 @@ async function bytesOf(name: string, file: Blob): Promise<Uint8Array<ArrayBuffer
     try {
         return new Uint8Array(await file.arrayBuffer());
     } catch {
-        throw new Error(`The file ${name} cannot be read any more. Remove it and choose it again.`);
+        throw new Error(words.evidence.unreadable(name));
     }
 }
 
