@@ -24,7 +24,7 @@ import { type Market, walletQuery } from './market';
 import { ShownState } from './ShownState';
 import { words } from './words';
 
-const WHY_SIGN_IN = words.changePanel.theServiceStoresTheNewDocument;
+const WHY_SIGN_IN = words.changePanel.whySignIn;
 
 export type ChangePanelProps = {
     change: Change;
@@ -59,28 +59,23 @@ export function ChangePanel({ change, differences, problems, onUndo, afterwards,
             {transaction.isBusy
                 ? words.changePanel.saving
                 : change.deposit > 0n
-                  ? words.changePanel.addUsdcAndSave(formatUsdc(change.deposit))
-                  : words.changePanel.signAndSave}
+                  ? words.changePanel.addAndSave(formatUsdc(change.deposit))
+                  : words.changePanel.sign}
         </Button>
     );
     return (
         <aside className={`${styles.card} ${styles.side}`} aria-labelledby="changes">
             <h2 id="changes">{words.changePanel.changes}</h2>
             {differences.length === 0 ? (
-                <p className="muted">{words.changePanel.nothingIsChangedYet}</p>
+                <p className="muted">{words.changePanel.unchanged}</p>
             ) : (
                 <DifferenceList differences={differences} />
             )}
             {differences.length > 0 && <Consequences change={change} />}
             <Wrong problems={{ ...refused, ...problems }} />
             {isShort && (
-                <Notice kind="warn" title={words.changePanel.tooLittleUsdc}>
-                    <p>
-                        {words.changePanel.usdcAreNeededAndYourWallet(
-                            formatUsdc(change.deposit),
-                            formatUsdc(holdings.usdc),
-                        )}
-                    </p>
+                <Notice kind="warn" title={words.changePanel.tooLittle}>
+                    <p>{words.changePanel.tooLittleText(formatUsdc(change.deposit), formatUsdc(holdings.usdc))}</p>
                     {connection?.wallet.name === LOCAL_WALLET && <GetMoney address={wallet} network={change.network} />}
                 </Notice>
             )}
@@ -88,11 +83,11 @@ export function ChangePanel({ change, differences, problems, onUndo, afterwards,
                 <>
                     {isDocument ? <SessionGate why={WHY_SIGN_IN}>{() => button}</SessionGate> : button}
                     <Button onPress={onUndo} isDisabled={transaction.isBusy}>
-                        {words.changePanel.takeAllChangesBack}
+                        {words.changePanel.discard}
                     </Button>
                 </>
             )}
-            <TransactionState status={transaction.status} done={words.changePanel.theListingIsChanged} />
+            <TransactionState status={transaction.status} done={words.changePanel.done} />
             {transaction.status.kind === 'done' && <ShownState agentId={change.agentId} network={change.network} />}
         </aside>
     );
@@ -105,15 +100,13 @@ function Consequences({ change: { changed, base, fields, deposit } }: { change: 
     return (
         <ul className={styles.list}>
             {deposit > 0n && (
-                <li>
-                    {words.changePanel.theNewTermsNeedUsdcOf(formatUsdc(collateral + deposit), formatUsdc(deposit))}
-                </li>
+                <li>{words.changePanel.deposit(formatUsdc(collateral + deposit), formatUsdc(deposit))}</li>
             )}
-            {isLower && <li>{words.changePanel.theCollateralOfUsdcStaysLocked(formatUsdc(collateral))}</li>}
+            {isLower && <li>{words.changePanel.locked(formatUsdc(collateral))}</li>}
             {consequences(changed, base).map((sentence) => (
                 <li key={sentence}>{sentence}</li>
             ))}
-            <li>{words.changePanel.oneTransactionTheNetworkFeeIs(feeText())}</li>
+            <li>{words.changePanel.fee(feeText())}</li>
         </ul>
     );
 }
@@ -123,7 +116,7 @@ const Wrong = ({ problems }: { problems: Problems }) => {
     return (
         <div aria-live="polite">
             {found.length > 0 && (
-                <Notice kind="warn" title={words.changePanel.notRightYet}>
+                <Notice kind="warn" title={words.changePanel.problems}>
                     <ul className={styles.list}>
                         {found.map(([name, problem]) => (
                             <li key={name}>

@@ -29,7 +29,7 @@ export const DifferenceList = ({ differences }: { differences: readonly Differen
                         className={styles.lines}
                         tabIndex={0}
                         role="group"
-                        aria-label={words.differenceList.changeOf(LABELS[name].toLowerCase())}
+                        aria-label={words.differenceList.label(LABELS[name].toLowerCase())}
                     >
                         {lineDiff(before, after).map((line, at) => (
                             <ShownLine

@@ -30,8 +30,8 @@ const route = getRouteApi('/creator/agents/$agentId/edit');
 export function EditAgentPage() {
     const { agentId } = route.useParams();
     return (
-        <Page title={words.editAgentPage.editAnAgent}>
-            <OwnAgent agentId={agentId} why={words.editAgentPage.onlyTheWalletThatListedAn}>
+        <Page title={words.editAgentPage.title}>
+            <OwnAgent agentId={agentId} why={words.editAgentPage.why}>
                 {(data) => <Editable key={agentId} agentId={agentId as Address} {...data} />}
             </OwnAgent>
         </Page>
@@ -44,10 +44,9 @@ function Editable(props: EditProps) {
     const { own, agentId } = props;
     if (own.listing.status === StoredAgentStatus.Delisted) {
         return (
-            <Notice kind="warn" title={words.editAgentPage.thisAgentIsDelisted}>
+            <Notice kind="warn" title={words.editAgentPage.delisted}>
                 <p>
-                    {words.editAgentPage.delistingIsFinalNothingCanBe}{' '}
-                    <Link to="/creator/new">{words.editAgentPage.listANewAgent}</Link>
+                    {words.editAgentPage.delistedText} <Link to="/creator/new">{words.editAgentPage.listNew}</Link>
                 </p>
             </Notice>
         );
@@ -62,16 +61,16 @@ function Editable(props: EditProps) {
                     </>
                 )}
                 <Link to="/agents/$agentId" params={{ agentId }}>
-                    {words.editAgentPage.itsPage}
+                    {words.editAgentPage.page}
                 </Link>
                 {' \u00b7 '}
                 <Link to="/creator/agents/$agentId/test" params={{ agentId }}>
-                    {words.editAgentPage.testIt}
+                    {words.editAgentPage.test}
                 </Link>
             </p>
             {own.problem !== null && (
-                <Notice kind="warn" title={words.editAgentPage.theDocumentCannotBeEditedHere}>
-                    <p>{words.editAgentPage.priceTimeOutSignaturesAndKey(own.problem)}</p>
+                <Notice kind="warn" title={words.editAgentPage.noDocument}>
+                    <p>{words.editAgentPage.noDocumentText(own.problem)}</p>
                 </Notice>
             )}
             <Editor {...props} />
@@ -89,9 +88,7 @@ function Editor({ agentId, network, market, own, wallet }: EditProps) {
     const changed = new Set(found.map(({ name }) => name));
     const { listing, problems: unread } = readRelevant(fields, changed, ruleBookOf(network, market));
     const problems: Problems =
-        changed.has('resultKey') && !hasFile
-            ? { ...unread, resultKey: words.editAgentPage.sayThatYouHaveTheFile }
-            : unread;
+        changed.has('resultKey') && !hasFile ? { ...unread, resultKey: words.editAgentPage.unsavedKey } : unread;
     const { shown, onBlur } = useShownProblems(fields, problems);
     const { collateralTiers } = market.config.parameters;
     const deposit =

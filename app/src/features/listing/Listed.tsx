@@ -15,12 +15,12 @@ export type ListedProps = { agentId: string; network: Schemas['NetworkResponse']
 
 export const Listed = ({ agentId, network, onAnother }: ListedProps) => (
     <div className="stack">
-        <Notice kind="good" title={words.listed.yourAgentIsListed}>
+        <Notice kind="good" title={words.listed.title}>
             <div className="row">
-                <span>{words.listed.itsAddressIs}</span>
+                <span>{words.listed.address}</span>
                 <ShownAddress
                     value={agentId}
-                    what={words.listed.agentAddress}
+                    what={words.listed.addressCopy}
                     ends={6}
                     href={accountLink(network, agentId)}
                 />
@@ -29,15 +29,15 @@ export const Listed = ({ agentId, network, onAnother }: ListedProps) => (
         <ShownState agentId={agentId as Address} network={network} />
         <div className="row">
             <Link to="/agents/$agentId" params={{ agentId }} className={buttonClass('primary')}>
-                {words.listed.openItsPage}
+                {words.listed.open}
             </Link>
             <Link to="/creator/agents/$agentId/test" params={{ agentId }} className={buttonClass()}>
-                {words.listed.testIt}
+                {words.listed.test}
             </Link>
             <Link to="/creator/agents/$agentId/edit" params={{ agentId }} className={buttonClass()}>
-                {words.listed.editIt}
+                {words.listed.edit}
             </Link>
-            <Button onPress={onAnother}>{words.listed.listAnotherAgent}</Button>
+            <Button onPress={onAnother}>{words.listed.another}</Button>
         </div>
     </div>
 );

@@ -34,14 +34,12 @@ import { words } from './words';
 
 const route = getRouteApi('/creator/new');
 
-const NO_FILE = words.newAgentPage.sayThatYouHaveTheFile;
+const NO_FILE = words.newAgentPage.unsavedKey;
 
 export const NewAgentPage = () => (
-    <Page title={words.newAgentPage.listAnAgent}>
-        <p className="muted">{words.newAgentPage.callersFindItAtOncePay}</p>
-        <WalletGate why={words.newAgentPage.theWalletThatListsTheAgent}>
-            {(wallet) => <Wizard key={wallet} wallet={wallet} />}
-        </WalletGate>
+    <Page title={words.newAgentPage.title}>
+        <p className="muted">{words.newAgentPage.intro}</p>
+        <WalletGate why={words.newAgentPage.why}>{(wallet) => <Wizard key={wallet} wallet={wallet} />}</WalletGate>
     </Page>
 );
 
@@ -80,8 +78,8 @@ function Steps(props: StepsProps) {
         <>
             <StepList current={step} problems={problems} hasPassed={hasPassed} />
             {draft.problem !== null && (
-                <Notice kind="warn" title={words.newAgentPage.thisBrowserKeepsNoDraft}>
-                    <p>{words.newAgentPage.whatYouWriteIsLostWhen}</p>
+                <Notice kind="warn" title={words.newAgentPage.noDraft}>
+                    <p>{words.newAgentPage.noDraftText}</p>
                 </Notice>
             )}
             <OneStep key={step} {...props} step={step} problems={problems} hasPassed={hasPassed}>
@@ -149,9 +147,7 @@ function OneStep(props: OneStepProps) {
                         look={hasFields || hasPassed ? 'primary' : 'plain'}
                         {...(hasFields ? { type: 'submit' } : { onPress: goOn })}
                     >
-                        {step === 'test' && !hasPassed
-                            ? words.newAgentPage.goOnWithoutAPassedTest
-                            : words.newAgentPage.next}
+                        {step === 'test' && !hasPassed ? words.newAgentPage.skipTest : words.newAgentPage.next}
                     </Button>
                 )}
             </div>

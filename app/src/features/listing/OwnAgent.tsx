@@ -39,18 +39,18 @@ function Loaded({ agentId, wallet, show }: { agentId: string; wallet: Address; s
         return <Skeleton height="32rem" />;
     if (own.data === null) {
         return (
-            <Notice kind="warn" title={words.ownAgent.thereIsNoSuchAgent}>
-                <p>{words.ownAgent.theChainHasNoListingAt}</p>
+            <Notice kind="warn" title={words.ownAgent.none}>
+                <p>{words.ownAgent.noneText}</p>
             </Notice>
         );
     }
     if (own.data.listing.creator !== wallet) {
         return (
-            <Notice kind="warn" title={words.ownAgent.thisAgentBelongsToAnotherWallet}>
+            <Notice kind="warn" title={words.ownAgent.otherOwner}>
                 <p>
-                    {words.ownAgent.chooseItsCreatorsAccountInYour}{' '}
+                    {words.ownAgent.otherOwnerText}{' '}
                     <Link to="/agents/$agentId" params={{ agentId }}>
-                        {words.ownAgent.lookAtTheAgent}
+                        {words.ownAgent.look}
                     </Link>
                     .
                 </p>

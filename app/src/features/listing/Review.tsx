@@ -61,7 +61,7 @@ export function Review(props: ReviewProps) {
 
 /** The fields that are not right yet, each with a link to its step. */
 const Missing = ({ problems }: { problems: Problems }) => (
-    <Notice kind="warn" title={words.review.somethingIsMissing}>
+    <Notice kind="warn" title={words.review.missing}>
         <ul className={styles.list}>
             {openSteps(problems).flatMap((step) =>
                 STEP_FIELDS[step]
@@ -93,7 +93,7 @@ const Part = ({ step, children }: { step: Step; children: ReactNode }) => (
             <Link
                 to="/creator/new"
                 search={{ step }}
-                aria-label={words.review.change2(words.steps[step].toLowerCase())}
+                aria-label={words.review.changeStep(words.steps[step].toLowerCase())}
             >
                 {words.review.change}
             </Link>
@@ -134,20 +134,20 @@ const Summary = ({ listing: { document, ...terms } }: { listing: Listing }) => (
             </Fact>
         </Part>
         <Part step="price">
-            <Fact name={words.review.priceOfOneCall}>{words.review.usdc(formatUsdc(terms.price))}</Fact>
-            <Fact name={words.review.promisedCover}>{promiseText(terms.minCover)}</Fact>
-            <Fact name={words.review.timeOut}>{formatMs(terms.timeoutSeconds * 1_000)}</Fact>
+            <Fact name={words.review.price}>{words.review.usdc(formatUsdc(terms.price))}</Fact>
+            <Fact name={words.review.cover}>{promiseText(terms.minCover)}</Fact>
+            <Fact name={words.review.timeout}>{formatMs(terms.timeoutSeconds * 1_000)}</Fact>
             <Fact name={words.review.signatures}>
-                {terms.binding ? words.review.eachResultIsSignedForIts : words.review.eachResultIsSignedForIts2}
+                {terms.binding ? words.review.signsCall : words.review.signsContent}
             </Fact>
         </Part>
         <Part step="service">
             <Fact name={words.review.resultKey}>
-                <ShownAddress value={terms.resultKey} what={words.review.resultKey2} ends={6} />
+                <ShownAddress value={terms.resultKey} what={words.review.keyCopy} ends={6} />
             </Fact>
             <Fact name={words.review.endpoint}>
                 <UserBlock text={document.endpoint} code />
-                <p className="small muted">{words.review.itStandsInThePublicDocument}</p>
+                <p className="small muted">{words.review.endpointPublic}</p>
             </Fact>
         </Part>
     </div>
@@ -195,10 +195,10 @@ function Payment({ wallet, network, market, draft, listing, hasPassed }: ReviewP
         void transaction.send({ build, after });
     };
     return (
-        <aside className={styles.card} aria-label={words.review.costAndSignature}>
-            <h3>{words.review.whatItCosts}</h3>
+        <aside className={styles.card} aria-label={words.review.cost}>
+            <h3>{words.review.costs}</h3>
             <Costs listing={listing} holdings={holdings} />
-            <h3>{words.review.whatWillHappen}</h3>
+            <h3>{words.review.effects}</h3>
             <Consequences listing={listing} market={market} />
             {found.map(({ title, text, isFunds }) => (
                 <Notice key={title} kind="warn" title={title}>
@@ -209,30 +209,30 @@ function Payment({ wallet, network, market, draft, listing, hasPassed }: ReviewP
                 </Notice>
             ))}
             {!hasPassed && (
-                <Notice kind="warn" title={words.review.theTestHasNotPassed}>
+                <Notice kind="warn" title={words.review.untested}>
                     <p>
-                        {words.review.aServiceThatFailsTheTest}{' '}
+                        {words.review.untestedText}{' '}
                         <Link to="/creator/new" search={{ step: 'test' }}>
-                            {words.review.testItFirst}
+                            {words.review.testFirst}
                         </Link>
                     </p>
                     <Checkbox
-                        label={words.review.listItWithoutAPassedTest}
+                        label={words.review.listUntested}
                         checked={goesUntested}
                         onChange={({ target }) => setUntested(target.checked)}
                     />
                 </Notice>
             )}
-            <SessionGate why={words.review.theServiceStoresTheDocumentOf}>
+            <SessionGate why={words.review.whySignIn}>
                 {() => (
                     <Button look="primary" onPress={sign} isDisabled={!isReady || transaction.isBusy}>
                         {transaction.isBusy
                             ? words.review.listing
-                            : words.review.lockUsdcAndListTheAgent(formatUsdc(listing.collateral))}
+                            : words.review.submit(formatUsdc(listing.collateral))}
                     </Button>
                 )}
             </SessionGate>
-            <TransactionState status={transaction.status} done={words.review.theAgentIsListed} />
+            <TransactionState status={transaction.status} done={words.review.done} />
             <Refused problems={refusedFields} />
         </aside>
     );
@@ -263,9 +263,9 @@ const Costs = ({ listing, holdings }: { listing: Listing; holdings: Wallet | und
         lamports === undefined ? <Skeleton height="1.5rem" width="6rem" /> : words.review.sol(formatSol(lamports));
     return (
         <dl className={styles.costs}>
-            <dt>{words.review.collateralComesBack}</dt>
+            <dt>{words.review.collateral}</dt>
             <dd className="number">{words.review.usdc(formatUsdc(listing.collateral))}</dd>
-            <dt>{words.review.yourBalance}</dt>
+            <dt>{words.review.balance}</dt>
             <dd className="number">
                 {holdings === undefined ? (
                     <Skeleton height="1.5rem" width="6rem" />
@@ -273,15 +273,15 @@ const Costs = ({ listing, holdings }: { listing: Listing; holdings: Wallet | und
                     words.review.usdc(formatUsdc(holdings.usdc))
                 )}
             </dd>
-            <dt>{words.review.depositForThreeAccountsComesBack}</dt>
+            <dt>{words.review.deposit}</dt>
             <dd className="number">{sol(holdings?.listingRent)}</dd>
             {holdings?.hasProfile !== true && (
                 <>
-                    <dt>{words.review.yourCreatorProfileOnce}</dt>
+                    <dt>{words.review.profile}</dt>
                     <dd className="number">{sol(holdings?.profileRent)}</dd>
                 </>
             )}
-            <dt>{words.review.networkFee}</dt>
+            <dt>{words.review.fee}</dt>
             <dd className="number">{feeText()}</dd>
         </dl>
     );
@@ -289,18 +289,18 @@ const Costs = ({ listing, holdings }: { listing: Listing; holdings: Wallet | und
 
 const Consequences = ({ listing, market }: { listing: Listing; market: Market }) => (
     <ul className={styles.list}>
-        <li>{words.review.yourWalletSignsOneTransaction}</li>
+        <li>{words.review.oneSignature}</li>
         <li>
-            <strong>{words.review.resultsArePublic}</strong> {words.review.theChainNamesTheAddressOf}
+            <strong>{words.review.public}</strong> {words.review.publicText}
         </li>
-        <li>{words.review.theAgentIsLiveAsSoon}</li>
+        <li>{words.review.live}</li>
         <li>
-            {words.review.usdcAreLockedTheyComeBack(
+            {words.review.locked(
                 formatUsdc(listing.collateral),
                 spanText(Number(market.config.parameters.disputeWindowS)),
             )}
         </li>
-        <li>{words.review.theDepositComesBackWhenYou}</li>
-        <li>{words.review.priceTextsAndEndpointCanBe}</li>
+        <li>{words.review.depositBack}</li>
+        <li>{words.review.later}</li>
     </ul>
 );

@@ -13,8 +13,8 @@ import { readListing, readMarket, rpcOf } from './market';
 import { words } from './words';
 
 const ASK_MS = 1_000;
-const SHOWN = words.shownState.theServiceShowsItAsIt;
-const NOT_YET = words.shownState.theServiceDoesNotShowIt;
+const SHOWN = words.shownState.shown;
+const NOT_YET = words.shownState.notYet;
 
 export type ShownStateProps = { agentId: Address; network: Schemas['NetworkResponse'] };
 
@@ -39,7 +39,7 @@ export function ShownState({ agentId, network }: ShownStateProps) {
             {data?.reason != null && !data.agent && (
                 <>
                     {' '}
-                    {words.shownState.itSays} <UserText text={data.reason} />
+                    {words.shownState.says} <UserText text={data.reason} />
                 </>
             )}
         </p>

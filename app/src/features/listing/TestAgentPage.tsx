@@ -20,16 +20,16 @@ import { subjectOf } from './test/TestStep';
 import { type TestCall, knownCall } from './test/testCall';
 import { words } from './words';
 
-const LISTED = words.testAgentPage.theOneOfTheListingAnother;
+const LISTED = words.testAgentPage.endpointHint;
 
 const route = getRouteApi('/creator/agents/$agentId/test');
 
 export function TestAgentPage() {
     const { agentId } = route.useParams();
     return (
-        <Page title={words.testAgentPage.testAnAgent}>
-            <p className="muted">{words.testAgentPage.theMarketplaceSendsYourServiceRequests}</p>
-            <OwnAgent agentId={agentId} why={words.testAgentPage.theTestReadsTheListingOf}>
+        <Page title={words.testAgentPage.title}>
+            <p className="muted">{words.testAgentPage.intro}</p>
+            <OwnAgent agentId={agentId} why={words.testAgentPage.why}>
                 {(data) => <Testing key={agentId} agentId={agentId} {...data} />}
             </OwnAgent>
         </Page>
@@ -53,11 +53,11 @@ function Testing({ agentId, network, market, own }: OwnAgentData & { agentId: st
     };
     if (own.document === null) {
         return (
-            <Notice kind="warn" title={words.testAgentPage.theDocumentOfThisAgentCannot}>
+            <Notice kind="warn" title={words.testAgentPage.noDocument}>
                 <p>
-                    {words.testAgentPage.withoutItTheEndpointIsNot(own.problem ?? '')}{' '}
+                    {words.testAgentPage.noDocumentText(own.problem ?? '')}{' '}
                     <Link to="/creator/agents/$agentId/edit" params={{ agentId }}>
-                        {words.testAgentPage.replaceTheDocument}
+                        {words.testAgentPage.replace}
                     </Link>
                 </p>
             </Notice>
@@ -69,16 +69,16 @@ function Testing({ agentId, network, market, own }: OwnAgentData & { agentId: st
                 <UserText text={listed.name} />
                 {' \u00b7 '}
                 <Link to="/agents/$agentId" params={{ agentId }}>
-                    {words.testAgentPage.itsPage}
+                    {words.testAgentPage.page}
                 </Link>
                 {' \u00b7 '}
                 <Link to="/creator/agents/$agentId/edit" params={{ agentId }}>
-                    {words.testAgentPage.editIt}
+                    {words.testAgentPage.edit}
                 </Link>
             </p>
             <TextField
                 label={words.testAgentPage.endpoint}
-                hint={endpoint === listed.endpoint ? LISTED : words.testAgentPage.notTheOneOfTheListing}
+                hint={endpoint === listed.endpoint ? LISTED : words.testAgentPage.otherEndpoint}
                 error={problems.endpoint}
                 value={endpoint}
                 onChange={({ target }) => setEndpoint(target.value)}
@@ -89,17 +89,17 @@ function Testing({ agentId, network, market, own }: OwnAgentData & { agentId: st
             />
             {listing === null ? (
                 Object.keys(problems).some((name) => name !== 'endpoint') && (
-                    <Notice kind="warn" title={words.testAgentPage.theListingCannotBeTestedAs}>
+                    <Notice kind="warn" title={words.testAgentPage.untestable}>
                         <p>
                             {Object.values(problems)[0]}{' '}
                             <Link to="/creator/agents/$agentId/edit" params={{ agentId }}>
-                                {words.testAgentPage.editIt}
+                                {words.testAgentPage.edit}
                             </Link>
                         </p>
                     </Notice>
                 )
             ) : (
-                <SessionGate why={words.testAgentPage.theMarketplaceCallsYourEndpointFor}>
+                <SessionGate why={words.testAgentPage.whySignIn}>
                     {(wallet) => (
                         <EndpointTest wallet={wallet} subject={subjectOf(listing)} call={call} onCall={keep} isMain />
                     )}

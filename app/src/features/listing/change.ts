@@ -48,7 +48,7 @@ const valuesOf = (fields: Fields): Values => ({
     minCover: fields.minCover.trim(),
     collateral: '',
     timeout: fields.timeout.trim(),
-    binding: fields.binding ? words.change.eachResultIsSignedForIts : words.change.eachResultIsSignedForIts2,
+    binding: fields.binding ? words.change.signsCall : words.change.signsContent,
 });
 
 function oneForm(schema: string): string {
@@ -100,15 +100,15 @@ export const coveredBy = (listing: Covered, changed: ReadonlySet<FieldName>, rea
 export function consequences(changed: ReadonlySet<FieldName>, { listing }: OwnListing): string[] {
     const found: string[] = [];
     const isDocument = DOCUMENT_FIELDS.some((name) => changed.has(name));
-    if (isDocument) found.push(words.change.theAgentIsHiddenUntilThe);
+    if (isDocument) found.push(words.change.hidden);
     if (changed.has('resultKey')) {
         const count = listing.openExecutions;
-        const open = count === 0 ? words.change.noCallIsUnderWay : words.change.callsUnderWayStillTakeThe(count);
-        found.push(words.change.resultsOfNewCallsMustBe(open));
+        const open = count === 0 ? words.change.noOpen : words.change.openKey(count);
+        found.push(words.change.newKey(open));
     }
-    if (changed.has('price') || changed.has('minCover')) found.push(words.change.callsThatAreBeingPaidAt);
-    if (changed.has('binding')) found.push(words.change.yourServiceMustFollowTheNew);
-    if (changed.size > 0) found.push(words.change.callsUnderWayKeepTheTerms);
+    if (changed.has('price') || changed.has('minCover')) found.push(words.change.oldTerms);
+    if (changed.has('binding')) found.push(words.change.newSigning);
+    if (changed.size > 0) found.push(words.change.openTerms);
     return found;
 }
 
@@ -130,25 +130,25 @@ export async function changeInstructions(
 ): Promise<Instruction[]> {
     const rpc = rpcOf(network);
     const [market, listing] = await Promise.all([readMarket(rpc), readListing(rpc, agentId)]);
-    if (listing === null) throw new Error(words.change.theChainHasNoSuchAgent);
+    if (listing === null) throw new Error(words.change.gone);
     if (network.genesis_hash !== null && network.genesis_hash !== market.genesisHash) {
-        throw new Error(words.change.thisSolanaNodeIsOfAnother);
+        throw new Error(words.change.wrongNode);
     }
-    if (listing.creator !== creator) throw new Error(words.change.thisAgentBelongsToAnotherWallet);
-    if (listing.status === StoredAgentStatus.Delisted) throw new Error(words.change.thisAgentIsDelistedItCannot);
+    if (listing.creator !== creator) throw new Error(words.change.otherOwner);
+    if (listing.status === StoredAgentStatus.Delisted) throw new Error(words.change.delisted);
     if (!isSameTerms(listing, base.listing)) {
-        throw new Error(words.change.theListingHasChangedSinceThis);
+        throw new Error(words.change.changed);
     }
     const read = readChanged(fields, changed, ruleBookOf(network, market));
     const tiers = market.config.parameters.collateralTiers;
     const missing = depositFor(listing, tiers, coveredBy(listing, changed, read));
     if (missing !== deposit) {
-        throw new Error(words.change.theNewTermsNowNeedUsdc(formatUsdc(missing)));
+        throw new Error(words.change.needsMore(formatUsdc(missing)));
     }
     const { usdcMint } = market.config;
     const wallet = await readWallet(rpc, creator, usdcMint);
     if (wallet.usdc < missing) {
-        throw new Error(words.change.theNewTermsNeedUsdcMore(formatUsdc(missing), formatUsdc(wallet.usdc)));
+        throw new Error(words.change.needsMoreThan(formatUsdc(missing), formatUsdc(wallet.usdc)));
     }
 
     const isDocument = DOCUMENT_FIELDS.some((name) => changed.has(name));
@@ -183,8 +183,7 @@ export async function changeInstructions(
 /** Only the changed fields have to be right: the rules may have changed since the listing was made. */
 function readChanged(fields: Fields, changed: ReadonlySet<FieldName>, book: RuleBook): Listing {
     const { listing, problems } = readRelevant(fields, changed, book);
-    if (listing === null)
-        throw new Error(words.change.theChangesAreNotRightYet(Object.values(problems)[0] ?? 'look at the fields'));
+    if (listing === null) throw new Error(words.change.problems(Object.values(problems)[0] ?? 'look at the fields'));
     return listing;
 }
 

@@ -48,7 +48,7 @@ export function putNewDraft(wallet: string, draft: NewDraft): void {
     try {
         write(newKey(wallet), draft);
     } catch {
-        throw new Error(words.draft.thisBrowserDoesNotKeepData);
+        throw new Error(words.draft.noStorage);
     }
 }
 

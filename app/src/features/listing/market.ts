@@ -38,12 +38,12 @@ export type Wallet = {
 export class ChainError extends Error {}
 
 const silent = (): never => {
-    throw new ChainError(words.market.theSolanaNetworkDoesNotAnswer);
+    throw new ChainError(words.market.noChain);
 };
 
 export const rpcOf = (network: Network): Rpc<SolanaRpcApi> => {
     if (network.rpc_url === null) {
-        throw new ChainError(words.market.thisServiceNamesNoSolanaNode);
+        throw new ChainError(words.market.noNode);
     }
     return createSolanaRpc(network.rpc_url);
 };
@@ -53,7 +53,7 @@ export async function readMarket(rpc: Rpc<SolanaRpcApi>): Promise<Market> {
         readAccounts(rpc, [await findConfigAddress()]),
         rpc.getGenesisHash().send(),
     ]).catch(silent);
-    if (!account) throw new ChainError(words.market.thisSolanaNetworkHasNoCrtx);
+    if (!account) throw new ChainError(words.market.noMarket);
     return { config: decodeOwned(account, getConfigDecoder(), CONFIG_DISCRIMINATOR), genesisHash };
 }
 
@@ -127,19 +127,18 @@ export const ownListingQuery = (network: Network | undefined, agentId: string) =
 /** The bytes are checked against the hash on chain. */
 async function readOwnDocument(sha256: string): Promise<Pick<OwnListing, 'document' | 'problem'>> {
     const answer = await fetch(contentPath(sha256)).catch(() => {
-        throw new ChainError(words.market.theServiceDoesNotAnswerCheck);
+        throw new ChainError(words.market.noService);
     });
-    if (answer.status === 404) return { document: null, problem: words.market.theServiceDoesNotHaveThe };
-    if (!answer.ok) throw new ChainError(words.market.theServiceAnsweredWhenItWas(answer.status));
+    if (answer.status === 404) return { document: null, problem: words.market.noDocument };
+    if (!answer.ok) throw new ChainError(words.market.badAnswer(answer.status));
     const text = await answer.text();
-    if (hexOf(await hashOf(text)) !== sha256)
-        return { document: null, problem: words.market.theServiceHasOtherBytesThan };
+    if (hexOf(await hashOf(text)) !== sha256) return { document: null, problem: words.market.otherBytes };
     try {
         return { document: readDocument(text), problem: null };
     } catch (error) {
         return {
             document: null,
-            problem: error instanceof Error ? error.message : words.market.theDocumentCannotBeRead,
+            problem: error instanceof Error ? error.message : words.market.unreadable,
         };
     }
 }

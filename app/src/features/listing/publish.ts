@@ -23,7 +23,7 @@ type Network = Schemas['NetworkResponse'];
 /** The chain has the listing of an earlier attempt already. */
 export class ListedBefore extends Error {
     constructor(readonly agentId: Address) {
-        super(words.publish.thisAgentIsListedAlreadyAn);
+        super(words.publish.listed);
     }
 }
 
@@ -53,28 +53,22 @@ export function obstacles(
     const found: Obstacle[] = [];
     const needed = wallet.listingRent + wallet.profileRent + networkFee({});
     if (network.genesis_hash !== null && network.genesis_hash !== market.genesisHash) {
-        const text = words.publish.theSolanaNodeThatThisPage;
-        found.push({ title: words.publish.anotherNetwork, text });
+        const text = words.publish.wrongNode;
+        found.push({ title: words.publish.wrongNodeTitle, text });
     }
     if (market.config.listingsPaused !== 0) {
         found.push({
-            title: words.publish.newListingsAreStopped,
-            text: words.publish.theMarketplaceTakesNoNewListings,
+            title: words.publish.stopped,
+            text: words.publish.stoppedText,
         });
     }
     if (wallet.usdc < listing.collateral) {
         found.push(
-            short('USDC', words.publish.theCollateralIs(formatUsdc(listing.collateral)), formatUsdc(wallet.usdc)),
+            short('USDC', words.publish.collateralNeeds(formatUsdc(listing.collateral)), formatUsdc(wallet.usdc)),
         );
     }
     if (wallet.lamports < needed) {
-        found.push(
-            short(
-                'SOL',
-                words.publish.depositAndNetworkFeeNeed(formatSol(needed + ROUNDING)),
-                formatSol(wallet.lamports),
-            ),
-        );
+        found.push(short('SOL', words.publish.depositNeeds(formatSol(needed + ROUNDING)), formatSol(wallet.lamports)));
     }
     return found;
 }
@@ -84,7 +78,7 @@ const ROUNDING = 100_000n;
 
 const short = (what: string, need: string, has: string): Obstacle => ({
     title: words.publish.tooLittle(what),
-    text: words.publish.andYourWalletHasSendTo(need, what, has, what),
+    text: words.publish.tooLittleText(need, what, has, what),
     isFunds: true,
 });
 
@@ -106,9 +100,9 @@ export async function listingInstructions(
     const rpc = rpcOf(network);
     const market = await readMarket(rpc);
     const { listing } = readFields(fields, ruleBookOf(network, market));
-    if (listing === null) throw new Error(words.publish.theRulesOfTheMarketplaceHave);
+    if (listing === null) throw new Error(words.publish.rulesChanged);
     if (listing.collateral !== collateral) {
-        throw new Error(words.publish.theCollateralForTheseTermsHas(formatUsdc(listing.collateral)));
+        throw new Error(words.publish.collateralChanged(formatUsdc(listing.collateral)));
     }
     const earlier = attempt?.genesisHash === market.genesisHash ? attempt : null;
     const made = earlier === null ? null : await agentOf(rpc, creator, earlier);

@@ -10,13 +10,13 @@ import { words } from '../words';
 
 export type DetailsProps = FormProps & { network: Schemas['NetworkResponse'] };
 
-const ABOUT_DESCRIPTION = words.detailsSection.whatItTakesWhatItReturns;
+const ABOUT_DESCRIPTION = words.detailsSection.descriptionHint;
 
 export const DetailsSection = ({ fields, set, problems, network: { limits, tags } }: DetailsProps) => (
     <div className="stack">
         <TextField
             label={words.detailsSection.name}
-            hint={counted(words.detailsSection.whatCallersSeeFirst, fields.name, limits.max_name_chars)}
+            hint={counted(words.detailsSection.nameHint, fields.name, limits.max_name_chars)}
             error={problems.name}
             value={fields.name}
             onChange={({ target }) => set({ name: target.value })}
@@ -25,7 +25,7 @@ export const DetailsSection = ({ fields, set, problems, network: { limits, tags 
         />
         <TextField
             label={words.detailsSection.tagline}
-            hint={counted(words.detailsSection.oneSentenceShownInLists, fields.tagline, limits.max_tagline_chars)}
+            hint={counted(words.detailsSection.taglineHint, fields.tagline, limits.max_tagline_chars)}
             error={problems.tagline}
             value={fields.tagline}
             onChange={({ target }) => set({ tagline: target.value })}
@@ -55,6 +55,6 @@ export const DetailsSection = ({ fields, set, problems, network: { limits, tags 
 const counted = (sentence: string, text: string, most: number): string => {
     const length = lengthOf(text);
     return length * 2 < most
-        ? words.detailsSection.atMostCharacters(sentence, formatCount(most))
-        : words.detailsSection.ofCharacters(sentence, formatCount(length), formatCount(most));
+        ? words.detailsSection.atMost(sentence, formatCount(most))
+        : words.detailsSection.used(sentence, formatCount(length), formatCount(most));
 };

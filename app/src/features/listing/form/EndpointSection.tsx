@@ -12,11 +12,7 @@ export const EndpointSection = ({ fields, set, problems, network }: EndpointProp
     <div className="stack">
         <TextField
             label={words.endpointSection.endpoint}
-            hint={
-                network.network === 'local'
-                    ? words.endpointSection.theFullUrlThatAnswersPost
-                    : words.endpointSection.theFullUrlThatAnswersPost2
-            }
+            hint={network.network === 'local' ? words.endpointSection.localHint : words.endpointSection.hint}
             error={problems.endpoint}
             value={fields.endpoint}
             onChange={({ target }) => set({ endpoint: target.value })}
@@ -35,10 +31,10 @@ export const EndpointSection = ({ fields, set, problems, network }: EndpointProp
 /** For the creator's firewall. */
 const Callers = ({ addresses }: { addresses: readonly string[] }) =>
     addresses.length === 0 ? (
-        <p className="small muted">{words.endpointSection.thisMarketplacePublishesNoAddressRanges}</p>
+        <p className="small muted">{words.endpointSection.noRanges}</p>
     ) : (
         <div className="row">
-            <span className="small muted">{words.endpointSection.callsComeFrom}</span>
+            <span className="small muted">{words.endpointSection.ranges}</span>
             <span className="mono">{addresses.join(', ')}</span>
             <Copy text={addresses.join('\n')} what="addresses" />
         </div>

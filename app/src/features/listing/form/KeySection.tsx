@@ -65,58 +65,56 @@ export function KeySection({ fields, set, problems, wallet, hasFile, onHasFile, 
     return (
         <fieldset className={styles.group} data-invalid={problems.resultKey !== undefined || undefined} tabIndex={-1}>
             <legend>{words.keySection.resultKey}</legend>
-            <p className="small muted">{words.keySection.yourServiceSignsEachResultWith}</p>
+            <p className="small muted">{words.keySection.about}</p>
             {problems.resultKey !== undefined && <p className={styles.error}>{problems.resultKey}</p>}
             {fields.resultKey !== '' && (
                 <div className="row">
                     <span>
                         {present === undefined
-                            ? words.keySection.chosenKey
+                            ? words.keySection.chosen
                             : isNew
-                              ? words.keySection.newKey
-                              : words.keySection.presentKey}
+                              ? words.keySection.fresh
+                              : words.keySection.present}
                     </span>
-                    <ShownAddress value={fields.resultKey} what={words.keySection.resultKey2} ends={6} />
+                    <ShownAddress value={fields.resultKey} what={words.keySection.keyCopy} ends={6} />
                 </div>
             )}
             {fields.resultKey === wallet && (
-                <Notice kind="warn" title={words.keySection.thisIsTheKeyOfYour}>
-                    <p>{words.keySection.yourServiceWouldNeedTheSecret}</p>
+                <Notice kind="warn" title={words.keySection.walletKey}>
+                    <p>{words.keySection.walletKeyText}</p>
                 </Notice>
             )}
             <div className={styles.tools}>
                 <Button onPress={() => void make()}>
-                    {fields.resultKey === '' || !isNew ? words.keySection.makeANewKey : words.keySection.makeAnotherKey}
+                    {fields.resultKey === '' || !isNew ? words.keySection.make : words.keySection.makeAnother}
                 </Button>
-                {made !== null && (
-                    <Button onPress={() => saveResultKey(made)}>{words.keySection.saveTheFileAgain}</Button>
-                )}
+                {made !== null && <Button onPress={() => saveResultKey(made)}>{words.keySection.saveAgain}</Button>}
             </div>
             <div aria-live="polite" className="stack">
                 {isNew && made !== null && (
-                    <Notice title={words.keySection.wasSavedByYourBrowser(made.fileName)}>
+                    <Notice title={words.keySection.saved(made.fileName)}>
                         <p>
-                            {words.keySection.moveItToYourServiceAnd} <code>crtx agent init</code>{' '}
-                            {words.keySection.readsItAs} <code>result-key.json</code>.
+                            {words.keySection.moveIt} <code>crtx agent init</code> {words.keySection.readAs}{' '}
+                            <code>result-key.json</code>.
                         </p>
                     </Notice>
                 )}
                 {isNew && made === null && !hasFile && (
-                    <Notice kind="warn" title={words.keySection.isTheFileOfThisKey}>
-                        <p>{words.keySection.itWasMadeBeforeThisPage}</p>
+                    <Notice kind="warn" title={words.keySection.isSaved}>
+                        <p>{words.keySection.cannotSave}</p>
                     </Notice>
                 )}
             </div>
             {isNew && (
                 <Checkbox
-                    label={words.keySection.iHaveTheFileOfThis}
+                    label={words.keySection.haveFile}
                     checked={hasFile}
                     onChange={({ target }) => onHasFile(target.checked)}
                 />
             )}
             <TextField
-                label={words.keySection.orPasteThePublicKeyOf}
-                hint={words.keySection.theServiceOfCrtxAgentInit}
+                label={words.keySection.paste}
+                hint={words.keySection.pasteHint}
                 error={problem}
                 value={pasted}
                 onChange={({ target }) => void paste(target.value)}

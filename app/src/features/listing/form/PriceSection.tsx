@@ -32,8 +32,8 @@ export function PriceSection({ fields, set, problems, network: { limits }, marke
     return (
         <div className="stack">
             <TextField
-                label={words.priceSection.priceOfOneCallInUsdc}
-                hint={words.priceSection.atLeastCallersPayItInto(formatUsdc(parameters.minPrice))}
+                label={words.priceSection.price}
+                hint={words.priceSection.priceHint(formatUsdc(parameters.minPrice))}
                 error={problems.price}
                 value={fields.price}
                 onChange={({ target }) => set({ price: target.value })}
@@ -44,8 +44,8 @@ export function PriceSection({ fields, set, problems, network: { limits }, marke
             <Outcome price={price} held={held} market={market} />
             <Tiers market={market} price={price} />
             <TextField
-                label={words.priceSection.promisedCoverInCalls}
-                hint={words.priceSection.freeCollateralThatYouPromiseIn(MAX_COVER)}
+                label={words.priceSection.cover}
+                hint={words.priceSection.coverHint(MAX_COVER)}
                 error={problems.minCover}
                 value={fields.minCover}
                 onChange={({ target }) => set({ minCover: target.value })}
@@ -55,11 +55,11 @@ export function PriceSection({ fields, set, problems, network: { limits }, marke
             />
             {locked === undefined && (
                 <TextField
-                    label={words.priceSection.collateralInUsdcOptional}
+                    label={words.priceSection.ownCollateral}
                     hint={
                         required === null
-                            ? words.priceSection.emptyWhatPriceAndPromisedCover
-                            : words.priceSection.emptyWhichPriceAndPromisedCover(formatUsdc(required))
+                            ? words.priceSection.ownHint
+                            : words.priceSection.ownHintNeeded(formatUsdc(required))
                     }
                     error={problems.collateral}
                     value={fields.collateral}
@@ -69,11 +69,8 @@ export function PriceSection({ fields, set, problems, network: { limits }, marke
                 />
             )}
             <TextField
-                label={words.priceSection.timeOutInSeconds}
-                hint={words.priceSection.yourServiceHasThisLongFor(
-                    limits.min_timeout_seconds,
-                    limits.max_timeout_seconds,
-                )}
+                label={words.priceSection.timeout}
+                hint={words.priceSection.timeoutHint(limits.min_timeout_seconds, limits.max_timeout_seconds)}
                 error={problems.timeout}
                 value={fields.timeout}
                 onChange={({ target }) => set({ timeout: target.value })}
@@ -83,13 +80,13 @@ export function PriceSection({ fields, set, problems, network: { limits }, marke
             />
             <div>
                 <Checkbox
-                    label={words.priceSection.myServiceSignsEachResultFor}
+                    label={words.priceSection.signsCall}
                     checked={fields.binding}
                     onChange={({ target }) => set({ binding: target.checked })}
                 />
                 <p className="small muted">
-                    {words.priceSection.recommendedTheSignatureOfOneCall} <code>call_signature</code>{' '}
-                    {words.priceSection.inAdditionTo} <code>signature</code>.
+                    {words.priceSection.signsCallHint} <code>call_signature</code> {words.priceSection.besides}{' '}
+                    <code>signature</code>.
                 </p>
             </div>
         </div>
@@ -102,7 +99,7 @@ function Outcome({ price, held, market }: { price: bigint | null; held: bigint |
     const covered = price === null || price === 0n || held === null ? null : held / price;
     return (
         <Figures>
-            <Figure name={words.priceSection.youGetForACall}>
+            <Figure name={words.priceSection.youGet}>
                 {split === null ? '\u2013' : words.priceSection.usdc(formatUsdc(split.creator))}
             </Figure>
             <Figure name={words.priceSection.marketplace(percentText(market.config.parameters.feeBps))}>
@@ -111,7 +108,7 @@ function Outcome({ price, held, market }: { price: bigint | null; held: bigint |
             <Figure name={words.priceSection.collateral}>
                 {held === null ? '\u2013' : words.priceSection.usdc(formatUsdc(held))}
             </Figure>
-            <Figure name={words.priceSection.coversAtOnce}>
+            <Figure name={words.priceSection.coversCalls}>
                 {covered === null ? '\u2013' : plural(Number(covered), 'call')}
             </Figure>
         </Figures>
@@ -125,10 +122,10 @@ function Tiers({ market, price }: { market: Market; price: bigint | null }) {
     const current = price !== null && found < 0 ? tiers.length - 1 : found;
     return (
         <table className={styles.tiers}>
-            <caption className="visually-hidden">{words.priceSection.collateralByPrice}</caption>
+            <caption className="visually-hidden">{words.priceSection.tiers}</caption>
             <thead>
                 <tr>
-                    <th scope="col">{words.priceSection.priceOfACall}</th>
+                    <th scope="col">{words.priceSection.tierPrice}</th>
                     <th scope="col">{words.priceSection.collateral}</th>
                 </tr>
             </thead>
@@ -141,7 +138,7 @@ function Tiers({ market, price }: { market: Market; price: bigint | null }) {
                         </th>
                         <td className="number">
                             {words.priceSection.usdc(formatUsdc(collateral))}
-                            {at === current && words.priceSection.thisPrice}
+                            {at === current && words.priceSection.ownTier}
                         </td>
                     </tr>
                 ))}

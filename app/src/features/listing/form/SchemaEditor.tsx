@@ -43,21 +43,21 @@ export function SchemaEditor({ label, hint, text, example, limits, onChange }: S
                 style={CODE}
             />
             <p id={status} aria-live="polite" className="visually-hidden">
-                {problem === null ? words.schemaEditor.isAccepted(label) : ''}
+                {problem === null ? words.schemaEditor.accepted(label) : ''}
             </p>
             <div className={styles.tools}>
                 <Button
                     onPress={() => onChange(formatted(text))}
                     isDisabled={problem !== null}
-                    aria-label={words.schemaEditor.formatThe(label.toLowerCase())}
+                    aria-label={words.schemaEditor.formatLabel(label.toLowerCase())}
                 >
                     {words.schemaEditor.format}
                 </Button>
                 <Button
                     onPress={() => file.current?.click()}
-                    aria-label={words.schemaEditor.openAFileForThe(label.toLowerCase())}
+                    aria-label={words.schemaEditor.openLabel(label.toLowerCase())}
                 >
-                    {words.schemaEditor.openAFile}
+                    {words.schemaEditor.open}
                 </Button>
                 <input
                     ref={file}
@@ -72,9 +72,9 @@ export function SchemaEditor({ label, hint, text, example, limits, onChange }: S
                 />
                 <Button
                     onPress={() => onChange(JSON.stringify(example, null, 2))}
-                    aria-label={words.schemaEditor.useAnExampleAsThe(label.toLowerCase())}
+                    aria-label={words.schemaEditor.exampleLabel(label.toLowerCase())}
                 >
-                    {words.schemaEditor.useAnExample}
+                    {words.schemaEditor.example}
                 </Button>
             </div>
         </div>

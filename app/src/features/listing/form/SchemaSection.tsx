@@ -21,22 +21,22 @@ export function SchemaSection({ fields, set, network: { limits } }: SchemaSectio
         <div className="stack">
             <div className={styles.halves}>
                 <SchemaEditor
-                    label={words.schemaSection.inputSchema}
-                    hint={words.schemaSection.jsonSchemaOfTheParametersA}
+                    label={words.schemaSection.input}
+                    hint={words.schemaSection.inputHint}
                     text={fields.inputSchema}
                     example={INPUT_EXAMPLE}
                     limits={sizes}
                     onChange={(inputSchema) => set({ inputSchema })}
                 />
-                <section className={styles.preview} aria-label={words.schemaSection.previewOfTheFormForCallers}>
-                    <p className="small muted">{words.schemaSection.thisIsTheFormThatCallers}</p>
+                <section className={styles.preview} aria-label={words.schemaSection.preview}>
+                    <p className="small muted">{words.schemaSection.previewHint}</p>
                     {input === null ? <NotReadable /> : <Preview key={fields.inputSchema} schema={input} />}
                 </section>
             </div>
             <div className={styles.halves}>
                 <SchemaEditor
-                    label={words.schemaSection.outputSchema}
-                    hint={words.schemaSection.jsonSchemaOfTheResultIt}
+                    label={words.schemaSection.output}
+                    hint={words.schemaSection.outputHint}
                     text={fields.outputSchema}
                     example={OUTPUT_EXAMPLE}
                     limits={sizes}
@@ -48,7 +48,7 @@ export function SchemaSection({ fields, set, network: { limits } }: SchemaSectio
                     ) : (
                         <SchemaTable
                             id="output-preview"
-                            title={words.schemaSection.whatItReturns}
+                            title={words.schemaSection.returns}
                             schema={output}
                             none="Text without a promised structure."
                         />
@@ -59,7 +59,7 @@ export function SchemaSection({ fields, set, network: { limits } }: SchemaSectio
     );
 }
 
-const NotReadable = () => <p className="muted">{words.schemaSection.thePreviewComesBackAsSoon}</p>;
+const NotReadable = () => <p className="muted">{words.schemaSection.noPreview}</p>;
 
 function Preview({ schema }: { schema: JsonObject }) {
     const form = useMemo(() => planOf(schema), [schema]);
@@ -84,13 +84,13 @@ const INPUT_EXAMPLE = {
     type: 'object',
     required: ['language'],
     properties: {
-        language: { type: 'string', enum: ['en', 'de', 'fr'], description: words.schemaSection.languageOfTheAnswer },
+        language: { type: 'string', enum: ['en', 'de', 'fr'], description: words.schemaSection.exampleLanguage },
         max_words: {
             type: 'integer',
             minimum: 1,
             maximum: 1000,
             default: 200,
-            description: words.schemaSection.longestAnswerInWords,
+            description: words.schemaSection.exampleLength,
         },
     },
     additionalProperties: false,
@@ -100,7 +100,7 @@ const OUTPUT_EXAMPLE = {
     type: 'object',
     required: ['summary'],
     properties: {
-        summary: { type: 'string', description: words.schemaSection.theAnswer },
-        sources: { type: 'array', items: { type: 'string' }, description: words.schemaSection.whereItIsFrom },
+        summary: { type: 'string', description: words.schemaSection.exampleAnswer },
+        sources: { type: 'array', items: { type: 'string' }, description: words.schemaSection.exampleSource },
     },
 };

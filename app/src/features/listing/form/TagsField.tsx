@@ -46,7 +46,7 @@ export function TagsField({ chosen, standard, most, error, onChange }: TagsProps
         >
             <legend>{words.tagsField.tags}</legend>
             <p id={`${id}-remark`} className={error === undefined ? styles.hint : styles.error}>
-                {error ?? words.tagsField.callersFilterByThemOfChosen(chosen.length, most)}
+                {error ?? words.tagsField.hint(chosen.length, most)}
             </p>
             <div className={styles.choices}>
                 {standard.map((tag) => (
@@ -63,7 +63,7 @@ export function TagsField({ chosen, standard, most, error, onChange }: TagsProps
             </div>
             <div className={styles.adding}>
                 <TextField
-                    label={words.tagsField.aTagOfYourOwn}
+                    label={words.tagsField.own}
                     error={problem}
                     value={own}
                     onChange={({ target }) => (setOwn(target.value), setProblem(undefined))}
@@ -72,10 +72,10 @@ export function TagsField({ chosen, standard, most, error, onChange }: TagsProps
                     autoCapitalize="none"
                 />
                 <Button onPress={add} isDisabled={own.trim() === ''}>
-                    {words.tagsField.addTag}
+                    {words.tagsField.add}
                 </Button>
             </div>
-            <ul className={styles.chosen} aria-label={words.tagsField.tagsOfYourOwn}>
+            <ul className={styles.chosen} aria-label={words.tagsField.ownList}>
                 {chosen
                     .filter((tag) => !standard.includes(tag))
                     .map((tag) => (
@@ -83,7 +83,7 @@ export function TagsField({ chosen, standard, most, error, onChange }: TagsProps
                             <UserText text={tag} />
                             <Button
                                 look="text"
-                                aria-label={words.tagsField.removeTheTag(visible(tag))}
+                                aria-label={words.tagsField.removeTag(visible(tag))}
                                 onPress={() => onChange(chosen.filter((other) => other !== tag))}
                             >
                                 {words.tagsField.remove}
@@ -96,7 +96,7 @@ export function TagsField({ chosen, standard, most, error, onChange }: TagsProps
 }
 
 function wrongTag(tag: string, chosen: readonly string[], isFull: boolean, most: number): string | undefined {
-    if (!TAG.test(tag)) return words.tagsField.aTagHas1To32;
-    if (chosen.includes(tag)) return words.tagsField.thisTagIsChosenAlready;
-    return isFull ? words.tagsField.anAgentHasAtMostTags(most) : undefined;
+    if (!TAG.test(tag)) return words.tagsField.badTag;
+    if (chosen.includes(tag)) return words.tagsField.chosen;
+    return isFull ? words.tagsField.tooMany(most) : undefined;
 }

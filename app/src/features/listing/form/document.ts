@@ -41,7 +41,7 @@ export async function storeDocument(wallet: string, text: string): Promise<Store
         const stored = await body(
             api.POST('/v1/metadata', { ...asWallet(wallet), body: document, bodySerializer: () => text }),
         );
-        if (stored.hash !== `sha256:${hexOf(hash)}`) throw new Error(words.document.theServiceStoredOtherBytesThan);
+        if (stored.hash !== `sha256:${hexOf(hash)}`) throw new Error(words.document.otherBytes);
         return { hash, uri: `ipfs://${cidOf(hexOf(hash))}` };
     } catch (error) {
         if (error instanceof ApiError && error.status === 400) throw refused(error.message);
@@ -63,10 +63,10 @@ export function refused(message: string): DocumentRefused {
         const [, member = '', rest = ''] = /^`(\w+)` (.+)$/s.exec(line) ?? [];
         const name = Object.hasOwn(NAMES, member) ? NAMES[member] : undefined;
         if (name === undefined) others.push(line);
-        else problems[name] = words.document.theServiceSaysIt(rest);
+        else problems[name] = words.document.serviceSays(rest);
     }
-    const where = Object.keys(problems).length > 0 ? [words.document.theFieldsSayWhy] : [];
-    return new DocumentRefused(problems, [words.document.theServiceDoesNotAcceptThe, ...where, ...others].join(' '));
+    const where = Object.keys(problems).length > 0 ? [words.document.fieldsSay] : [];
+    return new DocumentRefused(problems, [words.document.refused, ...where, ...others].join(' '));
 }
 
 /** An existing document: the fields that it fills, and the members that the marketplace does not know. */
@@ -78,7 +78,7 @@ export type ReadDocument = {
 /** Throws if a form cannot hold the document exactly. */
 export function readDocument(text: string): ReadDocument {
     const document = readJson(text);
-    if (!isObject(document)) throw new Error(words.document.theDocumentIsNoJsonObject);
+    if (!isObject(document)) throw new Error(words.document.noObject);
     const { name, tagline, description, tags, endpoint, input_schema, output_schema, ...others } = document;
     const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
     const schemaOf = (value: unknown): string => (value === undefined ? '' : JSON.stringify(value, null, 2));

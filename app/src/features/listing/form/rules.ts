@@ -49,11 +49,10 @@ class FieldError extends Error {}
 type Reader = { readonly [name in keyof Problems]: (fields: Fields, book: RuleBook) => unknown };
 
 const READERS = {
-    name: ({ name }, { network }) => readText(name, network.limits.max_name_chars, words.rules.giveTheAgentAName),
-    tagline: ({ tagline }, { network }) =>
-        readText(tagline, network.limits.max_tagline_chars, words.rules.sayInOneSentenceWhatThe),
+    name: ({ name }, { network }) => readText(name, network.limits.max_name_chars, words.rules.noName),
+    tagline: ({ tagline }, { network }) => readText(tagline, network.limits.max_tagline_chars, words.rules.noTagline),
     description: ({ description }, { network }) =>
-        readText(description, network.limits.max_description_chars, words.rules.describeWhatTheAgentTakesAnd).trimEnd(),
+        readText(description, network.limits.max_description_chars, words.rules.noDescription).trimEnd(),
     tags: ({ tags }, { network }) => readTags(tags, network.limits.max_tags),
     inputSchema: ({ inputSchema }, book) => readSchema(inputSchema, schemaLimits(book)),
     outputSchema: ({ outputSchema }, book) => readSchema(outputSchema, schemaLimits(book)),
@@ -113,8 +112,8 @@ export const lengthOf = (text: string): number => Array.from(text).length;
 function readText(text: string, most: number, whenEmpty: string): string {
     if (BLANK.test(text)) throw new FieldError(whenEmpty);
     const length = lengthOf(text);
-    if (length > most) throw new FieldError(words.rules.thisHasCharactersAtMostAre(length, most));
-    if (CONTROL.test(text)) throw new FieldError(words.rules.thisContainsAControlCharacterRemove);
+    if (length > most) throw new FieldError(words.rules.tooLong(length, most));
+    if (CONTROL.test(text)) throw new FieldError(words.rules.control);
     checkText(text);
     return text;
 }
@@ -122,11 +121,11 @@ function readText(text: string, most: number, whenEmpty: string): string {
 export const TAG = /^[a-z0-9_-]{1,32}$/;
 
 function readTags(tags: readonly string[], most: number): readonly string[] {
-    if (tags.length === 0) throw new FieldError(words.rules.chooseAtLeastOneTagSo);
-    if (tags.length > most) throw new FieldError(words.rules.chooseAtMostTags(most));
+    if (tags.length === 0) throw new FieldError(words.rules.noTag);
+    if (tags.length > most) throw new FieldError(words.rules.tooManyTags(most));
     const bad = tags.find((tag) => !TAG.test(tag));
-    if (bad !== undefined) throw new FieldError(words.rules.aTagHas1To32);
-    if (new Set(tags).size < tags.length) throw new FieldError(words.rules.aTagStandsThereTwice);
+    if (bad !== undefined) throw new FieldError(words.rules.badTag);
+    if (new Set(tags).size < tags.length) throw new FieldError(words.rules.tagTwice);
     return tags;
 }
 
@@ -136,17 +135,17 @@ const schemaLimits = ({ network: { limits } }: RuleBook) => ({
 });
 
 function readPrice(text: string, { minPrice, network }: RuleBook): bigint {
-    if (text.trim() === '') throw new FieldError(words.rules.sayWhatOneCallCostsFor);
+    if (text.trim() === '') throw new FieldError(words.rules.noPrice);
     const price = parseUsdc(text);
-    if (price < minPrice || price === 0n) throw new FieldError(words.rules.theLowestPriceIsUsdc(formatUsdc(minPrice)));
+    if (price < minPrice || price === 0n) throw new FieldError(words.rules.priceTooLow(formatUsdc(minPrice)));
     const highest = network.limits.max_price_usdc;
-    if (price > highest) throw new FieldError(words.rules.theHighestPriceIsUsdc(formatUsdc(highest)));
+    if (price > highest) throw new FieldError(words.rules.priceTooHigh(formatUsdc(highest)));
     return price;
 }
 
 function readCover(text: string): number {
     const calls = coverOf(text);
-    if (calls === null) throw new FieldError(words.rules.writeAWholeNumberOfCalls(MAX_COVER));
+    if (calls === null) throw new FieldError(words.rules.badCover(MAX_COVER));
     return calls;
 }
 
@@ -160,21 +159,20 @@ function readCollateral({ price, minCover, collateral }: Fields, book: RuleBook)
     if (collateral.trim() === '') return required;
     const amount = parseUsdc(collateral);
     if (amount < required)
-        throw new FieldError(words.rules.aPriceOfUsdcWithThis(formatUsdc(amountOfPrice ?? 0n), formatUsdc(required)));
+        throw new FieldError(words.rules.lowCollateral(formatUsdc(amountOfPrice ?? 0n), formatUsdc(required)));
     return amount;
 }
 
 function readTimeout(text: string, limits: Schemas['NetworkResponse']['limits']): number {
     const { min_timeout_seconds: least, max_timeout_seconds: most } = limits;
     const seconds = /^\d{1,6}$/.test(text.trim()) ? Number(text.trim()) : NaN;
-    if (!(seconds >= least && seconds <= most))
-        throw new FieldError(words.rules.writeAWholeNumberOfSeconds(least, most));
+    if (!(seconds >= least && seconds <= most)) throw new FieldError(words.rules.badTimeout(least, most));
     return seconds;
 }
 
 function readKey(text: string): Address {
-    if (text === '') throw new FieldError(words.rules.makeAResultKeyOrPaste);
-    if (!isAddress(text)) throw new FieldError(words.rules.aPublicKeyHas32To);
+    if (text === '') throw new FieldError(words.rules.noKey);
+    if (!isAddress(text)) throw new FieldError(words.rules.badKey);
     return text;
 }
 
@@ -183,22 +181,21 @@ const PRIVATE = /(^|\.)(localhost|localdomain|local|internal|home\.arpa|onion)$/
 /** The endpoint rules that can be said without asking the name's addresses. */
 function readEndpoint(text: string, { limits, network }: RuleBook['network']): string {
     const trimmed = text.trim();
-    if (trimmed === '') throw new FieldError(words.rules.writeTheFullUrlAtWhich);
+    if (trimmed === '') throw new FieldError(words.rules.noUrl);
     if (lengthOf(trimmed) > limits.max_endpoint_chars)
-        throw new FieldError(words.rules.atMostCharactersAreAccepted(limits.max_endpoint_chars));
-    if (/[\p{Cc}\p{White_Space}]/u.test(trimmed)) throw new FieldError(words.rules.aUrlContainsNoSpaces);
+        throw new FieldError(words.rules.urlTooLong(limits.max_endpoint_chars));
+    if (/[\p{Cc}\p{White_Space}]/u.test(trimmed)) throw new FieldError(words.rules.urlSpaces);
     checkText(trimmed);
     const isLocal = network === 'local';
     const url = URL.canParse(trimmed) ? new URL(trimmed) : null;
     const isHttp = /^https?:\/\//.test(trimmed) && (url?.protocol === 'https:' || url?.protocol === 'http:');
-    if (url === null || !isHttp)
-        throw new FieldError(words.rules.writeAUrlThatBeginsWith(isLocal ? 'http:// or ' : ''));
-    if (url.username !== '' || url.password !== '') throw new FieldError(words.rules.aUrlWithAUserName);
+    if (url === null || !isHttp) throw new FieldError(words.rules.badUrl(isLocal ? 'http:// or ' : ''));
+    if (url.username !== '' || url.password !== '') throw new FieldError(words.rules.urlUser);
     if (isLocal) return trimmed;
-    if (url.protocol !== 'https:') throw new FieldError(words.rules.theUrlMustBeginWithHttps);
+    if (url.protocol !== 'https:') throw new FieldError(words.rules.urlHttps);
     const host = url.hostname.replace(/\.$/, '').toLowerCase();
     if (!host.startsWith('[') && (!host.includes('.') || PRIVATE.test(host)))
-        throw new FieldError(words.rules.thisNameCannotBeReachedFrom);
-    if (url.port !== '') throw new FieldError(words.rules.theServiceCallsPort443Alone);
+        throw new FieldError(words.rules.urlPrivate);
+    if (url.port !== '') throw new FieldError(words.rules.urlPort);
     return trimmed;
 }

@@ -21,13 +21,13 @@ export class SchemaError extends Error {}
 
 /** Reads a schema, or throws a `SchemaError`. */
 export function readSchema(text: string, { maxBytes, maxDepth } = SCHEMA_LIMITS): JsonObject {
-    if (text.trim() === '') throw new SchemaError(words.schemaText.writeAJsonSchemaForExample);
+    if (text.trim() === '') throw new SchemaError(words.schemaText.empty);
     const schema = jsonOf(text);
-    if (!isObject(schema)) throw new SchemaError(words.schemaText.aSchemaIsAJsonObject);
+    if (!isObject(schema)) throw new SchemaError(words.schemaText.noObject);
     if (new TextEncoder().encode(JSON.stringify(schema)).length > maxBytes) {
-        throw new SchemaError(words.schemaText.theSchemaIsLargerThanKiB(Math.floor(maxBytes / 1024)));
+        throw new SchemaError(words.schemaText.tooLarge(Math.floor(maxBytes / 1024)));
     }
-    if (depthOf(schema) > maxDepth) throw new SchemaError(words.schemaText.theSchemaIsNestedDeeperThan(maxDepth));
+    if (depthOf(schema) > maxDepth) throw new SchemaError(words.schemaText.tooDeep(maxDepth));
     new Walk(schema).run();
     return schema;
 }
@@ -36,7 +36,7 @@ function jsonOf(text: string): Json {
     try {
         const value = readJson(text);
         const twice = repeatedMember(text);
-        if (twice !== null) throw new JsonError(words.schemaText.theMemberStandsTwiceInOne(quoted(twice)));
+        if (twice !== null) throw new JsonError(words.schemaText.twice(quoted(twice)));
         return value;
     } catch (error) {
         if (error instanceof JsonError) throw new SchemaError(error.message);
@@ -113,29 +113,28 @@ class Walk {
 
     #schema(value: unknown, at: string): void {
         if (typeof value === 'boolean') return void this.#schemas.add(value);
-        if (!isObject(value)) throw wrong(at, words.schemaText.aSchemaWhichIsAnObject);
+        if (!isObject(value)) throw wrong(at, words.schemaText.isSchema);
         this.#schemas.add(value);
-        if (this.#schemas.size > MAX_SUBSCHEMAS)
-            throw new SchemaError(words.schemaText.theSchemaHasMoreThanSubschemas(MAX_SUBSCHEMAS));
+        if (this.#schemas.size > MAX_SUBSCHEMAS) throw new SchemaError(words.schemaText.tooManySchemas(MAX_SUBSCHEMAS));
         for (const [keyword, member] of Object.entries(value))
             this.#keyword(keyword, member, `${at}/${keyword}`, at === '');
     }
 
     #keyword(keyword: string, value: unknown, at: string, isRoot: boolean): void {
-        if (REFUSED.includes(keyword)) throw new SchemaError(words.schemaText.isNotAcceptedByTheMarketplace(place(at)));
+        if (REFUSED.includes(keyword)) throw new SchemaError(words.schemaText.refused(place(at)));
         if (keyword === '$schema' || keyword === '$id' || keyword === 'id')
             return this.#name(keyword, value, at, isRoot);
         if (keyword === 'type') return this.#type(value, at);
         if (DATA.has(keyword)) {
             if (keyword === 'enum' && (!Array.isArray(value) || value.length === 0))
-                throw wrong(at, words.schemaText.aListOfValues);
+                throw wrong(at, words.schemaText.isValues);
             return;
         }
         if (MAPS.has(keyword)) return this.#map(keyword, value, at);
         if (LISTS.has(keyword) || (keyword === 'items' && Array.isArray(value))) return this.#list(value, at);
         if (SCHEMAS.has(keyword) || keyword === 'items') return this.#schema(value, at);
         if (keyword === 'required') {
-            if (!isTexts(value)) throw wrong(at, words.schemaText.aListOfNamesNextTo);
+            if (!isTexts(value)) throw wrong(at, words.schemaText.isNames);
             return;
         }
         this.#plain(keyword, value, at);
@@ -143,9 +142,9 @@ class Walk {
 
     #plain(keyword: string, value: unknown, at: string): void {
         if (COUNTS.has(keyword) && !(Number.isInteger(value) && Number(value) >= 0))
-            throw wrong(at, words.schemaText.aWholeNumberFrom0On);
+            throw wrong(at, words.schemaText.isCount);
         if (NUMBERS.has(keyword) && typeof value !== 'number') throw wrong(at, 'a number');
-        if (keyword === 'multipleOf' && !(Number(value) > 0)) throw wrong(at, words.schemaText.aNumberAbove0);
+        if (keyword === 'multipleOf' && !(Number(value) > 0)) throw wrong(at, words.schemaText.isPositive);
         if (keyword === 'uniqueItems' && typeof value !== 'boolean') throw wrong(at, 'true or false');
         if (!TEXTS.has(keyword)) return;
         if (typeof value !== 'string') throw wrong(at, 'a text');
@@ -153,7 +152,7 @@ class Walk {
         if (keyword === '$anchor') this.#anchor(value, at);
         if (keyword === '$ref') this.#references.push({ reference: value, at });
         if (this.#references.length > MAX_REFERENCES)
-            throw new SchemaError(words.schemaText.theSchemaHasMoreThanReferences(MAX_REFERENCES));
+            throw new SchemaError(words.schemaText.tooManyRefs(MAX_REFERENCES));
     }
 
     #name(keyword: string, value: unknown, at: string, isRoot: boolean): void {
@@ -162,22 +161,21 @@ class Walk {
         if (keyword === 'id') return;
         if (typeof value !== 'string') throw wrong(at, 'a text');
         if (keyword === '$schema') {
-            if (!isRoot) throw new SchemaError(words.schemaText.mayStandAtTheBeginningAlone(place(at)));
-            if (!DRAFT.test(value)) throw new SchemaError(words.schemaText.schemaIsAcceptedAreDraft4(quoted(value)));
+            if (!isRoot) throw new SchemaError(words.schemaText.topOnly(place(at)));
+            if (!DRAFT.test(value)) throw new SchemaError(words.schemaText.badDraft(quoted(value)));
         } else if (!isRoot && !value.startsWith('#')) {
-            throw new SchemaError(words.schemaText.mayStandAtTheBeginningAlone(place(at)));
+            throw new SchemaError(words.schemaText.topOnly(place(at)));
         }
     }
 
     #type(value: unknown, at: string): void {
         const types: readonly unknown[] = Array.isArray(value) ? value : [value];
         const bad = types.find((type) => typeof type !== 'string' || !TYPES.has(type));
-        if (types.length === 0 || bad !== undefined)
-            throw wrong(at, words.schemaText.oneOfOrAListOf([...TYPES].join(', ')));
+        if (types.length === 0 || bad !== undefined) throw wrong(at, words.schemaText.isTypes([...TYPES].join(', ')));
     }
 
     #map(keyword: string, value: unknown, at: string): void {
-        if (!isObject(value)) throw wrong(at, words.schemaText.anObjectWithASchemaFor);
+        if (!isObject(value)) throw wrong(at, words.schemaText.isSchemaMap);
         for (const [name, member] of Object.entries(value)) {
             if (keyword === 'patternProperties') this.#pattern(name, at);
             if (keyword === 'dependencies' && isTexts(member)) continue;
@@ -186,41 +184,35 @@ class Walk {
     }
 
     #list(value: unknown, at: string): void {
-        if (!Array.isArray(value) || value.length === 0) throw wrong(at, words.schemaText.aListOfSchemas);
+        if (!Array.isArray(value) || value.length === 0) throw wrong(at, words.schemaText.isSchemas);
         value.forEach((item, index) => this.#schema(item, `${at}/${index}`));
     }
 
     #anchor(anchor: string, at: string): void {
-        if (this.#anchors.has(anchor))
-            throw new SchemaError(words.schemaText.theNameStandsThereASecond(place(at), quoted(anchor)));
+        if (this.#anchors.has(anchor)) throw new SchemaError(words.schemaText.anchorTwice(place(at), quoted(anchor)));
         this.#anchors.add(anchor);
     }
 
     #pattern(pattern: string, at: string): void {
         this.#patterns.add(pattern);
-        if (this.#patterns.size > MAX_PATTERNS)
-            throw new SchemaError(words.schemaText.theSchemaHasMoreThanRegular(MAX_PATTERNS));
+        if (this.#patterns.size > MAX_PATTERNS) throw new SchemaError(words.schemaText.tooManyPatterns(MAX_PATTERNS));
         if (new TextEncoder().encode(pattern).length > MAX_PATTERN_BYTES) {
-            throw new SchemaError(words.schemaText.theRegularExpressionIsLongerThan(place(at), MAX_PATTERN_BYTES));
+            throw new SchemaError(words.schemaText.patternTooLong(place(at), MAX_PATTERN_BYTES));
         }
         const bare = pattern.replace(/\\\\/g, '');
-        if (/\(\?(<?[=!])/.test(bare))
-            throw new SchemaError(words.schemaText.regularExpressionsThatLookAroundAre(place(at)));
-        if (/\\([1-9]|k<)/.test(bare))
-            throw new SchemaError(words.schemaText.regularExpressionsWithBackReferencesAre(place(at)));
-        if (!isPattern(pattern))
-            throw new SchemaError(words.schemaText.isNoRegularExpression(place(at), quoted(pattern)));
+        if (/\(\?(<?[=!])/.test(bare)) throw new SchemaError(words.schemaText.patternLooks(place(at)));
+        if (/\\([1-9]|k<)/.test(bare)) throw new SchemaError(words.schemaText.patternRefers(place(at)));
+        if (!isPattern(pattern)) throw new SchemaError(words.schemaText.badPattern(place(at), quoted(pattern)));
     }
 
     /** Follows a reference to its end. One that comes back to itself says nothing. */
     #follow(reference: string, at: string): void {
         const seen = new Set<string>();
         for (let next: unknown = reference; typeof next === 'string';) {
-            if (seen.has(next)) throw new SchemaError(words.schemaText.leadsBackToItself(place(at)));
+            if (seen.has(next)) throw new SchemaError(words.schemaText.circular(place(at)));
             seen.add(next);
             const target = this.#target(next);
-            if (!this.#schemas.has(target))
-                throw new SchemaError(words.schemaText.leadsToNoSchemaOfThis(place(at), quoted(next)));
+            if (!this.#schemas.has(target)) throw new SchemaError(words.schemaText.badRef(place(at), quoted(next)));
             next = isObject(target) ? target['$ref'] : undefined;
         }
     }
@@ -270,6 +262,4 @@ function decoded(text: string): string {
 const quoted = (text: string): string => JSON.stringify(text.length > QUOTED ? `${text.slice(0, QUOTED)}\u2026` : text);
 const place = (at: string): string => (at.length > QUOTED ? `\u2026${at.slice(-QUOTED)}` : at.slice(1));
 const wrong = (at: string, expected: string): SchemaError =>
-    new SchemaError(
-        at === '' ? words.schemaText.theSchemaMustBe(expected) : words.schemaText.mustBe(place(at), expected),
-    );
+    new SchemaError(at === '' ? words.schemaText.rootMustBe(expected) : words.schemaText.mustBe(place(at), expected));

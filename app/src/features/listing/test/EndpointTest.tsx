@@ -77,8 +77,8 @@ export function EndpointTest({ wallet, subject, call, onCall, isMain = false, on
     return (
         <div className="stack">
             <TextArea
-                label={words.endpointTest.aTaskThatYourAgentCompletes}
-                hint={words.endpointTest.itIsSentToYourEndpoint}
+                label={words.endpointTest.task}
+                hint={words.endpointTest.taskHint}
                 error={wrong.task}
                 value={call.task}
                 onChange={({ target }) => (onCall({ ...call, task: target.value }), setWrong({}))}
@@ -95,10 +95,10 @@ export function EndpointTest({ wallet, subject, call, onCall, isMain = false, on
                     {run.kind === 'running'
                         ? words.endpointTest.testing
                         : run.kind === 'done'
-                          ? words.endpointTest.testAgain
-                          : words.endpointTest.testTheEndpoint}
+                          ? words.endpointTest.again
+                          : words.endpointTest.test}
                 </Button>
-                {run.kind === 'running' && <Button onPress={stop}>{words.endpointTest.stopTheTest}</Button>}
+                {run.kind === 'running' && <Button onPress={stop}>{words.endpointTest.stop}</Button>}
             </div>
             <div role="status" className="stack">
                 {run.kind === 'running' && <Running since={run.since} timeoutSeconds={subject.timeoutSeconds} />}
@@ -106,7 +106,7 @@ export function EndpointTest({ wallet, subject, call, onCall, isMain = false, on
                     <>
                         <h2>{words.endpointTest.report}</h2>
                         {JSON.stringify(run.subject) !== JSON.stringify(subject) && (
-                            <p>{words.endpointTest.somethingWasChangedAfterThisTest}</p>
+                            <p>{words.endpointTest.outdated}</p>
                         )}
                         <Verdict report={run.report} />
                     </>
@@ -133,7 +133,7 @@ function Running({ since, timeoutSeconds }: { since: number; timeoutSeconds: num
     }, []);
     return (
         <p>
-            {words.endpointTest.theMarketplaceSendsAtMost11(longest(timeoutSeconds))}{' '}
+            {words.endpointTest.limits(longest(timeoutSeconds))}{' '}
             <span className="number muted" aria-hidden="true">
                 {Math.max(0, Math.floor((now - since) / 1_000))} s
             </span>
@@ -151,7 +151,7 @@ type FailingProps = {
 const Failing = ({ call, onCall, wrong }: FailingProps) => (
     <>
         <Checkbox
-            label={words.endpointTest.alsoSendARequestThatMy}
+            label={words.endpointTest.withRefusal}
             checked={call.failing !== null}
             onChange={({ target }) =>
                 onCall({ ...call, failing: target.checked ? { task: '', parameters: '{}' } : null })
@@ -160,7 +160,7 @@ const Failing = ({ call, onCall, wrong }: FailingProps) => (
         {call.failing !== null && (
             <>
                 <TextArea
-                    label={words.endpointTest.theTaskThatItRefuses}
+                    label={words.endpointTest.refusalTask}
                     error={wrong.failing}
                     value={call.failing.task}
                     onChange={({ target }) =>
@@ -172,7 +172,7 @@ const Failing = ({ call, onCall, wrong }: FailingProps) => (
                     rows={2}
                 />
                 <TextArea
-                    label={words.endpointTest.itsParametersAsJson}
+                    label={words.endpointTest.refusalInput}
                     error={wrong.failingParameters}
                     value={call.failing.parameters}
                     onChange={({ target }) =>
@@ -194,13 +194,10 @@ type FailingProblems = { failing?: string; failingParameters?: string };
 
 function readFailing(failing: TestCall['failing']): { request: FailingRequest | null; problems: FailingProblems } {
     if (failing === null) return { request: null, problems: {} };
-    const problems = wordsFor(
-        'failing',
-        failing.task.trim() === '' ? words.endpointTest.writeATaskThatYourAgent : null,
-    );
+    const problems = wordsFor('failing', failing.task.trim() === '' ? words.endpointTest.noRefusalTask : null);
     try {
         const parameters = readJson(failing.parameters.trim() === '' ? '{}' : failing.parameters);
-        if (!isObject(parameters)) throw new JsonError(words.endpointTest.parametersAreAJsonObjectName);
+        if (!isObject(parameters)) throw new JsonError(words.endpointTest.badInput);
         return { request: { task: failing.task, parameters }, problems };
     } catch (error) {
         if (!(error instanceof JsonError)) throw error;

@@ -19,25 +19,19 @@ export function Verdict({ report }: { report: Schemas['Report'] }) {
     return (
         <Notice
             kind={report.passed ? 'good' : 'bad'}
-            title={
-                report.passed
-                    ? words.report.yourServicePassesTheTest
-                    : words.report.yourServiceFails(plural(failed, 'check'))
-            }
+            title={report.passed ? words.report.passed : words.report.failed(plural(failed, 'check'))}
         >
             <p className="number">
-                {words.report.passedFailedSkippedIn(
+                {words.report.counts(
                     passed,
                     failed,
                     skipped,
                     plural(report.requests, 'request'),
                     formatMs(report.duration_ms),
                 )}
-                {answer === null
-                    ? words.report.theFirstOneWasNotAnswered
-                    : words.report.theFirstAnswerCameAfter(formatMs(answer))}
+                {answer === null ? words.report.noFirst : words.report.first(formatMs(answer))}
             </p>
-            {!report.passed && <p>{words.report.callersWouldGetTheirMoneyBack}</p>}
+            {!report.passed && <p>{words.report.failedText}</p>}
         </Notice>
     );
 }
@@ -78,7 +72,7 @@ const Details = ({ check: { expected, received, fix } }: { check: Check }) => (
         )}
         {fix != null && (
             <>
-                <dt>{words.report.toMendIt}</dt>
+                <dt>{words.report.fix}</dt>
                 <dd className={styles.fix}>
                     <UserText text={fix} />
                 </dd>

@@ -26,8 +26,8 @@ export function TestStep({ listing, problems, call, onCall, onReport, isMain }: 
     if (listing === null) {
         const open = openSteps(problems);
         return (
-            <Notice kind="warn" title={words.testStep.somethingIsMissing}>
-                <p>{words.testStep.theTestNeedsEverythingThatThe}</p>
+            <Notice kind="warn" title={words.testStep.missing}>
+                <p>{words.testStep.missingText}</p>
                 <ul className="row">
                     {open.map((step) => (
                         <li key={step}>
@@ -42,7 +42,7 @@ export function TestStep({ listing, problems, call, onCall, onReport, isMain }: 
     }
     const subject = subjectOf(listing);
     return (
-        <SessionGate why={words.testStep.theMarketplaceCallsYourEndpointFor}>
+        <SessionGate why={words.testStep.whySignIn}>
             {(wallet) => (
                 <EndpointTest
                     wallet={wallet}

@@ -27,4 +27,4 @@ export function knownCall(stored: unknown): TestCall {
 
 /** Why a task cannot be sent, or `null`. */
 export const taskProblem = (task: string): string | null =>
-    task.trim() === '' ? words.testCall.writeATaskThatYourAgent : requestProblem({ task, parameters: {} });
+    task.trim() === '' ? words.testCall.noTask : requestProblem({ task, parameters: {} });
