@@ -21,10 +21,8 @@ import { SuspendPanel } from './suspend/SuspendPanel';
 import { words } from './words';
 
 export const AdminPage = () => (
-    <Page title={words.adminPage.admin}>
-        <WalletGate why={words.adminPage.thisPageIsForTheWallets}>
-            {(account) => <ForAccount account={account} />}
-        </WalletGate>
+    <Page title={words.adminPage.title}>
+        <WalletGate why={words.adminPage.why}>{(account) => <ForAccount account={account} />}</WalletGate>
     </Page>
 );
 
@@ -34,8 +32,8 @@ function ForAccount({ account }: { account: string }) {
     if (networkError) return <Failure error={networkError} onRetry={() => void refetchNetwork()} />;
     if (network?.rpc_url === null) {
         return (
-            <Notice kind="warn" title={words.adminPage.noSolanaNode}>
-                <p>{words.adminPage.thisServiceNamesNoNodeFor}</p>
+            <Notice kind="warn" title={words.adminPage.noNode}>
+                <p>{words.adminPage.noNodeText}</p>
             </Notice>
         );
     }
@@ -49,14 +47,14 @@ function ForRole({ account, market }: { account: string; market: Market }) {
     if (account === admin) {
         return (
             <>
-                <p className="muted">{words.adminPage.whatYouDoHereIsPublic}</p>
-                <SectionBoundary name={words.adminPage.verifyCreators}>
+                <p className="muted">{words.adminPage.public}</p>
+                <SectionBoundary name={words.adminPage.creators}>
                     <CreatorsPanel />
                 </SectionBoundary>
-                <SectionBoundary name={words.adminPage.emergencyStop}>
+                <SectionBoundary name={words.adminPage.stop}>
                     <PausePanel market={market} mayResume />
                 </SectionBoundary>
-                <SectionBoundary name={words.adminPage.suspendAnAgent}>
+                <SectionBoundary name={words.adminPage.suspend}>
                     <SuspendPanel mayResume />
                 </SectionBoundary>
                 <SectionBoundary name={words.adminPage.parameters}>
@@ -72,25 +70,25 @@ function ForRole({ account, market }: { account: string; market: Market }) {
     if (account === guardian && guardian !== NOBODY) {
         return (
             <>
-                <p className="muted">{words.adminPage.youAreTheGuardianYouStop}</p>
-                <SectionBoundary name={words.adminPage.emergencyStop}>
+                <p className="muted">{words.adminPage.guardian}</p>
+                <SectionBoundary name={words.adminPage.stop}>
                     <PausePanel market={market} mayResume={false} />
                 </SectionBoundary>
-                <SectionBoundary name={words.adminPage.suspendAnAgent}>
+                <SectionBoundary name={words.adminPage.suspend}>
                     <SuspendPanel mayResume={false} />
                 </SectionBoundary>
             </>
         );
     }
     return (
-        <Notice title={words.adminPage.thisWalletIsNeitherTheAdmin}>
+        <Notice title={words.adminPage.neither}>
             <p className="row">
-                {words.adminPage.theAdminIs} <RoleHolder address={admin} />
+                {words.adminPage.adminIs} <RoleHolder address={admin} />
             </p>
             <p className="row">
-                {words.adminPage.theGuardianIs} <RoleHolder address={guardian === NOBODY ? null : guardian} />
+                {words.adminPage.guardianIs} <RoleHolder address={guardian === NOBODY ? null : guardian} />
             </p>
-            <p>{words.adminPage.connectOneOfTheseWalletsTo}</p>
+            <p>{words.adminPage.connect}</p>
         </Notice>
     );
 }

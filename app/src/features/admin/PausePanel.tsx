@@ -23,24 +23,24 @@ const SUBJECTS: readonly Subject[] = [
         what: 'new calls',
         isStopped: ({ openingsPaused }) => openingsPaused !== 0,
         change: (openings) => ({ openings, listings: null }),
-        stops: words.pausePanel.atOnceNobodyCanCallAn,
-        resumes: words.pausePanel.atOnceEverybodyCanCallAgents,
+        stops: words.pausePanel.callsStop,
+        resumes: words.pausePanel.callsResume,
     },
     {
         what: 'new listings',
         isStopped: ({ listingsPaused }) => listingsPaused !== 0,
         change: (listings) => ({ openings: null, listings }),
-        stops: words.pausePanel.atOnceNobodyCanListAn,
-        resumes: words.pausePanel.atOnceEverybodyCanListAgents,
+        stops: words.pausePanel.listingsStop,
+        resumes: words.pausePanel.listingsResume,
     },
 ];
 
-const CONTINUES = words.pausePanel.settlementRefundDisputeAndWithdrawalGo;
+const CONTINUES = words.pausePanel.goesOn;
 
 export type PausePanelProps = { market: Market; /** The guardian only stops. */ mayResume: boolean };
 
 export const PausePanel = ({ market, mayResume }: PausePanelProps) => (
-    <Panel title={words.pausePanel.emergencyStop}>
+    <Panel title={words.pausePanel.title}>
         {SUBJECTS.map((subject) => (
             <Switch key={subject.what} subject={subject} market={market} mayResume={mayResume} />
         ))}
@@ -58,20 +58,20 @@ function Switch({ subject, market: { config }, mayResume }: PausePanelProps & { 
                 <Badge kind={isStopped ? 'warn' : 'good'}>
                     {isStopped ? words.pausePanel.stopped : words.pausePanel.allowed}
                 </Badge>
-                {isStopped && !mayResume && words.pausePanel.onlyTheAdminCanResume(what)}
+                {isStopped && !mayResume && words.pausePanel.adminOnly(what)}
             </p>
             <Action
                 label={`${verb} ${what}`}
-                question={words.pausePanel.forEverybody(verb, what)}
+                question={words.pausePanel.ask(verb, what)}
                 isDangerous={!isStopped}
                 isGone={isStopped && !mayResume}
-                effects={isStopped ? [resumes] : [stops, CONTINUES, words.pausePanel.itLastsUntilTheAdminResumes(what)]}
+                effects={isStopped ? [resumes] : [stops, CONTINUES, words.pausePanel.lasts(what)]}
                 make={asStopper(isStopped, (authority, { market: now }) => {
                     if (subject.isStopped(now.config) !== isStopped)
-                        throw new Error(words.pausePanel.areAlready(sentence(what), isStopped ? 'allowed' : 'stopped'));
+                        throw new Error(words.pausePanel.already(sentence(what), isStopped ? 'allowed' : 'stopped'));
                     return getSetPausedInstructionAsync({ authority, ...change(!isStopped) });
                 })}
-                done={words.pausePanel.areTheServiceShowsItWithin(sentence(what), isStopped ? 'allowed' : 'stopped')}
+                done={words.pausePanel.done(sentence(what), isStopped ? 'allowed' : 'stopped')}
             />
         </>
     );

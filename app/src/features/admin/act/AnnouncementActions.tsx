@@ -23,8 +23,8 @@ export type AnnouncementActionsProps = {
 };
 
 const OBSTACLES: Partial<Record<AnnouncementState, (applyFrom: number) => string>> = {
-    waiting: (applyFrom) => words.announcementActions.possibleFromOn(momentText(applyFrom)),
-    lapsed: () => words.announcementActions.theAnnouncementHasLapsed,
+    waiting: (applyFrom) => words.announcementActions.from(momentText(applyFrom)),
+    lapsed: () => words.announcementActions.lapsed,
 };
 
 /** Stays on the page after its announcement is gone, so that the outcome of the last action can still be read. */
@@ -34,29 +34,27 @@ export function AnnouncementActions({ what, applyFrom, now, applyFromNow, apply,
     return (
         <div className={styles.pair}>
             <Action
-                label={words.announcementActions.applyTheAnnounced(what)}
-                effects={[words.announcementActions.atOnceTheyHold]}
+                label={words.announcementActions.apply(what)}
+                effects={[words.announcementActions.applyEffect]}
                 isGone={isGone}
                 obstacle={OBSTACLES[state]?.(applyFrom)}
                 make={(_, { market }) => {
                     // Somebody may have been faster.
-                    if (applyFromNow(market) !== applyFrom)
-                        throw new Error(words.announcementActions.theAnnouncementHasJustChangedOn);
+                    if (applyFromNow(market) !== applyFrom) throw new Error(words.announcementActions.changed);
                     return apply();
                 }}
-                done={words.announcementActions.theAnnouncedHoldTheServiceShows(what)}
+                done={words.announcementActions.applied(what)}
             />
             <Action
-                label={words.announcementActions.withdrawTheAnnounced(what)}
+                label={words.announcementActions.withdraw(what)}
                 isDangerous
-                effects={[words.announcementActions.atOnceTheAnnouncementIsGone]}
+                effects={[words.announcementActions.withdrawEffect]}
                 isGone={isGone}
                 make={asAdmin((admin, { market }) => {
-                    if (applyFromNow(market) === 0)
-                        throw new Error(words.announcementActions.noAreAnnouncedAnyMore(what));
+                    if (applyFromNow(market) === 0) throw new Error(words.announcementActions.none(what));
                     return withdraw(admin);
                 })}
-                done={words.announcementActions.theAnnouncementIsWithdrawnTheService}
+                done={words.announcementActions.withdrawn}
             />
         </div>
     );

@@ -26,10 +26,10 @@ export function useRequest(): (make: Make) => (account: Address) => Promise<Inst
     const queries = useQueryClient();
     return (make) => async (account) => {
         const { rpc_url: rpcUrl } = await queries.query({ ...networkQuery, staleTime: 'static' });
-        if (rpcUrl === null) throw new Error(words.requests.thisServiceNamesNoRpcNode);
+        if (rpcUrl === null) throw new Error(words.requests.noNode);
         const rpc: Rpc<SolanaRpcApi> = createSolanaRpc(rpcUrl);
         const market = await readMarket(rpc).catch(() => {
-            throw new Error(words.requests.theSolanaNetworkDoesNotAnswer);
+            throw new Error(words.requests.noChain);
         });
         return [await make(createNoopSigner(account), { rpc, market })];
     };
@@ -37,8 +37,7 @@ export function useRequest(): (make: Make) => (account: Address) => Promise<Inst
 
 /** Throws unless the account is the admin now. */
 export function checkAdmin({ market }: Chain, signer: TransactionSigner): void {
-    if (market.config.admin !== signer.address)
-        throw new Error(words.requests.onlyTheAdminMayDoThis(market.config.admin));
+    if (market.config.admin !== signer.address) throw new Error(words.requests.adminOnly(market.config.admin));
 }
 
 /** Wraps `make` so that it throws unless the account may stop something, or with `resumes` resume it. */
@@ -46,8 +45,7 @@ export const asStopper =
     (resumes: boolean, make: Make): Make =>
     (signer, chain) => {
         if (resumes) checkAdmin(chain, signer);
-        else if (!mayStop(signer.address, chain.market.config))
-            throw new Error(words.requests.onlyTheAdminOrTheGuardian);
+        else if (!mayStop(signer.address, chain.market.config)) throw new Error(words.requests.adminOrGuardian);
         return make(signer, chain);
     };
 

@@ -31,8 +31,8 @@ export function Creator({ wallet }: { wallet: string }) {
     if (profile === undefined) return <Skeleton height="14rem" />;
     if (profile === null) {
         return (
-            <Notice title={words.creator.noCreator}>
-                <p>{words.creator.thisWalletHasNoCreatorProfile}</p>
+            <Notice title={words.creator.missing}>
+                <p>{words.creator.missingText}</p>
             </Notice>
         );
     }
@@ -40,11 +40,11 @@ export function Creator({ wallet }: { wallet: string }) {
         <Notice>
             <Figures>
                 <Figure name={words.creator.name}>
-                    {profile.name === '' ? <em>{words.creator.none}</em> : <UserText text={profile.name} />}
+                    {profile.name === '' ? <em>{words.creator.noName}</em> : <UserText text={profile.name} />}
                 </Figure>
                 <Figure name={words.creator.badge}>
                     <Badge kind={profile.isVerified ? 'good' : 'plain'}>
-                        {profile.isVerified ? words.creator.verified : words.creator.none2}
+                        {profile.isVerified ? words.creator.verified : words.creator.noBadge}
                     </Badge>
                     {profile.isVerified && (
                         <span className="small muted"> {words.creator.since(momentText(profile.verifiedAt))}</span>
@@ -53,7 +53,7 @@ export function Creator({ wallet }: { wallet: string }) {
                 <Figure name={words.creator.wallet}>
                     <RoleHolder address={wallet} />
                 </Figure>
-                <Figure name={words.creator.creatorSince}>{momentText(profile.createdAt)}</Figure>
+                <Figure name={words.creator.registered}>{momentText(profile.createdAt)}</Figure>
                 <Figure name={words.creator.agents}>
                     {known === undefined ? <Skeleton height="1.25rem" width="3rem" /> : formatCount(known.agents_total)}
                 </Figure>
@@ -78,32 +78,28 @@ const Agents = ({ agents }: { agents: readonly Schemas['WalletAgent'][] }) => (
 
 function Verification({ wallet, profile }: { wallet: string; profile: Profile }) {
     const { isVerified, name } = profile;
-    const effects = isVerified
-        ? [words.creator.atOnceItsAgentsShowNo]
-        : [words.creator.atOnceAllOfItsAgents, words.creator.theCreatorLosesItByTaking];
+    const effects = isVerified ? [words.creator.removeEffect] : [words.creator.effect, words.creator.renameWarning];
     return (
         <Action
             label={
-                isVerified
-                    ? words.creator.takeTheBadgeAway
-                    : words.creator.verifyThisCreator(name === '' ? '' : ` as “${visible(name)}”`)
+                isVerified ? words.creator.remove : words.creator.verify(name === '' ? '' : ` as “${visible(name)}”`)
             }
             isDangerous={isVerified}
             effects={effects}
-            obstacle={!isVerified && name === '' ? words.creator.aCreatorWithoutANameCannot : undefined}
+            obstacle={!isVerified && name === '' ? words.creator.nameless : undefined}
             make={asAdmin(async (admin, { rpc }) => {
                 const now = await readProfile(rpc, wallet as SolanaAddress);
-                if (now === null) throw new Error(words.creator.thisWalletHasNoCreatorProfile2);
+                if (now === null) throw new Error(words.creator.noProfile);
                 if (now.isVerified !== isVerified)
-                    throw new Error(words.creator.theCreatorIsAlready(now.isVerified ? 'verified' : 'not verified'));
-                if (now.name !== name) throw new Error(words.creator.theCreatorHasJustTakenAnother(visible(now.name)));
+                    throw new Error(words.creator.already(now.isVerified ? 'verified' : 'not verified'));
+                if (now.name !== name) throw new Error(words.creator.renamed(visible(now.name)));
                 return getVerifyCreatorInstructionAsync({
                     admin,
                     profile: now.address,
                     verifiedName: isVerified ? null : name,
                 });
             })}
-            done={isVerified ? words.creator.theBadgeIsGone : words.creator.theCreatorIsVerified}
+            done={isVerified ? words.creator.removed : words.creator.done}
         />
     );
 }

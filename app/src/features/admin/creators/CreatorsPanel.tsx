@@ -27,8 +27,8 @@ const route = getRouteApi('/admin');
 export function CreatorsPanel() {
     const { creator } = route.useSearch();
     return (
-        <Panel title={words.creatorsPanel.verifyCreators}>
-            <p>{words.creatorsPanel.theBadgeSaysThatYouChecked}</p>
+        <Panel title={words.creatorsPanel.title}>
+            <p>{words.creatorsPanel.about}</p>
             <Lookup key={creator} creator={creator ?? ''} />
             {creator !== undefined && isAddress(creator) && <Creator key={`of ${creator}`} wallet={creator} />}
             <NewCreators />
@@ -51,7 +51,7 @@ function Lookup({ creator }: { creator: string }) {
     return (
         <form className={styles.lookup} onSubmit={submit} noValidate>
             <TextField
-                label={words.creatorsPanel.walletOfTheCreator}
+                label={words.creatorsPanel.wallet}
                 value={text}
                 onChange={({ target }) => (setText(target.value), setProblem(undefined))}
                 error={problem}
@@ -63,15 +63,15 @@ function Lookup({ creator }: { creator: string }) {
     );
 }
 
-const NO_ADDRESS = words.creatorsPanel.thisIsNoAddressOfA;
+const NO_ADDRESS = words.creatorsPanel.badAddress;
 const SHOWN_AGENTS = 3;
 
 const COLUMNS = [
     {
-        name: words.creatorsPanel.displayName,
+        name: words.creatorsPanel.name,
         cell: ({ displayName }: NewCreator) =>
             displayName === '' ? (
-                <em className="muted">{words.creatorsPanel.none}</em>
+                <em className="muted">{words.creatorsPanel.noName}</em>
             ) : (
                 <UserText text={displayName} />
             ),
@@ -96,7 +96,7 @@ const COLUMNS = [
         cell: ({ isVerified }: NewCreator) => (
             <div>
                 <Badge kind={isVerified ? 'good' : 'plain'}>
-                    {isVerified ? words.creatorsPanel.verified : words.creatorsPanel.none2}
+                    {isVerified ? words.creatorsPanel.verified : words.creatorsPanel.noBadge}
                 </Badge>
             </div>
         ),
@@ -108,9 +108,9 @@ const COLUMNS = [
                 to="/admin"
                 search={{ creator: wallet }}
                 resetScroll={false}
-                aria-label={words.creatorsPanel.whoIsThisTheCreatorOf(visible((agents[0] ?? '').slice(0, 80)))}
+                aria-label={words.creatorsPanel.whoOf(visible((agents[0] ?? '').slice(0, 80)))}
             >
-                {words.creatorsPanel.whoIsThis}
+                {words.creatorsPanel.who}
             </Link>
         ),
     },
@@ -121,24 +121,22 @@ function NewCreators() {
     const { data, error, refetch } = useQuery(newCreatorsQuery(network?.rpc_url));
     return (
         <>
-            <h3>{words.creatorsPanel.creatorsOfTheNewestAgents}</h3>
+            <h3>{words.creatorsPanel.caption}</h3>
             {error ? (
                 <Failure error={error} onRetry={() => void refetch()} />
             ) : data === undefined ? (
                 <Skeleton height="8rem" />
             ) : data.length === 0 ? (
-                <p className="muted">{words.creatorsPanel.noAgentIsListedYet}</p>
+                <p className="muted">{words.creatorsPanel.empty}</p>
             ) : (
                 <>
                     <Table
-                        caption={words.creatorsPanel.creatorsOfTheNewestAgents}
+                        caption={words.creatorsPanel.caption}
                         columns={COLUMNS}
                         rows={data}
                         rowKey={({ wallet }) => wallet}
                     />
-                    <p className="small muted">
-                        {words.creatorsPanel.searchForAgentsToFindOthers(plural(data.length, 'creator'))}
-                    </p>
+                    <p className="small muted">{words.creatorsPanel.more(plural(data.length, 'creator'))}</p>
                 </>
             )}
         </>

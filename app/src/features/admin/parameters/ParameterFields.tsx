@@ -19,64 +19,64 @@ export const ParameterFields = ({ draft, problems, onChange }: ParameterFieldsPr
     return (
         <>
             <fieldset className={styles.group}>
-                <legend>{words.parameterFields.feeAndLowestPrice}</legend>
+                <legend>{words.parameterFields.fees}</legend>
                 <div className={styles.fields}>
                     <TextField
-                        label={words.parameterFields.feePercentOfAPayment}
-                        hint={words.parameterFields.n0To5}
+                        label={words.parameterFields.fee}
+                        hint={words.parameterFields.feeHint}
                         {...amount('fee')}
                     />
                     <TextField
-                        label={words.parameterFields.lowestPriceOfACallUsdc}
-                        hint={words.parameterFields.itsFeeIsAtLeast0}
+                        label={words.parameterFields.minPrice}
+                        hint={words.parameterFields.minPriceHint}
                         {...amount('minPrice')}
                     />
                 </div>
             </fieldset>
             <fieldset className={styles.group}>
-                <legend>{words.parameterFields.timesPenaltyAndBond}</legend>
+                <legend>{words.parameterFields.times}</legend>
                 <div className={styles.fields}>
                     <TextField
-                        label={words.parameterFields.disputeWindow}
-                        hint={words.parameterFields.n3To14DaysAfterAn}
+                        label={words.parameterFields.window}
+                        hint={words.parameterFields.windowHint}
                         {...field('disputeWindow')}
                     />
                     <TextField
-                        label={words.parameterFields.settlementGrace}
-                        hint={words.parameterFields.n0STo1DAfter}
+                        label={words.parameterFields.grace}
+                        hint={words.parameterFields.graceHint}
                         {...field('settleGrace')}
                     />
                     <TextField
-                        label={words.parameterFields.highestPenalty}
-                        hint={words.parameterFields.n1To100TimesTheAmount}
+                        label={words.parameterFields.penalty}
+                        hint={words.parameterFields.penaltyHint}
                         {...field('penalty')}
                         inputMode="numeric"
                     />
                     <TextField
-                        label={words.parameterFields.bondOfADisputeUsdc}
-                        hint={words.parameterFields.n0To1}
+                        label={words.parameterFields.bond}
+                        hint={words.parameterFields.bondHint}
                         {...amount('disputeBond')}
                     />
                 </div>
             </fieldset>
             <fieldset className={styles.group}>
-                <legend>{words.parameterFields.collateralByPrice}</legend>
+                <legend>{words.parameterFields.tiers}</legend>
                 {Array.from({ length: TIERS }, (_, index) => (
                     <div key={index} className={styles.tier}>
                         {index < TIERS - 1 ? (
                             <TextField
-                                label={words.parameterFields.tierForAPriceUpTo(index + 1)}
+                                label={words.parameterFields.tierPrice(index + 1)}
                                 {...amount(`tier-${index}-price`)}
                             />
                         ) : (
                             <TextField
-                                label={words.parameterFields.tierForAPriceUpTo2(TIERS)}
+                                label={words.parameterFields.tierPriceOpen(TIERS)}
                                 value="every higher price"
                                 disabled
                             />
                         )}
                         <TextField
-                            label={words.parameterFields.tierCollateralUsdc(index + 1)}
+                            label={words.parameterFields.tierCollateral(index + 1)}
                             {...amount(`tier-${index}-collateral`)}
                         />
                     </div>

@@ -32,7 +32,7 @@ export function ParametersPanel({ market }: { market: Market }) {
     const { config } = market;
     const facts = factsOfChain(market);
     return (
-        <Panel title={words.parametersPanel.feePricesTimesAndCollateral}>
+        <Panel title={words.parametersPanel.title}>
             <AnnouncedParameters facts={facts} />
             <AnnouncementActions
                 what="parameters"
@@ -63,38 +63,37 @@ function Announce({ market, basis }: { market: Market; basis: MarketParameters }
                 onChange={(change) => setWritten((before) => ({ ...before, ...change }))}
             />
             {parameters !== null && isChanged && !sameParameters(parameters, config.parameters) && (
-                <Notice title={words.parametersPanel.whatYouAreAboutToAnnounce}>
+                <Notice title={words.parametersPanel.preview}>
                     <Differences
-                        caption={words.parametersPanel.differencesToTheParametersThatHold}
+                        caption={words.parametersPanel.differences}
                         before={config.parameters}
                         after={parameters}
                     />
                 </Notice>
             )}
             <Action
-                label={words.parametersPanel.announceTheseParameters}
-                question={words.parametersPanel.announceTheseParameters2}
+                label={words.parametersPanel.announce}
+                question={words.parametersPanel.ask}
                 effects={[
-                    words.parametersPanel.atOnceEverybodySeesTheAnnouncement,
-                    words.parametersPanel.fromOnSevenDaysAfterThe(momentText(market.now + PARAMETERS_DELAY_S)),
-                    ...(isAnnounced ? [words.parametersPanel.itReplacesTheEarlierAnnouncementWhich] : []),
+                    words.parametersPanel.atOnce,
+                    words.parametersPanel.later(momentText(market.now + PARAMETERS_DELAY_S)),
+                    ...(isAnnounced ? [words.parametersPanel.replaces] : []),
                 ]}
                 obstacle={
                     problems !== null
-                        ? words.parametersPanel.correctTheFieldsFirst
+                        ? words.parametersPanel.incorrect
                         : isChanged
                           ? undefined
-                          : words.parametersPanel.changeAFieldFirstTheseParameters
+                          : words.parametersPanel.unchanged
                 }
                 make={asAdmin((admin, { market: now }) => {
-                    if (!sameParameters(basisOf(now.config), basis))
-                        throw new Error(words.parametersPanel.theParametersHaveJustChangedOn);
+                    if (!sameParameters(basisOf(now.config), basis)) throw new Error(words.parametersPanel.changed);
                     if (parameters === null || sameParameters(parameters, basis))
-                        throw new Error(words.parametersPanel.nothingIsChanged);
+                        throw new Error(words.parametersPanel.same);
                     return getAnnounceParametersInstructionAsync({ admin, parameters });
                 })}
                 after={() => setWritten({})}
-                done={words.parametersPanel.announcedTheServiceShowsItWithin}
+                done={words.parametersPanel.done}
             />
         </>
     );

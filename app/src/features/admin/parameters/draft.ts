@@ -46,14 +46,14 @@ export function readDraft(draft: Draft): Read {
         return missing;
     };
     const amount = (field: ParameterField): bigint => read(field, parseUsdc, '', 0n);
-    const span = (field: ParameterField): bigint => BigInt(read(field, parseSpan, words.draft.writeATimeSuchAs72, 0));
+    const span = (field: ParameterField): bigint => BigInt(read(field, parseSpan, words.draft.badTime, 0));
     const parameters: MarketParameters = {
-        feeBps: read('fee', parsePercent, words.draft.writeAPercentageSuchAs1, 0),
+        feeBps: read('fee', parsePercent, words.draft.badPercent, 0),
         minPrice: amount('minPrice'),
         disputeBond: amount('disputeBond'),
         disputeWindowS: span('disputeWindow'),
         settleGraceS: span('settleGrace'),
-        maxPenaltyMultiple: read('penalty', parseCount, words.draft.writeAWholeNumber, 0),
+        maxPenaltyMultiple: read('penalty', parseCount, words.draft.badNumber, 0),
         collateralTiers: Array.from({ length: TIERS }, (_, index) => ({
             maxPrice: index === TIERS - 1 ? MAX_USDC : amount(`tier-${index}-price`),
             collateral: amount(`tier-${index}-collateral`),

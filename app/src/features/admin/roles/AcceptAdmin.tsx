@@ -8,20 +8,19 @@ import { Action } from '../act/Action';
 import { words } from '../words';
 
 export const AcceptAdmin = ({ market: { config } }: { market: Market }) => (
-    <Panel title={words.acceptAdmin.youAreNominatedAsTheNext}>
+    <Panel title={words.acceptAdmin.title}>
         <p className="row">
-            {words.acceptAdmin.theAdminAtPresentIs} <RoleHolder address={config.admin} />
+            {words.acceptAdmin.present} <RoleHolder address={config.admin} />
         </p>
         <Action
-            label={words.acceptAdmin.becomeTheAdmin}
-            question={words.acceptAdmin.becomeTheAdminOfTheMarketplace}
-            effects={[words.acceptAdmin.atOnceYourWalletHasEvery, words.acceptAdmin.youCanHandTheRoleOn]}
+            label={words.acceptAdmin.accept}
+            question={words.acceptAdmin.ask}
+            effects={[words.acceptAdmin.effect, words.acceptAdmin.later]}
             make={(nominee, { market }) => {
-                if (market.config.pendingAdmin !== nominee.address)
-                    throw new Error(words.acceptAdmin.theNominationWasWithdrawn);
+                if (market.config.pendingAdmin !== nominee.address) throw new Error(words.acceptAdmin.withdrawn);
                 return getAcceptAdminInstructionAsync({ nominee });
             }}
-            done={words.acceptAdmin.youAreTheAdmin}
+            done={words.acceptAdmin.done}
         />
     </Panel>
 );

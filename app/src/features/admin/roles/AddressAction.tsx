@@ -28,7 +28,7 @@ export function AddressAction({ field, hint, role, config, make, ...action }: Ad
         address === null
             ? problem
             : address === config[role]
-              ? words.addressAction.thisAddressHasTheRoleAlready
+              ? words.addressAction.already
               : apartProblem(role, address, config);
     return (
         <>
@@ -45,11 +45,9 @@ export function AddressAction({ field, hint, role, config, make, ...action }: Ad
             </div>
             <Action
                 {...action}
-                obstacle={
-                    address === null || refusal !== undefined ? words.addressAction.writeAnotherAddressFirst : undefined
-                }
+                obstacle={address === null || refusal !== undefined ? words.addressAction.another : undefined}
                 make={asAdmin((admin) => {
-                    if (address === null) throw new Error(words.addressAction.writeAnAddressFirst);
+                    if (address === null) throw new Error(words.addressAction.empty);
                     return make(admin, address);
                 })}
                 after={() => setText('')}

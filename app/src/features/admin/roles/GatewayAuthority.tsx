@@ -7,23 +7,20 @@ import { words } from '../words';
 
 export const GatewayAuthority = ({ market: { config } }: { market: Market }) => (
     <>
-        <h3>{words.gatewayAuthority.gatewayAuthority}</h3>
+        <h3>{words.gatewayAuthority.field}</h3>
         <AddressAction
             field="Next gateway authority"
-            hint={words.gatewayAuthority.thePublicKeyOfTheGateways}
-            label={words.gatewayAuthority.replaceTheGatewayAuthority}
-            question={words.gatewayAuthority.replaceTheGatewayAuthorityAtOnce}
+            hint={words.gatewayAuthority.hint}
+            label={words.gatewayAuthority.replace}
+            question={words.gatewayAuthority.ask}
             isDangerous
             role="gatewayAuthority"
             config={config}
-            effects={[
-                words.gatewayAuthority.atOnceTheProgramTakesResults,
-                words.gatewayAuthority.aGatewayThatStillHasThe,
-            ]}
+            effects={[words.gatewayAuthority.effect, words.gatewayAuthority.warning]}
             make={(admin, gatewayAuthority) =>
                 getUpdateConfigInstructionAsync({ admin, gatewayAuthority, guardian: null })
             }
-            done={words.gatewayAuthority.theGatewayAuthorityIsReplaced}
+            done={words.gatewayAuthority.done}
         />
     </>
 );

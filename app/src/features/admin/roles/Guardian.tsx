@@ -9,32 +9,32 @@ import { words } from '../words';
 
 export const Guardian = ({ market: { config } }: { market: Market }) => (
     <>
-        <h3>{words.guardian.guardian}</h3>
+        <h3>{words.guardian.field}</h3>
         <AddressAction
             field="Next guardian"
-            hint={words.guardian.aKeyForEmergenciesItMust}
-            label={words.guardian.nameTheGuardian}
-            question={words.guardian.nameThisKeyAsTheGuardian}
+            hint={words.guardian.hint}
+            label={words.guardian.name}
+            question={words.guardian.ask}
             role="guardian"
             config={config}
             effects={[
-                words.guardian.atOnceThisKeyMayStop,
-                words.guardian.itResumesNothingAndTouchesNo,
-                ...(config.guardian === NOBODY ? [] : [words.guardian.theGuardianAtPresentHasNo]),
+                words.guardian.effect,
+                words.guardian.limits,
+                ...(config.guardian === NOBODY ? [] : [words.guardian.replaces]),
             ]}
             make={(admin, guardian) => getUpdateConfigInstructionAsync({ admin, gatewayAuthority: null, guardian })}
-            done={words.guardian.theGuardianIsNamed}
+            done={words.guardian.done}
         />
         <Action
-            label={words.guardian.removeTheGuardian}
+            label={words.guardian.remove}
             isDangerous
-            effects={[words.guardian.atOnceNobodyButYouCan]}
+            effects={[words.guardian.removeEffect]}
             isGone={config.guardian === NOBODY}
             make={asAdmin((admin, { market }) => {
-                if (market.config.guardian === NOBODY) throw new Error(words.guardian.thereIsNoGuardianAnyMore);
+                if (market.config.guardian === NOBODY) throw new Error(words.guardian.none);
                 return getUpdateConfigInstructionAsync({ admin, gatewayAuthority: null, guardian: NOBODY });
             })}
-            done={words.guardian.theGuardianIsRemoved}
+            done={words.guardian.removed}
         />
     </>
 );

@@ -12,7 +12,7 @@ export const NominateAdmin = ({ market: { config } }: { market: Market }) => {
     const isNominated = config.pendingAdmin !== NOBODY;
     return (
         <>
-            <h3>{words.nominateAdmin.nextAdmin}</h3>
+            <h3>{words.nominateAdmin.field}</h3>
             {isNominated && (
                 <p className="row">
                     {words.nominateAdmin.nominated} <RoleHolder address={config.pendingAdmin} />
@@ -20,30 +20,29 @@ export const NominateAdmin = ({ market: { config } }: { market: Market }) => {
             )}
             <AddressAction
                 field="Wallet of the next admin"
-                hint={words.nominateAdmin.itMustBeAbleToSign}
-                label={words.nominateAdmin.nominateTheNextAdmin}
-                question={words.nominateAdmin.nominateThisWalletAsTheNext}
+                hint={words.nominateAdmin.hint}
+                label={words.nominateAdmin.nominate}
+                question={words.nominateAdmin.ask}
                 role="admin"
                 config={config}
                 effects={[
-                    words.nominateAdmin.atOnceThisWalletMayAccept,
-                    words.nominateAdmin.whenItAcceptsItHasEvery,
-                    ...(isNominated ? [words.nominateAdmin.theEarlierNominationIsReplaced] : []),
+                    words.nominateAdmin.effect,
+                    words.nominateAdmin.later,
+                    ...(isNominated ? [words.nominateAdmin.replaces] : []),
                 ]}
                 make={(admin, nominee) => getNominateAdminInstructionAsync({ admin, nominee })}
-                done={words.nominateAdmin.theWalletIsNominatedItAccepts}
+                done={words.nominateAdmin.done}
             />
             <Action
-                label={words.nominateAdmin.withdrawTheNomination}
+                label={words.nominateAdmin.withdraw}
                 isDangerous
-                effects={[words.nominateAdmin.atOnceTheNominatedWalletCannot]}
+                effects={[words.nominateAdmin.withdrawEffect]}
                 isGone={!isNominated}
                 make={asAdmin((admin, { market }) => {
-                    if (market.config.pendingAdmin === NOBODY)
-                        throw new Error(words.nominateAdmin.nobodyIsNominatedAnyMore);
+                    if (market.config.pendingAdmin === NOBODY) throw new Error(words.nominateAdmin.none);
                     return getNominateAdminInstructionAsync({ admin, nominee: NOBODY });
                 })}
-                done={words.nominateAdmin.theNominationIsWithdrawn}
+                done={words.nominateAdmin.withdrawn}
             />
         </>
     );

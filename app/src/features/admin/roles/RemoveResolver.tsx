@@ -8,21 +8,18 @@ import { words } from '../words';
 
 export const RemoveResolver = ({ market: { config } }: { market: Market }) => (
     <>
-        <h3>{words.removeResolver.removeTheResolver}</h3>
+        <h3>{words.removeResolver.remove}</h3>
         <Action
-            label={words.removeResolver.removeTheResolver}
-            question={words.removeResolver.removeTheResolverAtOnce}
+            label={words.removeResolver.remove}
+            question={words.removeResolver.ask}
             isDangerous
-            effects={[
-                words.removeResolver.atOnceNobodyDecidesDisputesAny,
-                words.removeResolver.aSuccessorTakesOfficeSixteenDays,
-            ]}
-            obstacle={config.resolver === NOBODY ? words.removeResolver.thereIsNoResolver : undefined}
+            effects={[words.removeResolver.effect, words.removeResolver.later]}
+            obstacle={config.resolver === NOBODY ? words.removeResolver.vacant : undefined}
             make={asAdmin((admin, { market }) => {
-                if (market.config.resolver === NOBODY) throw new Error(words.removeResolver.thereIsNoResolverAnyMore);
+                if (market.config.resolver === NOBODY) throw new Error(words.removeResolver.none);
                 return getRemoveResolverInstructionAsync({ admin });
             })}
-            done={words.removeResolver.theResolverIsRemovedAnnounceA}
+            done={words.removeResolver.done}
         />
     </>
 );

@@ -11,7 +11,7 @@ import { Succession } from './Succession';
 import { words } from '../words';
 
 export const RolesPanel = ({ market }: { market: Market }) => (
-    <Panel title={words.rolesPanel.roles}>
+    <Panel title={words.rolesPanel.title}>
         <Roles facts={factsOfChain(market)} />
         <Succession market={market} />
         <RemoveResolver market={market} />

@@ -22,7 +22,7 @@ export function Succession({ market }: { market: Market }) {
     const facts = factsOfChain(market);
     return (
         <>
-            <h3>{words.succession.resolverTreasuryOwnerInsuranceOwner}</h3>
+            <h3>{words.succession.title}</h3>
             <AnnouncedRoles facts={facts} />
             <AnnouncementActions
                 what="roles"
@@ -49,7 +49,7 @@ function Announce({ market: { config, now } }: { market: Market }) {
                     <TextField
                         key={role}
                         label={words.succession.next(roleName(role).toLowerCase())}
-                        hint={words.succession.emptyNoChange}
+                        hint={words.succession.empty}
                         value={successors[role]}
                         error={problems[role]}
                         autoComplete="off"
@@ -59,34 +59,27 @@ function Announce({ market: { config, now } }: { market: Market }) {
                 ))}
             </div>
             <Action
-                label={words.succession.announceTheseHolders}
-                question={words.succession.announceTheseHoldersOfRoles}
+                label={words.succession.announce}
+                question={words.succession.ask}
                 effects={[
-                    words.succession.atOnceEverybodySeesTheAnnouncement,
+                    words.succession.atOnce,
                     ...ANNOUNCED_ROLES.filter((role) => named[role] !== null).map((role) => (
                         <>
-                            {words.succession.fromOnSixteenDaysAfterThe(from)}{' '}
-                            <span className="mono">{short(named[role] ?? '', 6)}</span>{' '}
-                            {words.succession.isThe(roleName(role).toLowerCase())}
+                            {words.succession.later(from)} <span className="mono">{short(named[role] ?? '', 6)}</span>{' '}
+                            {words.succession.becomes(roleName(role).toLowerCase())}
                         </>
                     )),
-                    words.succession.creatorsWhoDoNotTrustThe,
-                    ...(isAnnounced ? [words.succession.itReplacesTheEarlierAnnouncementAs] : []),
+                    words.succession.why,
+                    ...(isAnnounced ? [words.succession.replaces] : []),
                 ]}
-                obstacle={
-                    isEmpty
-                        ? words.succession.nameASuccessorFirst
-                        : isValid
-                          ? undefined
-                          : words.succession.correctTheFieldsFirst
-                }
+                obstacle={isEmpty ? words.succession.noSuccessor : isValid ? undefined : words.succession.incorrect}
                 make={asAdmin((admin, chain) => {
                     const read = readSuccessors(successors, chain.market.config);
-                    if (!read.isValid) throw new Error(words.succession.theRolesHaveJustChangedOn);
+                    if (!read.isValid) throw new Error(words.succession.changed);
                     return getAnnounceRolesInstructionAsync({ admin, ...read.named });
                 })}
                 after={() => setSuccessors(NO_SUCCESSORS)}
-                done={words.succession.announcedTheServiceShowsItWithin}
+                done={words.succession.done}
             />
         </>
     );

@@ -20,5 +20,5 @@ const ROLES = Object.keys(NAMES) as ApartRole[];
 /** Why this address cannot have the role, because it has another one; `undefined` if it can. */
 export function apartProblem(role: ApartRole, address: string, holders: ApartHolders): string | undefined {
     const taken = ROLES.find((other) => other !== role && address !== NOBODY && holders[other] === address);
-    return taken === undefined ? undefined : words.apart.thisKeyIsTheAdminResolver(NAMES[taken]);
+    return taken === undefined ? undefined : words.apart.taken(NAMES[taken]);
 }

@@ -22,8 +22,8 @@ type Holders = Pick<Config, AnnouncedRoleName> & ApartHolders;
 export function readAddress(text: string): { readonly address: Address | null; readonly problem?: string } {
     const trimmed = text.trim();
     if (trimmed === '') return { address: null };
-    if (!isAddress(trimmed)) return { address: null, problem: words.successors.thisIsNoAddress32To };
-    if (trimmed === NOBODY) return { address: null, problem: words.successors.nobodyCanSignAsThisAddress };
+    if (!isAddress(trimmed)) return { address: null, problem: words.successors.badAddress };
+    if (trimmed === NOBODY) return { address: null, problem: words.successors.cannotSign };
     return { address: trimmed };
 }
 
@@ -35,7 +35,7 @@ export function readSuccessors(successors: Successors, holders: Holders) {
         const { address, problem } = readAddress(successors[role]);
         named[role] = address;
         if (problem !== undefined) problems[role] = problem;
-        else if (address === holders[role]) problems[role] = words.successors.thisAddressHasTheRoleAlready;
+        else if (address === holders[role]) problems[role] = words.successors.already;
     }
     const after = { ...holders, ...onlyNamed(named) };
     for (const role of APART) {
@@ -47,7 +47,7 @@ export function readSuccessors(successors: Successors, holders: Holders) {
     const conflict = insuranceOwner === treasuryOwner || insuranceOwner === resolver;
     const place = ROLES.toReversed().find((role) => named[role] !== null);
     if (conflict && place !== undefined && problems[place] === undefined) {
-        problems[place] = words.successors.theInsuranceOwnerMustBeNeither;
+        problems[place] = words.successors.insuranceApart;
     }
     const isEmpty = ROLES.every((role) => successors[role].trim() === '');
     return { named, problems, isEmpty, isValid: !isEmpty && Object.keys(problems).length === 0 };

@@ -16,12 +16,8 @@ import { asStopper } from '../act/requests';
 import { suspensionQuery } from './query';
 import { words } from '../words';
 
-const SUSPENDS = [
-    words.suspendAgent.atOnceNobodyCanCallThis,
-    words.suspendAgent.callsUnderWayRefundsDisputesAnd,
-    words.suspendAgent.itLastsUntilTheAdminResumes,
-];
-const RESUMES = [words.suspendAgent.atOnceEverybodyCanCallThe];
+const SUSPENDS = [words.suspendAgent.stops, words.suspendAgent.goesOn, words.suspendAgent.lasts];
+const RESUMES = [words.suspendAgent.resumes];
 
 export type SuspendAgentProps = { agentId: string; /** The guardian only suspends. */ mayResume: boolean };
 
@@ -36,33 +32,27 @@ export default function SuspendAgent({ agentId, mayResume }: SuspendAgentProps) 
     if (listing.status === StoredAgentStatus.Delisted) return null;
     const isSuspended = listing.suspended !== 0;
     return (
-        <Panel title={words.suspendAgent.suspension}>
+        <Panel title={words.suspendAgent.title}>
             <p className="row">
                 <Badge kind={isSuspended ? 'warn' : 'good'}>
                     {isSuspended ? words.suspendAgent.suspended : words.suspendAgent.notSuspended}
                 </Badge>
-                {isSuspended && !mayResume && words.suspendAgent.onlyTheAdminCanResumeIt}
+                {isSuspended && !mayResume && words.suspendAgent.adminOnly}
             </p>
             <Action
-                label={isSuspended ? words.suspendAgent.resumeThisAgent : words.suspendAgent.suspendThisAgent}
-                question={
-                    isSuspended
-                        ? words.suspendAgent.resumeThisAgentForEverybody
-                        : words.suspendAgent.suspendThisAgentForEverybody
-                }
+                label={isSuspended ? words.suspendAgent.resume : words.suspendAgent.suspend}
+                question={isSuspended ? words.suspendAgent.askResume : words.suspendAgent.askSuspend}
                 isDangerous={!isSuspended}
                 isGone={isSuspended && !mayResume}
                 effects={isSuspended ? RESUMES : SUSPENDS}
                 make={asStopper(isSuspended, async (authority, { rpc }) => {
                     const now = await readListing(rpc, agent);
-                    if (now === null) throw new Error(words.suspendAgent.theChainHasNoSuchAgent);
+                    if (now === null) throw new Error(words.suspendAgent.gone);
                     if ((now.suspended !== 0) !== isSuspended)
-                        throw new Error(
-                            words.suspendAgent.theAgentIsAlready(isSuspended ? 'not suspended' : 'suspended'),
-                        );
+                        throw new Error(words.suspendAgent.already(isSuspended ? 'not suspended' : 'suspended'));
                     return getSuspendAgentInstructionAsync({ authority, agent, suspended: !isSuspended });
                 })}
-                done={isSuspended ? words.suspendAgent.theAgentIsResumed : words.suspendAgent.theAgentIsSuspended}
+                done={isSuspended ? words.suspendAgent.resumed : words.suspendAgent.done}
             />
         </Panel>
     );

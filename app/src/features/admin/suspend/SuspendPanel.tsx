@@ -13,11 +13,11 @@ import { words } from '../words';
 export type SuspendPanelProps = { /** The guardian only suspends. */ mayResume: boolean };
 
 export const SuspendPanel = ({ mayResume }: SuspendPanelProps) => (
-    <Panel title={mayResume ? words.suspendPanel.suspendOrResumeAnAgent : words.suspendPanel.suspendAnAgent}>
+    <Panel title={mayResume ? words.suspendPanel.titleAdmin : words.suspendPanel.title}>
         <p>
-            {words.suspendPanel.you} {mayResume ? 'suspend and resume' : 'suspend'}{' '}
-            {words.suspendPanel.anAgentOnItsPageIts} <Link to="/">{words.suspendPanel.findTheAgentInTheList}</Link>
-            {words.suspendPanel.orWriteItsAddressASuspended}
+            {words.suspendPanel.you} {mayResume ? 'suspend and resume' : 'suspend'} {words.suspendPanel.about}{' '}
+            <Link to="/">{words.suspendPanel.find}</Link>
+            {words.suspendPanel.orAddress}
         </p>
         <Lookup />
     </Panel>
@@ -30,20 +30,20 @@ function Lookup() {
     const submit = (event: SubmitEvent): void => {
         event.preventDefault();
         const agentId = text.trim();
-        if (!isAddress(agentId)) return setProblem(words.suspendPanel.thisIsNoAddressOfAn);
+        if (!isAddress(agentId)) return setProblem(words.suspendPanel.badAddress);
         void navigate({ to: '/agents/$agentId', params: { agentId } });
     };
     return (
         <form className={styles.lookup} onSubmit={submit} noValidate>
             <TextField
-                label={words.suspendPanel.addressOfTheAgent}
+                label={words.suspendPanel.address}
                 value={text}
                 onChange={({ target }) => (setText(target.value), setProblem(undefined))}
                 error={problem}
                 autoComplete="off"
                 spellCheck={false}
             />
-            <Button type="submit">{words.suspendPanel.openItsPage}</Button>
+            <Button type="submit">{words.suspendPanel.open}</Button>
         </form>
     );
 }
