@@ -28,40 +28,34 @@ export function Attention({ rows, chain }: { rows: readonly AgentRow[]; chain: O
             {openDisputes > 0 && (
                 <Notice
                     kind="warn"
-                    title={words.attention.againstYouOpen(
-                        plural(openDisputes, 'dispute'),
-                        openDisputes === 1 ? 'is' : 'are',
-                    )}
+                    title={words.attention.disputes(plural(openDisputes, 'dispute'), openDisputes === 1 ? 'is' : 'are')}
                 >
                     <p>
-                        {words.attention.answerWithEvidenceWithin24Hours}{' '}
-                        <Link to={MY_DISPUTES}>{words.attention.seeTheDisputes}</Link>
+                        {words.attention.disputesText} <Link to={MY_DISPUTES}>{words.attention.toDisputes}</Link>
                     </p>
                 </Notice>
             )}
             {hidden.length > 0 && (
-                <Notice kind="bad" title={words.attention.callersCannotFindTheseAgents}>
+                <Notice kind="bad" title={words.attention.hidden}>
                     <Agents rows={hidden}>{({ reason }) => reason && explanationOf(reason.code).text}</Agents>
                 </Notice>
             )}
             {suspended.length > 0 && (
-                <Notice kind="bad" title={words.attention.suspendedByTheMarketplace}>
-                    <Agents rows={suspended}>{() => words.attention.takesNoNewCallsUntilThe}</Agents>
+                <Notice kind="bad" title={words.attention.suspended}>
+                    <Agents rows={suspended}>{() => words.attention.suspendedText}</Agents>
                 </Notice>
             )}
             {short.length > 0 && (
-                <Notice kind="warn" title={words.attention.pausedWithTooLittleCollateralTo}>
+                <Notice kind="warn" title={words.attention.paused}>
                     <Agents rows={short} tab="collateral">
-                        {({ collateral, required }) =>
-                            words.attention.needsUsdcMore(formatUsdc((required ?? 0n) - collateral))
-                        }
+                        {({ collateral, required }) => words.attention.needs(formatUsdc((required ?? 0n) - collateral))}
                     </Agents>
                 </Notice>
             )}
             {free.size > 0 && (
-                <Notice kind="good" title={words.attention.collateralThatYouCanWithdraw}>
+                <Notice kind="good" title={words.attention.free}>
                     <Agents rows={rows.filter(({ agentId }) => free.has(agentId))} tab="leave">
-                        {({ agentId }) => words.attention.usdc(formatUsdc(free.get(agentId) ?? 0n))}
+                        {({ agentId }) => words.attention.freeText(formatUsdc(free.get(agentId) ?? 0n))}
                     </Agents>
                 </Notice>
             )}

@@ -11,34 +11,34 @@ const EXPLANATIONS: Record<Code, Explanation> = {
     paused: {
         badge: words.reasons.paused,
         kind: 'warn',
-        text: words.reasons.youPausedItOrADispute,
+        text: words.reasons.pausedText,
     },
-    delisted: { badge: words.reasons.delisted, kind: 'plain', text: words.reasons.youDelistedItForGoodIt },
-    closed: { badge: words.reasons.closed, kind: 'plain', text: words.reasons.itsAccountsAreClosed },
+    delisted: { badge: words.reasons.delisted, kind: 'plain', text: words.reasons.delistedText },
+    closed: { badge: words.reasons.closed, kind: 'plain', text: words.reasons.closedText },
     account_unreadable: {
         badge: words.reasons.hidden,
         kind: 'bad',
-        text: words.reasons.theServiceCannotReadItsAccount,
+        text: words.reasons.unreadable,
     },
     document_pending: {
-        badge: words.reasons.notShownYet,
+        badge: words.reasons.notShown,
         kind: 'warn',
-        text: words.reasons.theServiceHasNotFetchedIts,
+        text: words.reasons.pending,
     },
     document_unavailable: {
         badge: words.reasons.hidden,
         kind: 'bad',
-        text: words.reasons.nobodyDeliversItsDocumentSoNobody,
+        text: words.reasons.unavailable,
     },
     document_mismatch: {
         badge: words.reasons.hidden,
         kind: 'bad',
-        text: words.reasons.theDocumentAtItsAddressIs,
+        text: words.reasons.mismatch,
     },
     document_invalid: {
         badge: words.reasons.hidden,
         kind: 'bad',
-        text: words.reasons.itsDocumentBreaksARuleSo,
+        text: words.reasons.invalid,
     },
 };
 
@@ -59,7 +59,7 @@ export type State = {
 const SUSPENDED: Explanation = {
     badge: words.reasons.suspended,
     kind: 'bad',
-    text: words.reasons.theAdminOrTheGuardianOf,
+    text: words.reasons.suspendedText,
 };
 
 const OF_STATUS: Partial<Record<Schemas['OwnListingStatusName'], Code>> = { paused: 'paused', delisted: 'delisted' };

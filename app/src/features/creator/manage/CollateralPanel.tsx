@@ -18,11 +18,11 @@ import { words } from './words';
 
 /** Checks the amount before anything is signed. Throws a `MoneyError` for the user. */
 export function readDeposit(text: string, { listing, wallet }: Pick<Owned, 'listing' | 'wallet'>): bigint {
-    if (text.trim() === '') throw new MoneyError(words.collateralPanel.writeHowMuchUsdcYouWant);
+    if (text.trim() === '') throw new MoneyError(words.collateralPanel.empty);
     const amount = parseUsdc(text);
-    if (amount === 0n) throw new MoneyError(words.collateralPanel.theAmountMustBeMoreThan);
-    if (amount > wallet.usdc) throw new MoneyError(words.collateralPanel.yourWalletHasUsdc(formatUsdc(wallet.usdc)));
-    if (listing.collateral + amount > MAX_USDC) throw new MoneyError(words.collateralPanel.thisAmountIsTooLarge);
+    if (amount === 0n) throw new MoneyError(words.collateralPanel.zero);
+    if (amount > wallet.usdc) throw new MoneyError(words.collateralPanel.tooMuch(formatUsdc(wallet.usdc)));
+    if (listing.collateral + amount > MAX_USDC) throw new MoneyError(words.collateralPanel.tooLarge);
     return amount;
 }
 
@@ -54,12 +54,12 @@ export function CollateralPanel({ chain, managing, metrics, maxPrice }: Collater
         try {
             added = readDeposit(text, chain);
         } catch (error) {
-            setProblem(error instanceof MoneyError ? error.message : words.collateralPanel.thisIsNoAmount);
+            setProblem(error instanceof MoneyError ? error.message : words.collateralPanel.noAmount);
             return;
         }
         void managing.send({
             step: 'collateral',
-            done: words.collateralPanel.usdcAreAddedToTheCollateral(formatUsdc(added)),
+            done: words.collateralPanel.done(formatUsdc(added)),
             build: (own, now) => {
                 readDeposit(usdcText(added), now);
                 return topUp(own, now, added);
@@ -68,8 +68,8 @@ export function CollateralPanel({ chain, managing, metrics, maxPrice }: Collater
         });
     };
     return (
-        <StepPanel step="collateral" title={words.collateralPanel.collateral} managing={managing}>
-            <p className="muted">{words.collateralPanel.itPaysCallersWhoseDisputeIs}</p>
+        <StepPanel step="collateral" title={words.collateralPanel.title} managing={managing}>
+            <p className="muted">{words.collateralPanel.about}</p>
             <form
                 noValidate
                 className="stack"
@@ -80,32 +80,27 @@ export function CollateralPanel({ chain, managing, metrics, maxPrice }: Collater
             >
                 <div className={styles.amount}>
                     <TextField
-                        label={words.collateralPanel.usdcToAdd}
+                        label={words.collateralPanel.field}
                         inputMode="decimal"
                         autoComplete="off"
                         value={text}
                         onChange={(event) => change(event.target.value)}
-                        hint={words.collateralPanel.yourWalletHasUsdc(formatUsdc(chain.wallet.usdc))}
+                        hint={words.collateralPanel.tooMuch(formatUsdc(chain.wallet.usdc))}
                         error={problem}
                     />
                 </div>
                 {missing > 0n && (
                     <p>
                         <Button onPress={() => change(usdcText(missing))}>
-                            {words.collateralPanel.fillInTheMissingUsdc(formatUsdc(missing))}
+                            {words.collateralPanel.fillMissing(formatUsdc(missing))}
                         </Button>
                     </p>
                 )}
                 <BeforeAndAfter chain={chain} amount={amount} metrics={metrics} maxPrice={maxPrice} />
                 <Tiers tiers={tiers} price={listing.price} />
-                <Effects
-                    effects={[
-                        words.collateralPanel.theAmountMovesFromYourWallet,
-                        words.collateralPanel.itStaysLockedUntilTheAgent,
-                    ]}
-                />
+                <Effects effects={[words.collateralPanel.effect, words.collateralPanel.locked]} />
                 <SendButton step="collateral" managing={managing} look={missing > 0n ? 'primary' : 'plain'}>
-                    {words.collateralPanel.addToTheCollateral}
+                    {words.collateralPanel.add}
                 </SendButton>
             </form>
         </StepPanel>
@@ -141,25 +136,21 @@ function BeforeAndAfter({ chain: { listing, tiers, wallet }, amount, metrics, ma
     const rows: readonly (readonly [string, string, string])[] = [
         ['Collateral', formatUsdc(listing.collateral), after((added) => formatUsdc(listing.collateral + added))],
         [
-            words.collateralPanel.neededAtItsPrice,
+            words.collateralPanel.needed,
             formatUsdc(requiredCollateral(tiers, listing)),
             formatUsdc(requiredCollateral(tiers, listing)),
         ],
         [
-            words.collateralPanel.highestPriceThatItAllows,
+            words.collateralPanel.highestPrice,
             price(listing.collateral),
             after((added) => price(listing.collateral + added)),
         ],
         ['Cover', cover(0n), after(cover)],
-        [
-            words.collateralPanel.inYourWallet,
-            formatUsdc(wallet.usdc),
-            after((added) => formatUsdc(wallet.usdc - added)),
-        ],
+        [words.collateralPanel.wallet, formatUsdc(wallet.usdc), after((added) => formatUsdc(wallet.usdc - added))],
     ];
     return (
         <table className={styles.change}>
-            <caption className="visually-hidden">{words.collateralPanel.beforeAndAfterTheDepositIn}</caption>
+            <caption className="visually-hidden">{words.collateralPanel.caption}</caption>
             <thead>
                 <tr>
                     <th scope="col">{words.collateralPanel.usdc}</th>
@@ -185,19 +176,19 @@ function Tiers({ tiers, price }: { tiers: readonly CollateralTier[]; price: bigi
     const last = tiers.length - 1;
     return (
         <details className={styles.details}>
-            <summary>{words.collateralPanel.whatEachPriceNeeds}</summary>
+            <summary>{words.collateralPanel.tiers}</summary>
             <ul className={styles.claims}>
                 {tiers.map((tier, index) => (
                     <li key={index}>
                         {index === last && index > 0
                             ? words.collateralPanel.above(formatUsdc(tiers[index - 1]?.maxPrice ?? 0n))
                             : words.collateralPanel.upTo(formatUsdc(tier.maxPrice))}{' '}
-                        {words.collateralPanel.usdcACallUsdc(formatUsdc(tier.collateral))}
-                        {tier === own && <strong> {words.collateralPanel.thisAgent}</strong>}
+                        {words.collateralPanel.tier(formatUsdc(tier.collateral))}
+                        {tier === own && <strong> {words.collateralPanel.own}</strong>}
                     </li>
                 ))}
             </ul>
-            <p className="small muted">{words.collateralPanel.neverLessThanThePriceItself}</p>
+            <p className="small muted">{words.collateralPanel.minimum}</p>
         </details>
     );
 }

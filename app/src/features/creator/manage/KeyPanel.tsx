@@ -37,7 +37,7 @@ export function KeyPanel({ agentId, chain, managing }: KeyPanelProps) {
         try {
             setMade({ key: await makeResultKey(), isSaved: false });
         } catch (error) {
-            setProblem(words.keyPanel.thisBrowserCannotMakeTheKey(messageOf(error)));
+            setProblem(words.keyPanel.cannotMake(messageOf(error)));
         }
     };
     const save = (): void => {
@@ -49,15 +49,15 @@ export function KeyPanel({ agentId, chain, managing }: KeyPanelProps) {
     /** Throws an error for the user. */
     const chosen = async (): Promise<Address> => {
         if (way === 'paste') return readResultKey(pasted);
-        if (made === null) throw new Error(words.keyPanel.makeTheNewKeyFirst);
-        if (!made.isSaved) throw new Error(words.keyPanel.saveTheKeyFileFirstWithout);
+        if (made === null) throw new Error(words.keyPanel.notMade);
+        if (!made.isSaved) throw new Error(words.keyPanel.notSaved);
         return made.key.address;
     };
     const submit = async (): Promise<void> => {
         let key: Address;
         try {
             key = await chosen();
-            if (key === listing.resultKey) throw new Error(words.keyPanel.thisIsTheResultKeyAlready);
+            if (key === listing.resultKey) throw new Error(words.keyPanel.same);
         } catch (error) {
             setProblem(messageOf(error));
             return;
@@ -65,33 +65,33 @@ export function KeyPanel({ agentId, chain, managing }: KeyPanelProps) {
         setProblem(undefined);
         await managing.send({
             step: 'key',
-            done: words.keyPanel.newCallsNeedTheSignatureOf(short(key)),
+            done: words.keyPanel.done(short(key)),
             build: (own, now) => {
-                if (now.listing.resultKey === key) throw new Error(words.keyPanel.thisIsTheResultKeyAlready);
+                if (now.listing.resultKey === key) throw new Error(words.keyPanel.same);
                 return rotateKey(own, key);
             },
         });
     };
     return (
-        <StepPanel step="key" title={words.keyPanel.resultKey} managing={managing}>
+        <StepPanel step="key" title={words.keyPanel.title} managing={managing}>
             <p className="row">
-                <span className="muted">{words.keyPanel.resultsAreSignedBy}</span>{' '}
-                <ShownAddress value={listing.resultKey} what={words.keyPanel.resultKey2} ends={6} />
+                <span className="muted">{words.keyPanel.present}</span>{' '}
+                <ShownAddress value={listing.resultKey} what={words.keyPanel.keyCopy} ends={6} />
             </p>
             <fieldset className={styles.choice}>
-                <legend className="small muted">{words.keyPanel.replaceItBy}</legend>
+                <legend className="small muted">{words.keyPanel.replaceBy}</legend>
                 <label>
                     <input type="radio" name="way" checked={way === 'make'} onChange={() => choose('make')} />
-                    {words.keyPanel.aNewKeyMadeInThis}
+                    {words.keyPanel.byNew}
                 </label>
                 <label>
                     <input type="radio" name="way" checked={way === 'paste'} onChange={() => choose('paste')} />
-                    {words.keyPanel.aKeyThatYouHaveAlready}
+                    {words.keyPanel.byOwn}
                 </label>
             </fieldset>
             {way === 'paste' ? (
                 <TextField
-                    label={words.keyPanel.publicKey}
+                    label={words.keyPanel.field}
                     value={pasted}
                     spellCheck={false}
                     autoComplete="off"
@@ -99,7 +99,7 @@ export function KeyPanel({ agentId, chain, managing }: KeyPanelProps) {
                         setPasted(event.target.value);
                         setProblem(undefined);
                     }}
-                    hint={words.keyPanel.itsAddressOrTheContentOf}
+                    hint={words.keyPanel.hint}
                     error={problem}
                 />
             ) : (
@@ -112,25 +112,22 @@ export function KeyPanel({ agentId, chain, managing }: KeyPanelProps) {
             )}
             <Effects effects={effectsOf(chain)} />
             <p className="small muted">
-                {words.keyPanel.toLoseNoCallPauseThe} <Link to={testPath(agentId)}>{words.keyPanel.testIt}</Link>
-                {words.keyPanel.andResume}
+                {words.keyPanel.loseNone} <Link to={testPath(agentId)}>{words.keyPanel.test}</Link>
+                {words.keyPanel.resume}
             </p>
             <SendButton step="key" managing={managing} onPress={() => void submit()}>
-                {words.keyPanel.replaceTheKey}
+                {words.keyPanel.replace}
             </SendButton>
         </StepPanel>
     );
 }
 
 const effectsOf = ({ listing: { openExecutions } }: Owned): string[] => [
-    words.keyPanel.resultsOfNewCallsHaveTo,
+    words.keyPanel.effect,
     openExecutions === 0
-        ? words.keyPanel.noCallIsOpenNowOne
-        : words.keyPanel.stillTheOldKeyKeepIt(
-              plural(openExecutions, 'open call'),
-              openExecutions === 1 ? 'needs' : 'need',
-          ),
-    words.keyPanel.callersWhoHaveJustLookedAt,
+        ? words.keyPanel.noOpen
+        : words.keyPanel.open(plural(openExecutions, 'open call'), openExecutions === 1 ? 'needs' : 'need'),
+    words.keyPanel.lookAgain,
 ];
 
 type MadeProps = { made: { key: MadeResultKey; isSaved: boolean } | null; onMake: () => void; onSave: () => void };
@@ -138,19 +135,17 @@ type MadeProps = { made: { key: MadeResultKey; isSaved: boolean } | null; onMake
 const Made = ({ made, onMake, onSave }: MadeProps) => (
     <div className={styles.made} aria-live="polite">
         {made === null ? (
-            <Button onPress={onMake}>{words.keyPanel.makeANewKey}</Button>
+            <Button onPress={onMake}>{words.keyPanel.make}</Button>
         ) : (
             <>
-                <ShownAddress value={made.key.address} what={words.keyPanel.newResultKey} ends={6} />
+                <ShownAddress value={made.key.address} what={words.keyPanel.newKeyCopy} ends={6} />
                 <p className="small">
-                    {words.keyPanel.theKeyExistsInThisPage} <code>{made.key.fileName}</code>
-                    {words.keyPanel.andGiveItToYourService} <code>RESULT_KEY</code> {words.keyPanel.ofTheServiceThat}{' '}
-                    <code>crtx agent init</code> {words.keyPanel.writesKeepItSecretWhoHas}
+                    {words.keyPanel.onlyHere} <code>{made.key.fileName}</code>
+                    {words.keyPanel.giveAs} <code>RESULT_KEY</code> {words.keyPanel.ofService}{' '}
+                    <code>crtx agent init</code> {words.keyPanel.secret}
                 </p>
-                <Button onPress={onSave}>
-                    {made.isSaved ? words.keyPanel.saveTheKeyFileAgain : words.keyPanel.saveTheKeyFile}
-                </Button>
-                {made.isSaved && <p className="small muted">{words.keyPanel.lookThatTheFileIsIn}</p>}
+                <Button onPress={onSave}>{made.isSaved ? words.keyPanel.saveAgain : words.keyPanel.save}</Button>
+                {made.isSaved && <p className="small muted">{words.keyPanel.checkFile}</p>}
             </>
         )}
     </div>

@@ -20,8 +20,8 @@ import { words } from './words';
 
 export type LeavePanelProps = { agentId: Address; chain: Owned; managing: Managing };
 
-const CHANGED = words.leavePanel.whatCanBeWithdrawnHasJust;
-const STILL_LOCKED = words.leavePanel.theCollateralIsLockedAgainThe;
+const CHANGED = words.leavePanel.changed;
+const STILL_LOCKED = words.leavePanel.lockedAgain;
 
 export function LeavePanel({ agentId, chain, managing }: LeavePanelProps) {
     const { listing, now, graceSeconds } = chain;
@@ -38,32 +38,28 @@ export function LeavePanel({ agentId, chain, managing }: LeavePanelProps) {
         />
     );
     return (
-        <StepPanel step="leave" title={words.leavePanel.leaveTheMarket} managing={managing}>
+        <StepPanel step="leave" title={words.leavePanel.title} managing={managing}>
             <Checklist>
-                <ChecklistItem title={words.leavePanel.delistTheAgent} state={isDelisted ? 'done' : 'now'}>
-                    {isDelisted ? (
-                        <p>{words.leavePanel.theAgentTakesNoCallsAny}</p>
-                    ) : (
-                        <Delist chain={chain} managing={managing} />
-                    )}
+                <ChecklistItem title={words.leavePanel.delistStep} state={isDelisted ? 'done' : 'now'}>
+                    {isDelisted ? <p>{words.leavePanel.delistedHint}</p> : <Delist chain={chain} managing={managing} />}
                 </ChecklistItem>
                 <ChecklistItem
-                    title={words.leavePanel.withdrawTheCollateral}
+                    title={words.leavePanel.withdrawStep}
                     state={isPaidOut ? 'done' : isDelisted ? 'now' : 'later'}
                 >
                     {isPaidOut ? (
-                        <p>{words.leavePanel.noCollateralIsLeftInThe}</p>
+                        <p>{words.leavePanel.withdrawnHint}</p>
                     ) : !isDelisted ? (
-                        <p className="muted">{words.leavePanel.usdcAsSoonAsItIs(formatUsdc(listing.collateral))}</p>
+                        <p className="muted">{words.leavePanel.withdrawHint(formatUsdc(listing.collateral))}</p>
                     ) : (
                         <Withdraw chain={chain} managing={managing} claims={claims} locked={locked} />
                     )}
                 </ChecklistItem>
-                <ChecklistItem title={words.leavePanel.closeItsAccounts} state={isPaidOut ? 'now' : 'later'}>
+                <ChecklistItem title={words.leavePanel.closeStep} state={isPaidOut ? 'now' : 'later'}>
                     {isPaidOut ? (
                         <Close chain={chain} managing={managing} claims={claims} locked={locked} />
                     ) : (
-                        <p className="muted">{words.leavePanel.theRentOfSolComesBack(formatSol(chain.rent))}</p>
+                        <p className="muted">{words.leavePanel.closeHint(formatSol(chain.rent))}</p>
                     )}
                 </ChecklistItem>
             </Checklist>
@@ -74,9 +70,9 @@ export function LeavePanel({ agentId, chain, managing }: LeavePanelProps) {
 /** When the collateral is free if the agent is delisted now. */
 function freeFrom({ lastDisputeDeadlineUnixS, openExecutions }: AgentListed, now: number): string {
     const deadline = Number(lastDisputeDeadlineUnixS);
-    if (now <= deadline) return words.leavePanel.afterOrLaterIfAnOpen(exactTime(deadline));
-    if (openExecutions > 0) return words.leavePanel.whenNoCallIsOpenAnd;
-    return words.leavePanel.asSoonAsItIsDelisted;
+    if (now <= deadline) return words.leavePanel.afterDeadline(exactTime(deadline));
+    if (openExecutions > 0) return words.leavePanel.whenFree;
+    return words.leavePanel.whenDelisted;
 }
 
 type PartProps = { chain: Owned; managing: Managing };
@@ -84,40 +80,37 @@ type PartProps = { chain: Owned; managing: Managing };
 function Delist({ chain: { listing, now }, managing }: PartProps) {
     const [isAsked, setAsked] = useState(false);
     const effects = [
-        words.leavePanel.theAgentTakesNoCallsAny2,
+        words.leavePanel.forGood,
         listing.openExecutions === 0
-            ? words.leavePanel.noCallIsOpen
-            : words.leavePanel.onAndYourServiceHasTo(
+            ? words.leavePanel.noOpen
+            : words.leavePanel.open(
                   plural(listing.openExecutions, 'open call'),
                   listing.openExecutions === 1 ? 'goes' : 'go',
               ),
-        words.leavePanel.theCollateralOfUsdcCanBe(formatUsdc(listing.collateral), freeFrom(listing, now)),
-        ...(listing.openDisputes > 0
-            ? [words.leavePanel.openDisputesKeepUpToUsdc(formatUsdc(listing.slashableAmount))]
-            : []),
+        words.leavePanel.withdrawable(formatUsdc(listing.collateral), freeFrom(listing, now)),
+        ...(listing.openDisputes > 0 ? [words.leavePanel.disputesKeep(formatUsdc(listing.slashableAmount))] : []),
     ];
     const submit = (): void =>
         void managing.send({
             step: 'leave',
-            done: words.leavePanel.theAgentIsDelisted,
+            done: words.leavePanel.delisted,
             build: (own, chain) => {
-                if (chain.listing.status === StoredAgentStatus.Delisted)
-                    throw new Error(words.leavePanel.theAgentIsDelistedAlready);
+                if (chain.listing.status === StoredAgentStatus.Delisted) throw new Error(words.leavePanel.already);
                 return delist(own);
             },
         });
     return (
         <>
-            <p className="muted">{words.leavePanel.itLeavesTheMarketForGood}</p>
+            <p className="muted">{words.leavePanel.pauseInstead}</p>
             <SendButton step="leave" managing={managing} look="danger" onPress={() => setAsked(true)}>
                 {words.leavePanel.delist}
             </SendButton>
             {isAsked && (
                 <Confirm
-                    question={words.leavePanel.delistThisAgentForGood}
-                    label={words.leavePanel.delistForGood}
+                    question={words.leavePanel.ask}
+                    label={words.leavePanel.confirm}
                     isDangerous
-                    acknowledge={words.leavePanel.iKnowThatThisCannotBe}
+                    acknowledge={words.leavePanel.understood}
                     onConfirm={submit}
                     onClose={() => setAsked(false)}
                 >
@@ -134,7 +127,7 @@ const ACCOUNT_RENT = 2_039_280n;
 
 /** The payout goes to the wallet's USDC account, which may have been closed. */
 const receiving = ({ wallet }: Owned): string[] =>
-    wallet.hasTokenAccount ? [] : [words.leavePanel.yourWalletHasNoUsdcAccount(formatSol(ACCOUNT_RENT))];
+    wallet.hasTokenAccount ? [] : [words.leavePanel.noAccount(formatSol(ACCOUNT_RENT))];
 
 function Withdraw({ chain, managing, claims, locked }: LockedPartProps) {
     const { listing, now } = chain;
@@ -143,17 +136,17 @@ function Withdraw({ chain, managing, claims, locked }: LockedPartProps) {
     if (free === 0n) {
         return (
             <>
-                <p>{words.leavePanel.usdcAreStillLocked(formatUsdc(listing.collateral))}</p>
+                <p>{words.leavePanel.stillLocked(formatUsdc(listing.collateral))}</p>
                 {locked}
             </>
         );
     }
     return (
         <>
-            <Effects effects={[words.leavePanel.usdcMoveFromTheAgentInto(amount), ...receiving(chain)]} />
+            <Effects effects={[words.leavePanel.moves(amount), ...receiving(chain)]} />
             {claims.length > 0 && (
                 <>
-                    <p>{words.leavePanel.usdcStayInTheAgentThe(formatUsdc(listing.collateral - free))}</p>
+                    <p>{words.leavePanel.stays(formatUsdc(listing.collateral - free))}</p>
                     {locked}
                 </>
             )}
@@ -164,17 +157,16 @@ function Withdraw({ chain, managing, claims, locked }: LockedPartProps) {
                 onPress={() =>
                     void managing.send({
                         step: 'leave',
-                        done: words.leavePanel.usdcAreBackInYourWallet(amount),
+                        done: words.leavePanel.withdrawn(amount),
                         build: (own, now) => {
-                            if (now.listing.collateral === 0n)
-                                throw new Error(words.leavePanel.theCollateralIsWithdrawnAlready);
+                            if (now.listing.collateral === 0n) throw new Error(words.leavePanel.nothingLeft);
                             if (withdrawable(now.listing, now.now) !== free) throw new Error(CHANGED);
                             return withdraw(own, now);
                         },
                     })
                 }
             >
-                {words.leavePanel.withdrawUsdc(amount)}
+                {words.leavePanel.withdraw(amount)}
             </SendButton>
         </>
     );
@@ -185,13 +177,7 @@ function Close({ chain, managing, claims, locked }: LockedPartProps) {
     const rent = formatSol(chain.rent);
     return (
         <>
-            <Effects
-                effects={[
-                    words.leavePanel.itsThreeAccountsAreDeletedAnd(rent),
-                    words.leavePanel.itsTotalsAreAddedToYour,
-                    ...receiving(chain),
-                ]}
-            />
+            <Effects effects={[words.leavePanel.closes(rent), words.leavePanel.totalsKept, ...receiving(chain)]} />
             <SendButton
                 step="leave"
                 managing={managing}
@@ -199,17 +185,16 @@ function Close({ chain, managing, claims, locked }: LockedPartProps) {
                 onPress={() =>
                     void managing.send({
                         step: 'leave',
-                        done: words.leavePanel.theAgentIsClosedAndSol(rent),
+                        done: words.leavePanel.closed(rent),
                         build: (own, now) => {
-                            if (now.listing.collateral > 0n)
-                                throw new Error(words.leavePanel.theCollateralHasToBeWithdrawn);
+                            if (now.listing.collateral > 0n) throw new Error(words.leavePanel.withdrawFirst);
                             if (claimsOn(now.listing, now.now).length > 0) throw new Error(STILL_LOCKED);
                             return close(own, now);
                         },
                     })
                 }
             >
-                {words.leavePanel.closeTheAccounts}
+                {words.leavePanel.close}
             </SendButton>
         </>
     );

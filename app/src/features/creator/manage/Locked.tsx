@@ -28,32 +28,31 @@ export type LockedProps = {
 };
 
 export const Locked = ({ agentId, claims, chainNow, timeoutSeconds, graceSeconds }: LockedProps) => (
-    <ul className={styles.claims} aria-label={words.locked.whyTheCollateralIsLocked}>
+    <ul className={styles.claims} aria-label={words.locked.title}>
         {claims.map((claim) => (
             <li key={claim.kind}>
-                {claim.kind === 'listed' && words.locked.theAgentIsNotDelisted}
+                {claim.kind === 'listed' && words.locked.listed}
                 {claim.kind === 'executions' && (
                     <>
                         {plural(claim.count, 'call')} {claim.count === 1 ? 'is' : 'are'}{' '}
-                        {words.locked.openACallEndsAtMost(timeoutSeconds + graceSeconds)}{' '}
-                        <Link to={executionsPath(agentId)}>{words.locked.seeTheExecutions}</Link>
+                        {words.locked.openCalls(timeoutSeconds + graceSeconds)}{' '}
+                        <Link to={executionsPath(agentId)}>{words.locked.executions}</Link>
                     </>
                 )}
                 {claim.kind === 'disputes' && (
                     <>
-                        {plural(claim.count, 'dispute')} {claim.count === 1 ? 'is' : 'are'}{' '}
-                        {words.locked.openTheResolverHas72Hours}{' '}
-                        <Link to={MY_DISPUTES}>{words.locked.seeTheDisputes}</Link>
+                        {plural(claim.count, 'dispute')} {claim.count === 1 ? 'is' : 'are'} {words.locked.openDisputes}{' '}
+                        <Link to={MY_DISPUTES}>{words.locked.disputes}</Link>
                     </>
                 )}
                 {claim.kind === 'window' && (
                     <>
-                        {words.locked.aCompletedCallCanBeDisputed(exactTime(claim.from - 1))}{' '}
+                        {words.locked.disputable(exactTime(claim.from - 1))}{' '}
                         <strong>
                             <Countdown
                                 key={claim.from}
                                 to={byThisClock(claim.from, chainNow, Date.now() / 1_000)}
-                                over={words.locked.nowThePageLooksAtThe}
+                                over={words.locked.now}
                             />
                         </strong>
                         .

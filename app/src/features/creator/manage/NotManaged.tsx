@@ -19,37 +19,35 @@ export function Gone({ agentId }: { agentId: Address }) {
     if (isPending) return <Skeleton height="6rem" />;
     const isUnknown = listing === undefined && error instanceof ApiError && error.status === 404;
     return (
-        <Notice title={isUnknown ? words.notManaged.thereIsNoSuchAgent : words.notManaged.thisAgentIsClosed}>
+        <Notice title={isUnknown ? words.notManaged.none : words.notManaged.closed}>
+            <p>{isUnknown ? words.notManaged.noneText : words.notManaged.closedText}</p>
             <p>
-                {isUnknown ? words.notManaged.nobodyHasListedAnAgentAt : words.notManaged.itsAccountsAreDeletedAndTheir}
-            </p>
-            <p>
-                <Link to="/creator">{words.notManaged.seeAllMyAgents}</Link>
+                <Link to="/creator">{words.notManaged.all}</Link>
             </p>
         </Notice>
     );
 }
 
 export const OfAnother = ({ agentId, creator }: { agentId: Address; creator: Address }) => (
-    <Notice kind="warn" title={words.notManaged.thisAgentBelongsToAnotherWallet}>
+    <Notice kind="warn" title={words.notManaged.otherOwner}>
         <p>
-            {words.notManaged.itWasListedBy} <span className="mono">{short(creator, 6)}</span>
-            {words.notManaged.connectThatWalletOrChangeThe}
+            {words.notManaged.listedBy} <span className="mono">{short(creator, 6)}</span>
+            {words.notManaged.connect}
         </p>
         <p>
             <Link to="/agents/$agentId" params={{ agentId }}>
-                {words.notManaged.seeTheAgent}
+                {words.notManaged.look}
             </Link>
         </p>
     </Notice>
 );
 
 export const NoSuchAgent = () => (
-    <Page title={words.notManaged.thereIsNoSuchAgent}>
-        <p>{words.notManaged.thisIsNotTheAddressOf}</p>
+    <Page title={words.notManaged.none}>
+        <p>{words.notManaged.badAddress}</p>
         <p>
             <Link to="/creator" className={buttonClass('primary')}>
-                {words.notManaged.seeAllMyAgents}
+                {words.notManaged.all}
             </Link>
         </p>
     </Page>

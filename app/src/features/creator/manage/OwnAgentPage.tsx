@@ -41,15 +41,15 @@ function Named({ agentId }: { agentId: Address }) {
     const name = agent?.name ?? own?.agents.find(({ agent_id }) => agent_id === agentId)?.name ?? null;
     return (
         <Page
-            title={words.ownAgentPage.manage(name === null ? short(agentId) : visible(name))}
+            title={words.ownAgentPage.titleOf(name === null ? short(agentId) : visible(name))}
             heading={
                 <>
-                    {words.ownAgentPage.manage2}{' '}
+                    {words.ownAgentPage.title}{' '}
                     {name === null ? <span className="mono">{short(agentId, 6)}</span> : <UserText text={name} />}
                 </>
             }
         >
-            <WalletGate why={words.ownAgentPage.anAgentIsManagedWithThe}>
+            <WalletGate why={words.ownAgentPage.why}>
                 {(wallet) => <Loaded key={wallet} agentId={agentId} wallet={wallet} />}
             </WalletGate>
         </Page>
@@ -64,9 +64,9 @@ function Loaded({ agentId, wallet }: LoadedProps) {
     const managing = useManaging(agentId);
     if (network?.rpc_url === null) {
         return (
-            <Notice kind="warn" title={words.ownAgentPage.noSolanaNode}>
+            <Notice kind="warn" title={words.ownAgentPage.noNode}>
                 <p>
-                    {words.ownAgentPage.thisServiceNamesNoNodeFor} <code>crtx agent --help</code>.
+                    {words.ownAgentPage.noNodeText} <code>crtx agent --help</code>.
                 </p>
             </Notice>
         );
@@ -102,7 +102,7 @@ function Loaded({ agentId, wallet }: LoadedProps) {
 const Links = ({ agentId, isDelisted }: { agentId: Address; isDelisted: boolean }) => (
     <p className={styles.actions}>
         <Link to="/creator" className={buttonClass()}>
-            {words.ownAgentPage.allMyAgents}
+            {words.ownAgentPage.all}
         </Link>
         {!isDelisted && (
             <Link to="/agents/$agentId" params={{ agentId }} className={buttonClass()}>

@@ -50,13 +50,13 @@ export function OwnFacts({ agentId, chain: { listing, tiers }, metrics, earned, 
             )}
             <Figures>
                 <Figure name={words.ownFacts.price}>{words.ownFacts.usdc(formatUsdc(listing.price))}</Figure>
-                <Figure name={words.ownFacts.answersWithin}>{formatMs(listing.timeoutSeconds * 1_000)}</Figure>
+                <Figure name={words.ownFacts.timeout}>{formatMs(listing.timeoutSeconds * 1_000)}</Figure>
                 <Figure name={words.ownFacts.signsEachCall}>
-                    {listing.binding === 1 ? words.ownFacts.yes : words.ownFacts.onlyTheResult}
+                    {listing.binding === 1 ? words.ownFacts.yes : words.ownFacts.no}
                 </Figure>
-                <Figure name={words.ownFacts.promisedCover}>{promiseText(listing.minCover)}</Figure>
+                <Figure name={words.ownFacts.promised}>{promiseText(listing.minCover)}</Figure>
                 <Figure name={words.ownFacts.collateral}>{words.ownFacts.usdc(formatUsdc(listing.collateral))}</Figure>
-                <Figure name={words.ownFacts.neededAtItsPrice}>
+                <Figure name={words.ownFacts.needed}>
                     {words.ownFacts.usdc(formatUsdc(requiredCollateral(tiers, listing)))}
                 </Figure>
                 {metrics && (
@@ -65,34 +65,32 @@ export function OwnFacts({ agentId, chain: { listing, tiers }, metrics, earned, 
                     </Figure>
                 )}
                 {listing.slashedTotal > 0n && (
-                    <Figure name={words.ownFacts.takenByDisputes}>
+                    <Figure name={words.ownFacts.slashed}>
                         {words.ownFacts.usdc(formatUsdc(listing.slashedTotal))}
                     </Figure>
                 )}
                 {earned !== null && (
                     <Figure name={words.ownFacts.earned}>{words.ownFacts.usdc(formatUsdc(earned))}</Figure>
                 )}
-                <Figure name={words.ownFacts.feesOfTheMarketplace}>
-                    {words.ownFacts.usdc(formatUsdc(listing.platformFeesTotal))}
-                </Figure>
+                <Figure name={words.ownFacts.fees}>{words.ownFacts.usdc(formatUsdc(listing.platformFeesTotal))}</Figure>
                 <Figure name={words.ownFacts.completed}>{formatCount(Number(listing.completedExecutions))}</Figure>
                 <Figure name={words.ownFacts.failed}>{formatCount(Number(listing.failedExecutions))}</Figure>
                 {listing.unprovedFailures > 0n && (
-                    <Figure name={words.ownFacts.reportedAsFailed}>
-                        {words.ownFacts.notProvedNotCounted(formatCount(Number(listing.unprovedFailures)))}
+                    <Figure name={words.ownFacts.reported}>
+                        {words.ownFacts.unproved(formatCount(Number(listing.unprovedFailures)))}
                     </Figure>
                 )}
                 <Figure name={words.ownFacts.expired}>{formatCount(Number(listing.expiredExecutions))}</Figure>
-                <Figure name={words.ownFacts.openExecutions}>{formatCount(listing.openExecutions)}</Figure>
+                <Figure name={words.ownFacts.open}>{formatCount(listing.openExecutions)}</Figure>
                 <Figure name={words.ownFacts.disputes}>
                     {formatCount(Number(listing.disputedExecutions))}
-                    {listing.openDisputes > 0 && words.ownFacts.open(formatCount(listing.openDisputes))}
+                    {listing.openDisputes > 0 && words.ownFacts.openDisputes(formatCount(listing.openDisputes))}
                 </Figure>
                 <Figure name={words.ownFacts.listed}>
                     <Time iso={new Date(Number(listing.createdAtUnixS) * 1_000).toISOString()} />
                 </Figure>
                 <Figure name={words.ownFacts.agent}>
-                    <ShownAddress value={agentId} what={words.ownFacts.agentAddress} href={explorer} />
+                    <ShownAddress value={agentId} what={words.ownFacts.addressCopy} href={explorer} />
                 </Figure>
             </Figures>
         </Panel>

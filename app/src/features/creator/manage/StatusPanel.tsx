@@ -19,16 +19,16 @@ export function StatusPanel({ chain, managing, isMarketPaused }: StatusPanelProp
     const isActive = chain.listing.status === StoredAgentStatus.Active;
     const isSuspended = chain.listing.suspended !== 0;
     const title = isSuspended
-        ? words.statusPanel.itIsSuspended
+        ? words.statusPanel.suspended
         : isActive
-          ? words.statusPanel.itTakesCalls
-          : words.statusPanel.itIsPaused;
+          ? words.statusPanel.active
+          : words.statusPanel.paused;
     return (
         <StepPanel step="status" title={title} managing={managing}>
             {isSuspended && <Suspended isActive={isActive} />}
             {isMarketPaused && (
-                <Notice kind="warn" title={words.statusPanel.theMarketplaceIsPaused}>
-                    <p>{words.statusPanel.noAgentTakesNewCallsUntil}</p>
+                <Notice kind="warn" title={words.statusPanel.marketPaused}>
+                    <p>{words.statusPanel.marketPausedText}</p>
                 </Notice>
             )}
             {isActive ? <Active managing={managing} /> : <Paused chain={chain} managing={managing} />}
@@ -43,15 +43,15 @@ const Delisted = ({ managing }: { managing: Managing }) => (
 );
 
 const Suspended = ({ isActive }: { isActive: boolean }) => (
-    <Notice kind="bad" title={words.statusPanel.theMarketplaceHasSuspendedThisAgent}>
-        <p>{words.statusPanel.theAdminOrTheGuardianHas}</p>
-        {!isActive && <p>{words.statusPanel.itIsAlsoPausedByYou}</p>}
+    <Notice kind="bad" title={words.statusPanel.suspendedTitle}>
+        <p>{words.statusPanel.suspendedText}</p>
+        {!isActive && <p>{words.statusPanel.alsoPaused}</p>}
     </Notice>
 );
 
 const Active = ({ managing }: { managing: Managing }) => (
     <>
-        <Effects effects={[words.statusPanel.newCallsAreRefusedUntilYou, words.statusPanel.callsUnderWayGoOnAnd]} />
+        <Effects effects={[words.statusPanel.pauseEffect, words.statusPanel.goesOn]} />
         <SendButton
             step="status"
             managing={managing}
@@ -59,16 +59,16 @@ const Active = ({ managing }: { managing: Managing }) => (
             onPress={() =>
                 void managing.send({
                     step: 'status',
-                    done: words.statusPanel.theAgentIsPaused,
+                    done: words.statusPanel.pauseDone,
                     build: (own, { listing }) => {
                         if (listing.status !== StoredAgentStatus.Active)
-                            throw new Error(words.statusPanel.theAgentTakesNoCallsAlready);
+                            throw new Error(words.statusPanel.alreadyPaused);
                         return pause(own);
                     },
                 })
             }
         >
-            {words.statusPanel.pauseTheAgent}
+            {words.statusPanel.pause}
         </SendButton>
     </>
 );
@@ -77,9 +77,9 @@ function Paused({ chain: { listing, tiers }, managing }: { chain: Owned; managin
     const missing = missingCollateral(tiers, listing);
     if (missing > 0n) {
         return (
-            <Notice kind="warn" title={words.statusPanel.thereIsTooLittleCollateralTo}>
+            <Notice kind="warn" title={words.statusPanel.tooLittle}>
                 <p>
-                    {words.statusPanel.atItsPriceOfUsdcAnd(
+                    {words.statusPanel.tooLittleText(
                         formatUsdc(listing.price),
                         formatUsdc(requiredCollateral(tiers, listing)),
                         formatUsdc(missing),
@@ -95,7 +95,7 @@ function Paused({ chain: { listing, tiers }, managing }: { chain: Owned; managin
     }
     return (
         <>
-            <Effects effects={[words.statusPanel.theAgentTakesCallsAndIs]} />
+            <Effects effects={[words.statusPanel.resumeEffect]} />
             <SendButton
                 step="status"
                 managing={managing}
@@ -103,19 +103,19 @@ function Paused({ chain: { listing, tiers }, managing }: { chain: Owned; managin
                 onPress={() =>
                     void managing.send({
                         step: 'status',
-                        done: words.statusPanel.theAgentTakesCalls,
+                        done: words.statusPanel.resumeDone,
                         build: (own, now) => {
                             if (now.listing.status !== StoredAgentStatus.Paused)
-                                throw new Error(words.statusPanel.theAgentIsNotPausedAny);
+                                throw new Error(words.statusPanel.alreadyActive);
                             if (missingCollateral(now.tiers, now.listing) > 0n) {
-                                throw new Error(words.statusPanel.theCollateralHasBecomeTooLow);
+                                throw new Error(words.statusPanel.tooLow);
                             }
                             return resume(own);
                         },
                     })
                 }
             >
-                {words.statusPanel.resumeTheAgent}
+                {words.statusPanel.resume}
             </SendButton>
         </>
     );

@@ -32,17 +32,17 @@ export function Visibility({ agentId }: { agentId: Address }) {
     if (reason.code === 'paused' && !isUnusable) return null;
     const { text, kind } = explanationOf(isUnusable ? 'document_pending' : reason.code);
     return (
-        <Notice kind={kind} title={words.visibility.callersCannotFindThisAgentNow}>
+        <Notice kind={kind} title={words.visibility.title}>
             <p>{text}</p>
             {isAboutDocument(reason.code) && (
                 <p>
-                    {words.visibility.theServiceSays} <UserText text={reason.message} />
+                    {words.visibility.says} <UserText text={reason.message} />
                 </p>
             )}
             {document && !document.usable && <Attempts document={document} />}
             {(isAboutDocument(reason.code) || isUnusable) && (
                 <p>
-                    <Link to={editPath(agentId)}>{words.visibility.editTheAgent}</Link>
+                    <Link to={editPath(agentId)}>{words.visibility.edit}</Link>
                 </p>
             )}
         </Notice>
@@ -54,7 +54,7 @@ const Attempts = ({ document: { uri, attempts, last_attempt_at: last } }: { docu
         <UserText text={uri} />, {plural(attempts, 'attempt')}
         {last !== null && (
             <>
-                {words.visibility.theLastOne} <Time iso={last} />
+                {words.visibility.lastOne} <Time iso={last} />
             </>
         )}
     </p>

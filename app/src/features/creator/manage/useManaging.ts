@@ -54,8 +54,8 @@ export function useManaging(agent: Address): Managing {
                     readOwnAgent(createSolanaRpc(network.rpc_url ?? ''), agent, creator, network.usdc_mint as Address),
                 );
                 const { listing } = chain;
-                if (listing === null) throw new Error(words.useManaging.theChainHasNoSuchAgent);
-                if (listing.creator !== creator) throw new Error(words.useManaging.thisAgentBelongsToAnotherWallet);
+                if (listing === null) throw new Error(words.useManaging.gone);
+                if (listing.creator !== creator) throw new Error(words.useManaging.otherOwner);
                 return build({ agent, creator }, { ...chain, listing });
             },
             ...(after && { after }),
