@@ -57,14 +57,15 @@ test('expired calls are not failed ones, and a failure has its reason', () => {
                 execution('c', 'completed', null),
                 execution('d', 'failed', 'a reason of later' as Execution['failure_reason']),
             ]}
+            network={undefined}
         />,
     );
     const [, ...rows] = screen.getAllByRole('row');
     const states = rows.map((row) => within(row).getAllByRole('cell')[0]?.textContent);
     expect(states).toEqual([
-        'expired nobody settled it in time',
-        'failed the creator reported a failure',
-        'completed',
-        'failed',
+        'Expired nobody settled it in time',
+        'Failed the creator reported a failure',
+        'Completed',
+        'Failed',
     ]);
 });

@@ -2,12 +2,13 @@
 
 import { useQuery } from '@tanstack/react-query';
 
+import { type Described, accountLinkOf, useNetwork } from '../../shared/explorer';
 import { formatMs } from '../../shared/figures';
 import { formatUsdc } from '../../shared/money';
 import { Address } from '../../shared/ui/Address';
-import { Badge, type BadgeProps } from '../../shared/ui/Badge';
 import { Failure } from '../../shared/ui/Failure';
 import { Skeleton } from '../../shared/ui/Skeleton';
+import { StatusBadge } from '../../shared/ui/StatusBadge';
 import { Time } from '../../shared/ui/Time';
 import styles from './Agent.module.css';
 import { historyWords as words } from './historyWords';
@@ -16,6 +17,7 @@ import { TimesPlot } from './TimesPlot';
 
 export function History({ agentId }: { agentId: string }) {
     const { data, error, refetch } = useQuery(historyQuery(agentId));
+    const network = useNetwork();
     if (error !== null && data === undefined) return <Failure error={error} onRetry={() => void refetch()} />;
     return (
         <>
@@ -29,7 +31,11 @@ export function History({ agentId }: { agentId: string }) {
             </section>
             <section aria-labelledby="recent" className="stack">
                 <h2 id="recent">{words.newest}</h2>
-                {data === undefined ? <Skeleton height="10rem" /> : <Recent executions={data.recent_executions} />}
+                {data === undefined ? (
+                    <Skeleton height="10rem" />
+                ) : (
+                    <Recent executions={data.recent_executions} network={network} />
+                )}
             </section>
         </>
     );
@@ -37,22 +43,12 @@ export function History({ agentId }: { agentId: string }) {
 
 type Execution = AgentHistory['recent_executions'][number];
 
-const KINDS: Record<Execution['status'], NonNullable<BadgeProps['kind']>> = {
-    pending: 'plain',
-    running: 'accent',
-    completed: 'good',
-    failed: 'bad',
-    disputed: 'warn',
-    // No failure of the agent.
-    expired: 'plain',
-};
-
 const Reason = ({ code }: { code: string | null }) => {
     const text = words.reasons[code ?? ''];
     return text === undefined ? null : <span className="small muted"> {text}</span>;
 };
 
-export function Recent({ executions }: { executions: readonly Execution[] }) {
+export function Recent({ executions, network }: { executions: readonly Execution[]; network: Described }) {
     if (executions.length === 0) return <p className="muted">{words.none}</p>;
     return (
         <div className={styles.scroll} role="region" aria-label={words.newestTable} tabIndex={0}>
@@ -70,7 +66,7 @@ export function Recent({ executions }: { executions: readonly Execution[] }) {
                     {executions.map((execution) => (
                         <tr key={execution.record}>
                             <td>
-                                <Badge kind={KINDS[execution.status]}>{execution.status}</Badge>
+                                <StatusBadge status={execution.status} />
                                 <Reason code={execution.failure_reason} />
                             </td>
                             <td>
@@ -84,7 +80,7 @@ export function Recent({ executions }: { executions: readonly Execution[] }) {
                                 <Address
                                     value={execution.record}
                                     what={words.address}
-                                    href={execution.on_chain_record}
+                                    href={accountLinkOf(network, execution.on_chain_record)}
                                 />
                             </td>
                         </tr>

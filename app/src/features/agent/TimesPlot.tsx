@@ -2,7 +2,7 @@
 
 import { formatCount, formatMs } from '../../shared/figures';
 import { Plot } from '../../shared/plot/Plot';
-import type { Measure } from '../../shared/plot/measure';
+import { type Measure, endings } from '../../shared/plot/measure';
 import type { Column } from '../../shared/ui/Table';
 import { historyWords as words } from './historyWords';
 import type { AgentHistory } from './query';
@@ -29,15 +29,7 @@ const MEASURES: readonly [Measure<Day>, Measure<Day>] = [
         ],
         format: (value) => formatMs(Number(value)),
     },
-    {
-        name: words.executions,
-        kind: 'bars',
-        series: [
-            { name: words.completed, tone: 'accent', of: (day) => BigInt(day.completed_executions) },
-            { name: words.failed, tone: 'bad', of: (day) => BigInt(day.failed_executions) },
-        ],
-        format: (value) => formatCount(Number(value)),
-    },
+    endings(words.executions, (day) => day),
 ];
 
 export function TimesPlot({ days, windowDays }: { days: readonly Day[]; windowDays: number }) {

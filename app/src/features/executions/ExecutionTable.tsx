@@ -4,23 +4,14 @@ import { formatMs } from '../../shared/figures';
 import { formatUsdc } from '../../shared/money';
 import { UserText } from '../../shared/text/UserText';
 import { visible } from '../../shared/text/visible';
-import { Badge, type BadgeProps } from '../../shared/ui/Badge';
+import { StatusBadge } from '../../shared/ui/StatusBadge';
 import { type Column, Table } from '../../shared/ui/Table';
 import { AgentLink, Started } from './cells';
 import styles from './Executions.module.css';
 import { KeyName } from './KeyName';
 import type { KeyNames } from './keyNames';
 import { type ListedExecution, isUnderWay } from './query';
-import type { Status } from './search';
 import { words } from './words';
-
-const KINDS: Record<Status, NonNullable<BadgeProps['kind']>> = {
-    pending: 'plain',
-    running: 'accent',
-    completed: 'good',
-    failed: 'bad',
-    disputed: 'warn',
-};
 
 export type ExecutionTableProps = {
     executions: readonly ListedExecution[];
@@ -101,7 +92,7 @@ const TaskText = ({ text }: { text: string }) => (
 function StatusCell({ execution: { status, failure } }: { execution: ListedExecution }) {
     return (
         <span className={styles.status}>
-            <Badge kind={KINDS[status]}>{words.statuses[status]}</Badge>
+            <StatusBadge status={status} />
             {typeof failure === 'string' && <span className={styles.reason}>{reasonOf(failure)}</span>}
         </span>
     );

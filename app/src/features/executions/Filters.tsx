@@ -9,6 +9,7 @@ import { Button } from '../../shared/ui/Button';
 import { Chips } from '../../shared/ui/Chips';
 import { useSoon } from '../../shared/soon';
 import { TextField } from '../../shared/ui/Field';
+import { statusName } from '../../shared/ui/StatusBadge';
 import styles from './Executions.module.css';
 import { RANGES, isRange, startOf } from './ranges';
 import { type ExecutionsSearch, STATUSES, filterCount, localText, momentOfLocal, readSearch } from './search';
@@ -62,7 +63,7 @@ export function Filters({ search, totals }: { search: ExecutionsSearch; totals: 
                     { value: '', name: words.everyStatus, count: totals?.total.executions },
                     ...STATUSES.map((status) => ({
                         value: status,
-                        name: words.statuses[status],
+                        name: statusName(status),
                         count: countOf(status),
                     })),
                 ]}

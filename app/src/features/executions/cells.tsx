@@ -2,6 +2,7 @@
 
 import { Link } from '@tanstack/react-router';
 
+import { accountLinkOf, useNetwork } from '../../shared/explorer';
 import { UserText } from '../../shared/text/UserText';
 import { short } from '../../shared/text/short';
 import styles from './Executions.module.css';
@@ -42,8 +43,18 @@ export function Started({ execution, role }: { execution: ListedExecution; role:
             </Link>
         );
     }
+    return <RecordLink record={record} id={id} at={at} />;
+}
+
+function RecordLink({ record, id, at }: { record: string; id: string; at: string }) {
+    const network = useNetwork();
     return (
-        <a href={record} target="_blank" rel="noreferrer" aria-label={words.recordInExplorer(id)}>
+        <a
+            href={accountLinkOf(network, record)}
+            target="_blank"
+            rel="noreferrer"
+            aria-label={words.recordInExplorer(id)}
+        >
             <Moment at={at} />
         </a>
     );

@@ -1,15 +1,6 @@
 // Every text of the executions that a user reads.
 
 import { formatCount, plural } from '../../shared/figures';
-import type { Status } from './search';
-
-const statuses: Record<Status, string> = {
-    pending: 'Waiting',
-    running: 'Running',
-    completed: 'Completed',
-    failed: 'Failed',
-    disputed: 'Disputed',
-};
 
 /** Why the caller got the money back, by the code of the service. */
 const reasons: Readonly<Record<string, string>> = {
@@ -29,7 +20,6 @@ export const words = {
     range: 'Period',
     ranges: { today: 'Today', week: '7 days', days30: '30 days', month: 'This month', all: 'All time' },
     status: 'Status',
-    statuses,
     everyStatus: 'All',
     filters: 'Filters',
     moreFilters: 'Agent and exact time',

@@ -6,7 +6,7 @@ import type { Totals } from '../../shared/api/totals';
 import { formatCount } from '../../shared/figures';
 import { formatUsdc } from '../../shared/money';
 import { Plot } from '../../shared/plot/Plot';
-import type { Measure } from '../../shared/plot/measure';
+import { type Measure, endings } from '../../shared/plot/measure';
 import type { Column } from '../../shared/ui/Table';
 import { type WalletDay, walletDays } from './days';
 import { KNOWN_DAYS } from './query';
@@ -14,22 +14,9 @@ import { words } from './words';
 
 const { plot } = words;
 
-const bigints = (value: number | undefined): bigint | null => (value === undefined ? null : BigInt(value));
-
-const calls = (name: string, part: 'spent' | 'earned'): Measure<WalletDay> => ({
-    name,
-    kind: 'bars',
-    series: [
-        // A disputed call was completed before.
-        {
-            name: plot.completed,
-            tone: 'accent',
-            of: (day) => bigints(day[part] ? day[part].completed + day[part].disputed : undefined),
-        },
-        { name: plot.failed, tone: 'bad', of: (day) => bigints(day[part]?.failed) },
-    ],
-    format: (value) => formatCount(Number(value)),
-});
+/** A disputed call was completed before. */
+const ended = (of: WalletDay['spent']) =>
+    of && { completed_executions: of.completed + of.disputed, failed_executions: of.failed };
 
 const SPENT: Measure<WalletDay> = {
     name: plot.spent,
@@ -43,8 +30,8 @@ const EARNED: Measure<WalletDay> = {
     series: [{ name: plot.earnedColumn, tone: 'accent', of: ({ earned }) => earned?.creator_usdc ?? null }],
     format: formatUsdc,
 };
-const BUYING = [SPENT, calls(plot.calls, 'spent')] as const;
-const SELLING = [EARNED, calls(plot.agentCalls, 'earned')] as const;
+const BUYING = [SPENT, endings<WalletDay>(plot.calls, ({ spent }) => ended(spent))] as const;
+const SELLING = [EARNED, endings<WalletDay>(plot.agentCalls, ({ earned }) => ended(earned))] as const;
 
 const count = (day: WalletDay['spent']): string => formatCount(day?.executions ?? 0);
 

@@ -8,9 +8,9 @@ import type { Schemas } from '../../shared/api/client';
 import { formatUsdc } from '../../shared/money';
 import { UserText } from '../../shared/text/UserText';
 import { short } from '../../shared/text/short';
-import { Badge, type BadgeProps } from '../../shared/ui/Badge';
 import { Failure } from '../../shared/ui/Failure';
 import { Skeleton } from '../../shared/ui/Skeleton';
+import { StatusBadge } from '../../shared/ui/StatusBadge';
 import { type Column, Table } from '../../shared/ui/Table';
 import { Time } from '../../shared/ui/Time';
 import styles from './Overview.module.css';
@@ -20,14 +20,6 @@ import { words } from './words';
 type Execution = Schemas['ExecutionSummary'];
 
 const { last } = words;
-
-const KINDS: Record<Execution['status'], NonNullable<BadgeProps['kind']>> = {
-    pending: 'plain',
-    running: 'accent',
-    completed: 'good',
-    failed: 'bad',
-    disputed: 'warn',
-};
 
 const COLUMNS: readonly Column<Execution>[] = [
     {
@@ -44,7 +36,7 @@ const COLUMNS: readonly Column<Execution>[] = [
         name: last.status,
         cell: ({ status }) => (
             <span>
-                <Badge kind={KINDS[status]}>{last.statuses[status]}</Badge>
+                <StatusBadge status={status} />
             </span>
         ),
     },

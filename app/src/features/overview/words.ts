@@ -62,8 +62,6 @@ export const words = {
         earned: 'Earned',
         calls: 'My calls',
         agentCalls: 'Calls to my agents',
-        completed: 'Completed',
-        failed: 'Failed',
         spentColumn: 'Spent, USDC',
         earnedColumn: 'Earned, USDC',
         none: 'No call of the last 180 days belongs to this wallet. A call appears here a moment after it is paid.',
@@ -80,13 +78,6 @@ export const words = {
         status: 'Status',
         cost: 'Cost, USDC',
         open: (id: string) => `Execution ${id}`,
-        statuses: {
-            pending: 'Waiting',
-            running: 'Running',
-            completed: 'Completed',
-            failed: 'Failed',
-            disputed: 'Disputed',
-        },
     },
     statement: 'Monthly statement',
 } as const;

@@ -9,5 +9,7 @@ export const words = {
     choose: (title: string) => `${title}. Choose a day with the arrow keys`,
     table: 'As a table',
     day: 'Day (UTC)',
+    completed: 'Completed',
+    failed: 'Failed',
     ofDay: (name: string, value: string) => `${name}: ${value}`,
 } as const;

@@ -22,6 +22,14 @@ export const words = {
     section: {
         notShown: (name: string) => `${name} could not be shown`,
     },
+    statuses: {
+        pending: 'Waiting',
+        running: 'Running',
+        completed: 'Completed',
+        failed: 'Failed',
+        disputed: 'Disputed',
+        expired: 'Expired',
+    },
     confirm: {
         cancel: 'Cancel',
         tickFirst: 'Tick the box first.',

@@ -3,7 +3,7 @@
 import { formatCount } from '../../../shared/figures';
 import { formatUsdc } from '../../../shared/money';
 import { Plot } from '../../../shared/plot/Plot';
-import type { Measure } from '../../../shared/plot/measure';
+import { type Measure, endings } from '../../../shared/plot/measure';
 import type { Column } from '../../../shared/ui/Table';
 import type { EarningsDay } from './history';
 import { words } from './words';
@@ -23,15 +23,7 @@ const MEASURES: readonly [Measure<EarningsDay>, Measure<EarningsDay>] = [
         series: [{ name: words.earnedColumn, tone: 'accent', of: (day) => day.earned_usdc }],
         format: formatUsdc,
     },
-    {
-        name: words.executions,
-        kind: 'bars',
-        series: [
-            { name: words.completed, tone: 'accent', of: (day) => BigInt(day.completed_executions) },
-            { name: words.failed, tone: 'bad', of: (day) => BigInt(day.failed_executions) },
-        ],
-        format: (value) => formatCount(Number(value)),
-    },
+    endings(words.executions, (day) => day),
 ];
 
 export const EarningsPlot = ({ days, windowDays }: { days: readonly EarningsDay[]; windowDays: number }) => (

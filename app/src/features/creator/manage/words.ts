@@ -56,13 +56,6 @@ export const words = {
         none: 'Nobody has called this agent yet. A call appears here a moment after it is paid.',
         started: 'Started',
         state: 'State',
-        states: {
-            pending: 'Waiting',
-            running: 'Running',
-            completed: 'Completed',
-            failed: 'Failed',
-            disputed: 'Disputed',
-        },
         reason: 'Reason',
         took: 'Took',
         earned: 'Earned (USDC)',

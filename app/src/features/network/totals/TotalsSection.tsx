@@ -6,7 +6,7 @@ import { ApiError, type Schemas } from '../../../shared/api/client';
 import { formatCount } from '../../../shared/figures';
 import { formatUsdc } from '../../../shared/money';
 import { Plot } from '../../../shared/plot/Plot';
-import type { Measure, Series } from '../../../shared/plot/measure';
+import { type Measure, endings } from '../../../shared/plot/measure';
 import { Failure } from '../../../shared/ui/Failure';
 import { Figure, Figures } from '../../../shared/ui/Figures';
 import { Skeleton } from '../../../shared/ui/Skeleton';
@@ -57,26 +57,13 @@ const FIGURES: readonly DayFigure[] = [COMPLETED, FAILED, DISPUTED, VOLUME, PAID
 
 const countText = (value: bigint): string => formatCount(Number(value));
 const formatOf = ({ isUsdc }: DayFigure) => (isUsdc ? (value: bigint) => words.usdc(formatUsdc(value)) : countText);
-const seriesOf = ({ name, of }: DayFigure, tone: Series<MarketDay>['tone'] = 'accent'): Series<MarketDay> => ({
-    name,
-    of,
-    tone,
-});
 
 const MEASURES: readonly [Measure<MarketDay>, ...Measure<MarketDay>[]] = [
-    {
-        name: words.executions,
-        kind: 'bars',
-        series: [
-            seriesOf({ ...COMPLETED, name: words.completedShort }),
-            seriesOf({ ...FAILED, name: words.failedShort }, 'bad'),
-        ],
-        format: countText,
-    },
+    endings(words.executions, (day) => day),
     ...[DISPUTED, VOLUME, PAID, FEES].map((figure) => ({
         name: figure.name,
         kind: 'bars' as const,
-        series: [seriesOf(figure)],
+        series: [{ name: figure.name, of: figure.of, tone: 'accent' as const }],
         format: formatOf(figure),
     })),
 ];

@@ -19,8 +19,6 @@ export const words = {
     completed: 'Completed executions',
     failed: 'Failed executions',
     disputed: 'Disputed executions',
-    completedShort: 'Completed',
-    failedShort: 'Failed',
     volume: 'Volume',
     creatorShare: 'Paid to creators',
     fees: 'Fees',

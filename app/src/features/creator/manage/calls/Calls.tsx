@@ -4,15 +4,16 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 
 import type { Schemas } from '../../../../shared/api/client';
+import { accountLinkOf, useNetwork } from '../../../../shared/explorer';
 import { formatMs, plural } from '../../../../shared/figures';
 import { formatUsdc } from '../../../../shared/money';
 import { short } from '../../../../shared/text/short';
 import { UserText } from '../../../../shared/text/UserText';
-import { Badge, type BadgeProps } from '../../../../shared/ui/Badge';
 import { ExactTime } from '../../../../shared/ui/ExactTime';
 import { Failure } from '../../../../shared/ui/Failure';
 import { More } from '../../../../shared/ui/More';
 import { Skeleton } from '../../../../shared/ui/Skeleton';
+import { StatusBadge } from '../../../../shared/ui/StatusBadge';
 import { type Column, Table } from '../../../../shared/ui/Table';
 import { executionsPath } from '../../paths';
 import { reasonText } from '../reasonText';
@@ -21,17 +22,9 @@ import { callsQuery } from './query';
 
 const w = words.calls;
 
-const KINDS: Record<Schemas['ExecutionSummary']['status'], NonNullable<BadgeProps['kind']>> = {
-    pending: 'plain',
-    running: 'accent',
-    completed: 'good',
-    failed: 'bad',
-    disputed: 'warn',
-};
-
 const COLUMNS: readonly Column<Schemas['ExecutionSummary']>[] = [
     { name: w.started, cell: ({ initiated_at: at }) => <ExactTime at={at} /> },
-    { name: w.state, cell: ({ status }) => <Badge kind={KINDS[status]}>{w.states[status]}</Badge> },
+    { name: w.state, cell: ({ status }) => <StatusBadge status={status} /> },
     {
         name: w.reason,
         cell: ({ failure }) => (failure ? <UserText text={reasonText(failure)} /> : '–'),
@@ -44,13 +37,25 @@ const COLUMNS: readonly Column<Schemas['ExecutionSummary']>[] = [
     { name: w.earned, cell: ({ creator_amount_usdc: earned }) => formatUsdc(earned), isNumber: true },
     {
         name: w.record,
-        cell: ({ execution_id: id, on_chain_record: record }) => (
-            <a href={record} target="_blank" rel="noreferrer" className="mono" aria-label={w.recordOf(short(id, 6))}>
-                {short(id, 6)}
-            </a>
-        ),
+        cell: (call) => <RecordLink call={call} />,
     },
 ];
+
+function RecordLink({ call }: { call: Schemas['ExecutionSummary'] }) {
+    const network = useNetwork();
+    const id = short(call.execution_id, 6);
+    return (
+        <a
+            href={accountLinkOf(network, call.on_chain_record)}
+            target="_blank"
+            rel="noreferrer"
+            className="mono"
+            aria-label={w.recordOf(id)}
+        >
+            {id}
+        </a>
+    );
+}
 
 export function Calls({ wallet, agentId }: { wallet: string; agentId: string }) {
     const list = useInfiniteQuery(callsQuery(wallet, agentId));
