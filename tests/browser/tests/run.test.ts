@@ -265,7 +265,7 @@ test('an execution is shown to its wallet alone', async () => {
     await context.close();
     const other = await open();
     await other.page.goto(`/executions/${id}`);
-    await other.page.getByText('An execution is shown to the wallet that paid for it').waitFor();
+    await other.page.getByText('Only the wallet that paid for an execution can see it').waitFor();
     await connect(other.page);
     await other.page.getByRole('main').getByRole('button', { name: 'Sign in' }).click();
     await done(other.page);

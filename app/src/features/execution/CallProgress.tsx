@@ -7,6 +7,9 @@ import { Button, buttonClass } from '../../shared/ui/Button';
 import { Notice } from '../../shared/ui/Notice';
 import { type CallProblem, type Progress, type Stage, type StoredCall, removeCall } from '../run';
 import { ExactTime } from '../../shared/ui/ExactTime';
+import { words } from './words';
+
+const w = words.progress;
 
 export type CallProgressProps = {
     call: StoredCall;
@@ -21,34 +24,32 @@ export type CallProgressProps = {
 };
 
 const STAGES: Partial<Record<Stage, string>> = {
-    looking: 'Looking at the chain …',
-    'signing-in': 'Your wallet asks you to sign in. That costs nothing.',
-    checking: 'Checking the terms …',
-    signing: 'Your wallet asks you to sign the payment.',
-    confirming: 'Sent. Waiting until the network has confirmed it …',
-    'handing-over': 'Paid into the escrow. Handing the request to the agent …',
-    working: 'The agent has the request.',
+    looking: w.looking,
+    'signing-in': w.signingIn,
+    checking: w.checking,
+    signing: w.signing,
+    confirming: w.confirming,
+    'handing-over': w.handingOver,
+    working: w.working,
 };
 
 export function CallProgress({ call, progress, isConnected, isOpen, deadline, isPaused, onRun }: CallProgressProps) {
-    const price = `${formatUsdc(BigInt(call.price))} USDC`;
+    const price = words.usdc(formatUsdc(BigInt(call.price)));
     const doing = STAGES[progress.stage];
     if (doing !== undefined) {
         return (
             <div role="status">
                 <Notice title={doing}>
-                    {progress.stage === 'signing' && <p>It moves {price} into the escrow, once.</p>}
-                    {(progress.stage !== 'signing' || progress.note !== null) && (
-                        <p>{progress.note ?? 'You can reload this page at any time. Nothing is paid twice.'}</p>
-                    )}
+                    {progress.stage === 'signing' && <p>{w.signingText(price)}</p>}
+                    {(progress.stage !== 'signing' || progress.note !== null) && <p>{progress.note ?? w.reload}</p>}
                 </Notice>
             </div>
         );
     }
     if (!isConnected) {
         return (
-            <Notice kind="warn" title="Connect the wallet of this call">
-                <p>This call belongs to the wallet {call.wallet}. Connect it at the top of the page to go on.</p>
+            <Notice kind="warn" title={w.connect}>
+                <p>{w.connectText(call.wallet)}</p>
             </Notice>
         );
     }
@@ -72,30 +73,28 @@ type StoppedProps = Pick<CallProgressProps, 'call' | 'isOpen' | 'deadline' | 'is
 
 function Stopped({ call, problem, isOpen, deadline, isPaused, onRun, price }: StoppedProps) {
     const money = isOpen ? 'escrow' : (problem?.money ?? 'wallet');
-    const title = problem?.title ?? (isOpen ? 'Paid, and not handed over yet' : 'Not paid yet');
-    const text = problem?.message ?? (isOpen ? '' : 'You chose this call, and nothing was paid for it so far.');
+    const title = problem?.title ?? (isOpen ? w.notHandedOver : w.notPaid);
+    const text = problem?.message ?? (isOpen ? '' : w.notPaidText);
     return (
         <div role="alert">
             <Notice kind={problem === null ? 'plain' : 'warn'} title={title}>
                 {text !== '' && <p dir="auto">{text}</p>}
                 {money === 'escrow' && <InEscrow price={price} deadline={deadline} />}
-                {money === 'wallet' && isPaused && (
-                    <p>The marketplace takes no new calls at the moment, so nothing can be paid.</p>
-                )}
+                {money === 'wallet' && isPaused && <p>{w.paused}</p>}
                 <div className="row">
                     {money === 'wallet' && (
                         <Button look="primary" isDisabled={isPaused} onPress={() => onRun(true)}>
-                            {problem === null ? `Sign and pay ${price}` : 'Try again'}
+                            {problem === null ? w.pay(price) : w.again}
                         </Button>
                     )}
                     {money === 'escrow' && (
                         <Button look="primary" onPress={() => onRun(false)}>
-                            Hand the request over
+                            {w.handOver}
                         </Button>
                     )}
                     {money === 'unknown' && (
                         <Button look="primary" onPress={() => onRun(false)}>
-                            Look again
+                            {w.look}
                         </Button>
                     )}
                     {money === 'wallet' && (
@@ -105,7 +104,7 @@ function Stopped({ call, problem, isOpen, deadline, isPaused, onRun, price }: St
                             className={buttonClass('plain')}
                             onClick={() => removeCall(call.executionId)}
                         >
-                            Change the request
+                            {w.change}
                         </Link>
                     )}
                 </div>
@@ -116,13 +115,13 @@ function Stopped({ call, problem, isOpen, deadline, isPaused, onRun, price }: St
 
 const InEscrow = ({ price, deadline }: { price: string; deadline: number | null }) => (
     <p>
-        {price} are in the escrow. Without a signed result they come back to your wallet by themselves
-        {deadline === null ? (
-            '.'
-        ) : (
+        {w.inEscrow(price)}
+        {deadline !== null && (
             <>
-                , after <ExactTime at={deadline} />.
+                {w.inEscrowAfter}
+                <ExactTime at={deadline} />
             </>
         )}
+        .
     </p>
 );

@@ -7,6 +7,7 @@ import { Countdown } from '../../shared/ui/Countdown';
 import { useIsPast } from './own/useIsPast';
 import type { Execution } from './query';
 import { recordAddressOf } from './recordLink';
+import { words } from './words';
 
 /** `until`: seconds since 1970, as the chain has it; `null`: it is not possible. */
 export function RaiseDispute({ execution, until }: { execution: Execution; until: number | null }) {
@@ -15,10 +16,11 @@ export function RaiseDispute({ execution, until }: { execution: Execution; until
     return (
         <p className="row">
             <Link to="/disputes/new" search={{ execution: execution.execution_id }} className={buttonClass('plain')}>
-                Raise a dispute
+                {words.dispute.raise}
             </Link>
             <span className="small">
-                If the result is not what was agreed. The time for it ends <Countdown to={until} over="now" />.
+                {words.dispute.hint}
+                <Countdown to={until} over={words.now} />.
             </span>
         </p>
     );
@@ -32,7 +34,7 @@ export const DisputeLink = ({ execution }: { execution: Execution }) => (
             params={{ disputeId: recordAddressOf(execution) }}
             className={buttonClass('plain')}
         >
-            Show the dispute
+            {words.dispute.show}
         </Link>
     </p>
 );

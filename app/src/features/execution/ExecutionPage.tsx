@@ -9,6 +9,7 @@ import { findExecutionRecordAddress } from '../../chain/addresses';
 import { uuidBytes } from '../../chain/record';
 import { networkQuery } from '../../shared/api/queries';
 import { type Described, accountLinkOf } from '../../shared/explorer';
+import { formatCount } from '../../shared/figures';
 import { UserText } from '../../shared/text/UserText';
 import { Address as ShownAddress } from '../../shared/ui/Address';
 import { Failure } from '../../shared/ui/Failure';
@@ -32,6 +33,7 @@ import { recordAddressOf } from './recordLink';
 import { ShareProof } from './ShareProof';
 import { Timeline } from './Timeline';
 import { LazyVerifyPanel } from './verify/LazyVerifyPanel';
+import { words } from './words';
 import styles from './Execution.module.css';
 
 const route = getRouteApi('/executions/$executionId');
@@ -80,7 +82,7 @@ export function ExecutionPage() {
     if (execution === undefined && call === null && session === undefined) return <Loading />;
     if (!execution && call === null) {
         return error ? (
-            <Page title="Execution">
+            <Page title={words.title}>
                 <Failure error={error} onRetry={() => void refetch()} />
             </Page>
         ) : (
@@ -89,23 +91,24 @@ export function ExecutionPage() {
     }
     return (
         <Page
-            title="Execution"
+            title={words.title}
             heading={
                 name === undefined ? (
-                    'Execution'
+                    words.title
                 ) : (
                     <>
-                        Call of <UserText text={name} />
+                        {words.callOf}
+                        <UserText text={name} />
                     </>
                 )
             }
         >
             {session === null && wallet !== undefined && !isCalling && <SignInAgain />}
             <div className={styles.facts}>
-                <ShownAddress value={executionId} what="execution id" ends={8} />
+                <ShownAddress value={executionId} what={words.id} ends={8} />
                 {agentId !== undefined && (
                     <Link to="/agents/$agentId" params={{ agentId }}>
-                        About this agent
+                        {words.agent}
                     </Link>
                 )}
             </div>
@@ -136,11 +139,11 @@ export function ExecutionPage() {
                 <Timeline call={asked} execution={execution ?? null} onChain={onChain} network={network} />
                 <div className={styles.main}>
                     {isOver ? (
-                        <p className="muted">There is no result, and none can be settled any more.</p>
+                        <p className="muted">{words.result.tooLate}</p>
                     ) : execution ? (
                         <Found execution={execution} rpcUrl={rpcUrl} />
                     ) : (
-                        <p className="muted">The result stands here as soon as it is paid for.</p>
+                        <p className="muted">{words.result.soon}</p>
                     )}
                 </div>
                 {execution && (
@@ -173,7 +176,7 @@ function useRecordAddress(
 
 const Asked = ({ task }: { task: string }) => (
     <details className={styles.asked}>
-        <summary>Task</summary>
+        <summary>{words.task}</summary>
         <p>
             <UserText text={task.slice(0, 2_000)} />
         </p>
@@ -187,11 +190,7 @@ function Found({ execution, rpcUrl }: { execution: Execution; rpcUrl: string | n
             {result !== null ? (
                 <Result text={result} executionId={executionId} />
             ) : (
-                <p className="muted">
-                    {isUnderWay(execution)
-                        ? 'The result stands here as soon as it is paid for.'
-                        : 'There is no result.'}
-                </p>
+                <p className="muted">{isUnderWay(execution) ? words.result.soon : words.result.none}</p>
             )}
             {result === null && resultHash !== null && <GiveResult sha256={resultHash} executionId={executionId} />}
             {steps && steps.length > 0 && <Steps steps={steps} />}
@@ -206,31 +205,31 @@ function Found({ execution, rpcUrl }: { execution: Execution; rpcUrl: string | n
 
 const Figures = ({ execution, network }: { execution: Execution; network: Described }) => (
     <section className={styles.cost} aria-labelledby="cost">
-        <h2 id="cost">Cost</h2>
+        <h2 id="cost">{words.cost.title}</h2>
         <dl className={styles.figures}>
-            <dt>You paid</dt>
-            <dd className="number">{formatUsdc(execution.cost_usdc)} USDC</dd>
-            <dt>Creator</dt>
-            <dd className="number">{formatUsdc(execution.creator_amount_usdc)} USDC</dd>
-            <dt>Marketplace</dt>
-            <dd className="number">{formatUsdc(execution.platform_amount_usdc)} USDC</dd>
+            <dt>{words.cost.paid}</dt>
+            <dd className="number">{words.usdc(formatUsdc(execution.cost_usdc))}</dd>
+            <dt>{words.cost.creator}</dt>
+            <dd className="number">{words.usdc(formatUsdc(execution.creator_amount_usdc))}</dd>
+            <dt>{words.cost.marketplace}</dt>
+            <dd className="number">{words.usdc(formatUsdc(execution.platform_amount_usdc))}</dd>
             {typeof execution.tokens_used === 'number' && (
                 <>
-                    <dt>Tokens, as reported</dt>
-                    <dd className="number">{execution.tokens_used.toLocaleString('en')}</dd>
+                    <dt>{words.cost.tokens}</dt>
+                    <dd className="number">{formatCount(execution.tokens_used)}</dd>
                 </>
             )}
         </dl>
         <p>
             <a href={accountLinkOf(network, execution.on_chain_record)} target="_blank" rel="noreferrer">
-                Record in the explorer
+                {words.cost.record}
             </a>
         </p>
     </section>
 );
 
 const Loading = () => (
-    <Page title="Execution">
+    <Page title={words.title}>
         <Skeleton height="6rem" />
         <Skeleton height="16rem" />
     </Page>

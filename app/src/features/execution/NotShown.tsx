@@ -4,19 +4,17 @@ import { Notice } from '../../shared/ui/Notice';
 import { Page } from '../../shared/ui/Page';
 import { Skeleton } from '../../shared/ui/Skeleton';
 import { SessionGate } from '../wallet';
+import { words } from './words';
 
 export const NotShown = ({ isLoading }: { isLoading: boolean }) => (
-    <Page title="Execution">
+    <Page title={words.title}>
         {isLoading ? (
             <Skeleton height="16rem" />
         ) : (
-            <SessionGate why="An execution is shown to the wallet that paid for it.">
+            <SessionGate why={words.whySignIn}>
                 {() => (
-                    <Notice kind="warn" title="This wallet has no such execution">
-                        <p>
-                            Another wallet may have paid for it. Change the account in your wallet, or check the address
-                            of this page.
-                        </p>
+                    <Notice kind="warn" title={words.notMine}>
+                        <p>{words.notMineText}</p>
                     </Notice>
                 )}
             </SessionGate>

@@ -9,47 +9,38 @@ import { buttonClass } from '../../shared/ui/Button';
 import { Notice } from '../../shared/ui/Notice';
 import { DisputeLink, RaiseDispute } from './Disputing';
 import { type Execution, type OnChain, isUnderWay, isUnopened } from './query';
+import { words } from './words';
+
+const w = words.outcome;
 
 export type OutcomeProps = { execution: Execution; onChain: OnChain | undefined };
-
-/** What happened, by the code of the error. The service's own sentence follows. */
-const REASONS: Record<string, string> = {
-    execution_timeout: 'The agent did not answer in time.',
-    execution_failed: 'The agent did not deliver a good result.',
-    interrupted:
-        'The service was interrupted and could not ask the agent again in time. It is no failure of the agent.',
-    result_unavailable: 'The execution was settled on the chain without this service, which does not have the result.',
-};
 
 export function Outcome({ execution, onChain }: OutcomeProps) {
     const { status, error, dispute, cost_usdc: cost } = execution;
     if (isUnderWay(execution)) {
         return (
-            <Notice title="The call is under way">
-                <p>
-                    The price is in the escrow. It goes to the creator with a signed result, or back to you. You may
-                    close this page.
-                </p>
+            <Notice title={w.running}>
+                <p>{w.runningText}</p>
             </Notice>
         );
     }
     if (status === 'disputed') {
         return (
-            <Notice kind="warn" title="Disputed">
-                <p>The result was paid, and a dispute about it is open. The creator holds collateral for it.</p>
+            <Notice kind="warn" title={w.disputed}>
+                <p>{w.disputedText}</p>
                 <DisputeLink execution={execution} />
             </Notice>
         );
     }
     if (status === 'completed') {
         return (
-            <Notice kind="good" title="Done">
+            <Notice kind="good" title={w.done}>
                 <p>
-                    The creator signed the result and was paid. It cost {formatUsdc(cost)} USDC.
+                    {w.doneText(formatUsdc(cost))}
                     {dispute &&
                         (dispute.compensation_usdc > 0n
-                            ? ` After a dispute you got ${formatUsdc(dispute.compensation_usdc)} USDC back.`
-                            : ' A dispute about it ended without a compensation.')}
+                            ? w.compensated(formatUsdc(dispute.compensation_usdc))
+                            : w.notCompensated)}
                 </p>
                 {dispute ? (
                     <DisputeLink execution={execution} />
@@ -60,18 +51,15 @@ export function Outcome({ execution, onChain }: OutcomeProps) {
         );
     }
     return (
-        <Notice kind="warn" title={dispute ? 'A dispute was upheld' : 'No result, and your money is back'}>
+        <Notice kind="warn" title={dispute ? w.upheld : w.failed}>
             {dispute ? (
                 <>
-                    <p>
-                        You got {formatUsdc(dispute.compensation_usdc)} USDC back. In the end the call cost{' '}
-                        {formatUsdc(cost)} USDC.
-                    </p>
+                    <p>{w.upheldText(formatUsdc(dispute.compensation_usdc), formatUsdc(cost))}</p>
                     <DisputeLink execution={execution} />
                 </>
             ) : (
                 <>
-                    <p>{REASONS[error?.code ?? ''] ?? 'The execution failed.'}</p>
+                    <p>{w.reasons[error?.code ?? ''] ?? w.failedText}</p>
                     {error && (
                         <p className="small">
                             <UserText text={error.message} />
@@ -86,7 +74,7 @@ export function Outcome({ execution, onChain }: OutcomeProps) {
                     params={{ agentId: execution.agent_id }}
                     className={buttonClass('plain')}
                 >
-                    Run again with changes
+                    {w.again}
                 </Link>
             </p>
         </Notice>
@@ -99,8 +87,7 @@ function whereTheMoneyIs(execution: Execution, onChain: OnChain | undefined): st
         const { caller } = ending.payees;
         const mint = ending.transaction.changes.find(({ account }) => account === caller)?.mint;
         const amount = mint && movedBy(ending, mint).get(caller);
-        if (amount !== undefined)
-            return `${formatUsdc(amount)} USDC went from the escrow back to your wallet. The timeline links the transaction.`;
+        if (amount !== undefined) return w.refunded(formatUsdc(amount));
     }
-    return isUnopened(execution, onChain) ? 'No money left your wallet.' : 'All of the price is back in your wallet.';
+    return isUnopened(execution, onChain) ? w.notMoved : w.back;
 }

@@ -13,12 +13,12 @@ export function ShareProof({ record, network }: ShareProofProps) {
     const path = proofPath(record, network);
     return (
         <section className={styles.cost} aria-labelledby="share">
-            <h2 id="share">{words.shareProof}</h2>
-            <p className="small muted">{words.shareProofAbout}</p>
+            <h2 id="share">{words.share.title}</h2>
+            <p className="small muted">{words.share.about}</p>
             <p className="row">
-                <Copy text={new URL(path, window.location.origin).href} what={words.proofLink} look="plain" />
+                <Copy text={new URL(path, window.location.origin).href} what={words.share.link} look="plain" />
                 <a href={path} target="_blank" rel="noreferrer" className={buttonClass('text')}>
-                    {words.openProof}
+                    {words.share.open}
                 </a>
             </p>
         </section>

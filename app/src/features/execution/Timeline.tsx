@@ -12,6 +12,8 @@ import { ExactTime } from '../../shared/ui/ExactTime';
 import { words } from './words';
 import styles from './Execution.module.css';
 
+const w = words.timeline;
+
 export type TimelineProps = {
     call: StoredCall | null;
     execution: Execution | null;
@@ -22,13 +24,6 @@ export type TimelineProps = {
 type StepState = 'done' | 'now' | 'later' | 'bad' | 'skipped';
 type Step = { readonly name: string; readonly state: StepState; readonly detail: ReactNode };
 
-const WORDS: Record<StepState, string> = {
-    done: 'done',
-    now: 'under way',
-    later: 'to come',
-    bad: 'ended here',
-    skipped: 'left out',
-};
 const MARKS: Record<StepState, string> = { done: '✓', now: '●', later: '', bad: '!', skipped: '–' };
 
 export function Timeline(props: TimelineProps) {
@@ -38,9 +33,9 @@ export function Timeline(props: TimelineProps) {
         steps.findLast(({ state }) => state === 'done');
     return (
         <section className={styles.course} aria-labelledby="timeline">
-            <h2 id="timeline">Timeline</h2>
+            <h2 id="timeline">{w.title}</h2>
             <p role="status" className="visually-hidden">
-                {current && `${current.name}: ${WORDS[current.state]}`}
+                {current && `${current.name}: ${w.states[current.state]}`}
             </p>
             <ol className={styles.timeline}>
                 {steps.map(({ name, state, detail }) => (
@@ -50,7 +45,7 @@ export function Timeline(props: TimelineProps) {
                         </span>
                         <div>
                             <h3>
-                                {name} <span className="visually-hidden">({WORDS[state]})</span>
+                                {name} <span className="visually-hidden">({w.states[state]})</span>
                             </h3>
                             <div className="small muted">{detail}</div>
                         </div>
@@ -69,48 +64,43 @@ function stepsOf({ call, execution, onChain, network }: TimelineProps): Step[] {
     const isRunning = execution?.status === 'running' || call?.handedOver === true;
     const neverOpened = hasEnded && isUnopened(execution, onChain);
     const at = call?.createdAt ?? execution?.initiated_at;
-    const price = call ? ` of ${formatUsdc(BigInt(call.price))} USDC` : '';
-    const reading = hasEnded ? 'Reading the chain …' : null;
+    const reading = hasEnded ? w.reading : null;
     return [
         {
-            name: 'Reserved',
+            name: w.reserved,
             state: at || opening ? 'done' : 'later',
-            detail: at ? <ExactTime at={at} /> : 'The call has its id.',
+            detail: at ? <ExactTime at={at} /> : w.hasId,
         },
         {
-            name: 'Escrow',
+            name: w.escrow,
             state: opening || (hasEnded && !neverOpened) ? 'done' : neverOpened ? 'skipped' : 'now',
             detail: opening ? (
                 <Sent of={opening.transaction} since={secondOf(at)} network={network} />
             ) : neverOpened ? (
-                'No money moved.'
+                w.noMoney
             ) : (
-                (reading ?? `The price${price} goes into the escrow.`)
+                (reading ?? (call ? w.toEscrowOf(formatUsdc(BigInt(call.price))) : w.toEscrow))
             ),
         },
         {
-            name: 'Running',
+            name: w.running,
             state: hasEnded ? (neverOpened ? 'skipped' : 'done') : opening ? 'now' : 'later',
             detail: runningDetail(execution, isRunning, hasEnded),
         },
         {
-            name: 'Signed',
+            name: w.signed,
             state: isPaid ? 'done' : isRefund ? 'skipped' : hasEnded ? 'done' : 'later',
-            detail: isRefund
-                ? 'There is no signed result.'
-                : hasEnded
-                  ? 'The creator signed the hash of the result.'
-                  : 'The creator signs the result.',
+            detail: isRefund ? w.noResult : hasEnded ? w.wasSigned : w.signs,
         },
         {
-            name: isRefund ? 'Refunded' : 'Settled',
+            name: isRefund ? w.refunded : w.settled,
             state: ending ? (isRefund ? 'bad' : 'done') : hasEnded ? (isRefund ? 'bad' : 'done') : 'later',
             detail: ending ? (
                 <Sent of={ending.transaction} since={opening?.transaction.time ?? null} network={network} />
             ) : neverOpened ? (
-                'All of the money stays with you.'
+                w.kept
             ) : (
-                (reading ?? 'The creator is paid out of the escrow.')
+                (reading ?? w.pays)
             ),
         },
     ];
@@ -118,8 +108,8 @@ function stepsOf({ call, execution, onChain, network }: TimelineProps): Step[] {
 
 function runningDetail(execution: Execution | null, isRunning: boolean, hasEnded: boolean): ReactNode {
     const ms = execution?.execution_time_ms;
-    if (hasEnded) return ms === null || ms === undefined ? 'The agent was asked.' : `The agent took ${duration(ms)}.`;
-    return isRunning ? 'The agent was asked and has not answered yet.' : 'The service asks the agent.';
+    if (hasEnded) return ms === null || ms === undefined ? w.asked : w.took(duration(ms));
+    return isRunning ? w.waiting : w.asks;
 }
 
 export const duration = (ms: number): string =>
@@ -142,17 +132,12 @@ const Sent = ({ of, since, network }: SentProps) => {
     return (
         <>
             {of.time !== null && <ExactTime at={of.time} />}
-            {of.time !== null && since !== null && ` (${words.after(of.time - since)})`}
+            {of.time !== null && since !== null && ` (${w.after(of.time - since)})`}
             {of.time !== null && ' · '}
             {href === undefined ? (
                 <span className="mono">{short(of.signature, 6)}</span>
             ) : (
-                <a
-                    href={href}
-                    target="_blank"
-                    rel="noreferrer"
-                    aria-label={`Transaction ${short(of.signature, 6)} in the explorer`}
-                >
+                <a href={href} target="_blank" rel="noreferrer" aria-label={w.transaction(short(of.signature, 6))}>
                     <span className="mono">{short(of.signature, 6)}</span>
                 </a>
             )}

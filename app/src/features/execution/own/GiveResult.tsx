@@ -8,7 +8,10 @@ import { Button } from '../../../shared/ui/Button';
 import { messageOf } from '../../../shared/ui/Failure';
 import { TextArea } from '../../../shared/ui/Field';
 import styles from '../Execution.module.css';
+import { words } from '../words';
 import { publish, sha256Of } from './publish';
+
+const w = words.give;
 
 export function GiveResult({ sha256, executionId }: { sha256: string; executionId: string }) {
     const queries = useQueryClient();
@@ -19,8 +22,7 @@ export function GiveResult({ sha256, executionId }: { sha256: string; executionI
         if (state.isBusy) return;
         setState({ isBusy: true });
         try {
-            if ((await sha256Of(text)) !== sha256)
-                throw new Error('This is another text than the result: its hash is not the one in the record.');
+            if ((await sha256Of(text)) !== sha256) throw new Error(w.otherText);
             await publish(sha256, text);
             await queries.invalidateQueries({ queryKey: ['execution', executionId] });
             setState({ isBusy: false });
@@ -30,11 +32,11 @@ export function GiveResult({ sha256, executionId }: { sha256: string; executionI
     };
     return (
         <details className={styles.own}>
-            <summary>If you have the result, give it to the service</summary>
+            <summary>{w.title}</summary>
             <form className="stack" onSubmit={(event) => void submit(event)} noValidate>
                 <TextArea
-                    label="Result"
-                    hint="Exactly as the creator signed it. Nothing is signed or paid."
+                    label={w.field}
+                    hint={w.hint}
                     spellCheck={false}
                     value={text}
                     error={state.problem}
@@ -42,7 +44,7 @@ export function GiveResult({ sha256, executionId }: { sha256: string; executionI
                 />
                 <div>
                     <Button type="submit" isDisabled={text === ''}>
-                        {state.isBusy ? 'Checking …' : 'Check and store the result'}
+                        {state.isBusy ? w.checking : w.submit}
                     </Button>
                 </div>
             </form>

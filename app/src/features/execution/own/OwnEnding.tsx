@@ -10,8 +10,11 @@ import { Notice } from '../../../shared/ui/Notice';
 import type { OnChain } from '../query';
 import { ExactTime } from '../../../shared/ui/ExactTime';
 import styles from '../Execution.module.css';
+import { words } from '../words';
 import { RefundButton } from './RefundButton';
 import { SettleForm } from './SettleForm';
+
+const w = words.ending;
 
 export type OwnEndingProps = {
     record: Address;
@@ -26,12 +29,11 @@ export function OwnEnding({ record, executionId, rpcUrl, onChain, isOver }: OwnE
     if (!onChain.isOpen || deadline === null || amount === null) return null;
     if (isOver) {
         return (
-            <Notice kind="warn" title="Nobody has settled this call in time">
+            <Notice kind="warn" title={w.late}>
                 <p>
-                    {formatUsdc(amount)} USDC are still in the escrow. The deadline was <ExactTime at={deadline} />, so
-                    no result can be settled any more. The service gives the money back as a rule about a minute after
-                    the deadline. You can do it yourself: your wallet signs one transaction, and the network fee is{' '}
-                    {feeText()}.
+                    {w.lateText(formatUsdc(amount))}
+                    <ExactTime at={deadline} />
+                    {w.lateHint(feeText())}
                 </p>
                 <RefundButton record={record} rpcUrl={rpcUrl} look="primary" />
             </Notice>
@@ -40,12 +42,14 @@ export function OwnEnding({ record, executionId, rpcUrl, onChain, isOver }: OwnE
     return (
         <details className={styles.own}>
             <summary>
-                If the service does not end it: the money can come back <Countdown to={deadline} over="now" />
+                {w.open}
+                <Countdown to={deadline} over={words.now} />
             </summary>
             <div className="stack">
                 <p className="small">
-                    Until <ExactTime at={deadline} /> a result that the creator signed settles this call, and anybody
-                    may bring it. After that, you take the {formatUsdc(amount)} USDC back here.
+                    {w.until}
+                    <ExactTime at={deadline} />
+                    {w.untilText(formatUsdc(amount))}
                 </p>
                 <SettleForm record={record} executionId={executionId} rpcUrl={rpcUrl} onChain={onChain} />
             </div>

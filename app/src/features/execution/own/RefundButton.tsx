@@ -6,6 +6,7 @@ import { Button } from '../../../shared/ui/Button';
 import { useTransaction } from '../../../shared/wallet/useTransaction';
 import { useWallet } from '../../../shared/wallet/useWallet';
 import { TransactionState } from '../../wallet';
+import { words } from '../words';
 import { refundInstructions } from './ending';
 
 export type RefundButtonProps = { record: Address; rpcUrl: string; look?: 'primary' | 'plain' };
@@ -22,11 +23,11 @@ export function RefundButton({ record, rpcUrl, look = 'plain' }: RefundButtonPro
             {status.kind !== 'done' && (
                 <div>
                     <Button look={look} isDisabled={connection === null} onPress={() => void refund()}>
-                        {isBusy ? 'Under way …' : 'Take the money back'}
+                        {isBusy ? words.busy : words.ending.refund}
                     </Button>
                 </div>
             )}
-            <TransactionState status={status} done="The whole price is back with the wallet that paid." />
+            <TransactionState status={status} done={words.ending.refunded} />
         </>
     );
 }

@@ -16,9 +16,12 @@ import { useWallet } from '../../../shared/wallet/useWallet';
 import { TransactionState } from '../../wallet';
 import styles from '../Execution.module.css';
 import type { OnChain } from '../query';
+import { words } from '../words';
 import { MAX_RESULT_BYTES, readAnswer } from './answer';
 import { settlementInstructions } from './ending';
 import { publish } from './publish';
+
+const w = words.settle;
 
 export type SettleFormProps = { record: Address; executionId: string; rpcUrl: string; onChain: OnChain };
 
@@ -56,25 +59,22 @@ export function SettleForm({ record, executionId, rpcUrl, onChain }: SettleFormP
     };
     const load = async (file: File | undefined): Promise<void> => {
         if (file === undefined) return;
-        if (file.size > MAX_FILE_BYTES) return setProblem('This file is larger than an answer can be.');
+        if (file.size > MAX_FILE_BYTES) return setProblem(w.fileTooLarge);
         setText(await file.text());
         setProblem(undefined);
     };
     const { creator, platform } = splitOf(onChain.amount ?? 0n, onChain.feeBps ?? 0);
     return (
         <form className="stack" onSubmit={(event) => void submit(event)} noValidate>
-            <h2>Settle it with the creator’s signed answer</h2>
+            <h2>{w.title}</h2>
             <ul className={styles.effects}>
-                <li>
-                    {formatUsdc(creator)} USDC go from the escrow to the creator, {formatUsdc(platform)} to the
-                    marketplace.
-                </li>
-                <li>The result counts as delivered. A call that its caller settles cannot be disputed.</li>
-                <li>Your wallet signs one transaction. The network fee is {feeText(1)}.</li>
+                <li>{w.pays(formatUsdc(creator), formatUsdc(platform))}</li>
+                <li>{w.final}</li>
+                <li>{w.signs(feeText(1))}</li>
             </ul>
             <TextArea
-                label="Answer of the creator (JSON)"
-                hint="The object with result, signature, and call_signature if the agent signs for each call. It is checked here before you sign."
+                label={w.field}
+                hint={w.hint}
                 rows={5}
                 spellCheck={false}
                 value={text}
@@ -86,10 +86,10 @@ export function SettleForm({ record, executionId, rpcUrl, onChain }: SettleFormP
             />
             <div className="row">
                 <Button type="submit" isDisabled={text.trim() === '' || connection === null}>
-                    {isBusy ? 'Under way …' : 'Check, sign and settle'}
+                    {isBusy ? words.busy : w.submit}
                 </Button>
                 <label className="small">
-                    or load it from a file:{' '}
+                    {w.file}{' '}
                     <input
                         type="file"
                         accept=".json,application/json,text/plain"
@@ -97,10 +97,10 @@ export function SettleForm({ record, executionId, rpcUrl, onChain }: SettleFormP
                     />
                 </label>
             </div>
-            <TransactionState status={status} done="The execution is settled." />
+            <TransactionState status={status} done={w.done} />
             {unpublished !== null && (
                 <>
-                    <p role="status">The execution is settled, and the service does not have the result yet.</p>
+                    <p role="status">{w.notStored}</p>
                     <Failure
                         error={new Error(unpublished.reason)}
                         onRetry={() => void give(unpublished.hash, unpublished.result)}

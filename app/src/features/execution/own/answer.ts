@@ -4,6 +4,9 @@
 import { type ReadonlyUint8Array, getBase58Encoder } from '@solana/kit';
 
 import { hexOf } from '../../../chain/accounts';
+import { words } from '../words';
+
+const w = words.settle;
 
 export type SignedAnswer = {
     readonly result: string;
@@ -29,16 +32,13 @@ export const MAX_RESULT_BYTES = 1024 * 1024;
 /** Throws an error that says what is wrong, for the user who pasted the text. */
 export async function readAnswer(text: string, executionId: string): Promise<SignedAnswer> {
     const { execution_id, status, result, result_hash, signature, call_signature, tokens_used } = parsed(text);
-    if (execution_id !== undefined && execution_id !== executionId)
-        throw new Error('This answer is for another execution.');
-    if (status !== undefined && status !== 'completed')
-        throw new Error('The answer reports a failure, so there is nothing to settle.');
-    if (typeof result !== 'string') throw new Error('The answer has no text in “result”.');
+    if (execution_id !== undefined && execution_id !== executionId) throw new Error(w.otherExecution);
+    if (status !== undefined && status !== 'completed') throw new Error(w.failure);
+    if (typeof result !== 'string') throw new Error(w.noResult);
     const bytes = new TextEncoder().encode(result);
-    if (bytes.length > MAX_RESULT_BYTES) throw new Error('The result is larger than 1 MiB.');
+    if (bytes.length > MAX_RESULT_BYTES) throw new Error(w.resultTooLarge);
     const resultHash = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
-    if (typeof result_hash === 'string' && result_hash !== `sha256:${hexOf(resultHash)}`)
-        throw new Error('“result_hash” is not the SHA-256 of “result”.');
+    if (typeof result_hash === 'string' && result_hash !== `sha256:${hexOf(resultHash)}`) throw new Error(w.otherHash);
     return {
         result,
         resultHash,
@@ -56,25 +56,23 @@ function parsed(text: string): Answer {
     try {
         value = JSON.parse(text);
     } catch {
-        throw new Error('This is no JSON. Paste the whole answer of the creator, with its braces.');
+        throw new Error(w.noJson);
     }
-    if (typeof value !== 'object' || value === null || Array.isArray(value))
-        throw new Error('The answer of a creator is an object in braces.');
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error(w.noObject);
     return value;
 }
 
 function signatureOf(value: unknown, name: string): ReadonlyUint8Array {
     const found = typeof value === 'string' ? /^ed25519:([1-9A-HJ-NP-Za-km-z]{64,88})$/.exec(value) : null;
     const bytes = found?.[1] === undefined ? null : getBase58Encoder().encode(found[1]);
-    if (bytes?.length !== SIGNATURE_BYTES)
-        throw new Error(`“${name}” is no signature: it begins with ed25519: and has 64 bytes in base58.`);
+    if (bytes?.length !== SIGNATURE_BYTES) throw new Error(w.badSignature(name));
     return bytes;
 }
 
 function tokensOf(value: unknown): number | null {
     if (value === undefined || value === null) return null;
     if (typeof value !== 'number' || !Number.isInteger(value) || value < 0 || value > MAX_TOKENS) {
-        throw new Error('“tokens_used” is a whole number of at most 1 000 000 000.');
+        throw new Error(w.badTokens);
     }
     return value;
 }

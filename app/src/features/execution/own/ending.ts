@@ -19,12 +19,15 @@ import { getRefundExpiredExecutionInstructionAsync } from '../../../generated/in
 import type { OpenTerms } from '../../../generated/types/openTerms';
 import { spanText } from '../../../shared/time/spans';
 import { verifyStrictly } from '../verify/ed25519';
+import { words } from '../words';
 import type { SignedAnswer } from './answer';
 
 const NOBODY = '11111111111111111111111111111111' as Address;
 
 type Node = Rpc<SolanaRpcApi>;
 /** An execution that has not ended. */
+const { ending, settle } = words;
+
 type Open = { readonly record: ExecutionRecord; readonly terms: OpenTerms };
 
 /** Gives the price back to the wallet that paid. Anybody may do it, so `payer` can be another one. */
@@ -33,9 +36,7 @@ export async function refundInstructions(rpc: Node, address: Address, payer: Add
     const [{ usdcMint }, now] = await Promise.all([readConfig(rpc), readChainTime(rpc)]);
     if (now <= terms.deadlineUnixS) {
         const left = spanText(Number(terms.deadlineUnixS - now) + 1);
-        throw new Error(
-            `By the clock of the chain the deadline has not passed yet. The refund is possible in ${left}.`,
-        );
+        throw new Error(ending.tooEarly(left));
     }
     const refundToken = await findTokenAccount(record.caller, usdcMint);
     const refund = await getRefundExpiredExecutionInstructionAsync({
@@ -62,9 +63,8 @@ export async function settlementInstructions(
         readCreator(rpc, record.agent),
         readChainTime(rpc),
     ]);
-    if (wallet !== record.caller && wallet !== creator)
-        throw new Error('Only the caller and the creator settle this execution. Choose that account in your wallet.');
-    if (now > terms.deadlineUnixS) throw new Error('The deadline has passed, so the execution can only be refunded.');
+    if (wallet !== record.caller && wallet !== creator) throw new Error(ending.otherAccount);
+    if (now > terms.deadlineUnixS) throw new Error(ending.tooLate);
     const proof = await proofOf(answer, record, terms, address);
     const { usdcMint, treasuryOwner } = config;
     const settlement = await getCompleteExecutionInstructionAsync({
@@ -92,37 +92,31 @@ async function proofOf(
 ): Promise<Instruction> {
     const { resultHash, signature, callSignature } = answer;
     const result = { resultHash, resultKey: terms.resultKey, signature };
-    if (!(await verifyStrictly(result)))
-        throw new Error('The signature is not one of the agent\u2019s result key over this result.');
+    if (!(await verifyStrictly(result))) throw new Error(settle.wrongKey);
     if (record.binding !== 1) return getResultProofInstruction(result);
-    if (callSignature === null)
-        throw new Error('This agent signs each result for its call. The answer has no call_signature.');
+    if (callSignature === null) throw new Error(settle.noCallSignature);
     const opening = { record: address, openedAtUnixS: record.openedAtUnixS };
     const bound = { resultHash, resultKey: terms.resultKey, signature: callSignature, opening };
-    if (!(await verifyStrictly(bound))) throw new Error('The call_signature is not for this execution.');
+    if (!(await verifyStrictly(bound))) throw new Error(settle.otherCall);
     return getResultProofInstruction(bound);
 }
 
 function openOf(found: ChainExecution | null): Open {
-    if (found === null) throw new Error('The chain has no such execution. It may be closed already.');
+    if (found === null) throw new Error(ending.gone);
     const { record, terms } = found;
     if (terms !== null) return { record, terms };
     const isRefunded = record.status === Status.Failed || record.status === Status.Expired;
-    throw new Error(
-        isRefunded
-            ? 'The execution is refunded already. The price is back.'
-            : 'The execution is settled already. The creator is paid.',
-    );
+    throw new Error(isRefunded ? ending.alreadyRefunded : ending.alreadySettled);
 }
 
 async function readConfig(rpc: Node) {
     const [account] = await readAccounts(rpc, [await findConfigAddress()]);
-    if (!account) throw new Error('This Solana network has no crtx marketplace.');
+    if (!account) throw new Error(ending.noMarket);
     return decodeOwned(account, getConfigDecoder(), CONFIG_DISCRIMINATOR);
 }
 
 async function readCreator(rpc: Node, agent: Address): Promise<Address> {
     const [account] = await readAccounts(rpc, [agent]);
-    if (!account) throw new Error('The chain has no such agent.');
+    if (!account) throw new Error(ending.noAgent);
     return decodeOwned(account, getAgentListedDecoder(), AGENT_LISTED_DISCRIMINATOR).creator;
 }

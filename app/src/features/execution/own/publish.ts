@@ -2,6 +2,7 @@
 
 import { hexOf } from '../../../chain/accounts';
 import { contentPath } from '../../../shared/content';
+import { words } from '../words';
 
 /** The service takes it when its index shows the record, a moment after the transaction. */
 const ATTEMPTS = 20;
@@ -18,7 +19,7 @@ export async function publish(sha256: string, content: string): Promise<void> {
         if (answer?.ok === true) return;
         const isForNow = answer === null || answer.status >= 500 || answer.status === 409 || answer.status === 429;
         if (!isForNow || attempt === ATTEMPTS)
-            throw new Error(answer === null ? 'The service does not answer.' : await reasonOf(answer));
+            throw new Error(answer === null ? words.give.noService : await reasonOf(answer));
         await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     }
 }
@@ -33,5 +34,5 @@ const put = (path: string, content: string): Promise<Response | null> =>
 
 async function reasonOf(answer: Response): Promise<string> {
     const body = (await answer.json().catch(() => null)) as { error?: { message?: string } } | null;
-    return body?.error?.message ?? `The service answered ${answer.status}.`;
+    return body?.error?.message ?? words.give.refused(answer.status);
 }

@@ -5,7 +5,10 @@ import { useState } from 'react';
 
 import { UserText } from '../../../shared/text/UserText';
 import { Button } from '../../../shared/ui/Button';
+import { words } from '../words';
 import styles from './JsonTree.module.css';
+
+const w = words.result;
 
 /** Members that are shown at once. */
 const PART = 50;
@@ -25,7 +28,7 @@ function Members({ value, open }: { value: object; open: number }) {
     const [shown, setShown] = useState(PART);
     const names = Array.isArray(value) ? null : Object.keys(value);
     const count = names?.length ?? (value as unknown[]).length;
-    if (count === 0) return <span className="muted">{names === null ? 'empty list' : 'empty object'}</span>;
+    if (count === 0) return <span className="muted">{names === null ? w.emptyList : w.emptyObject}</span>;
     const visibleCount = Math.min(shown, count);
     const part =
         names === null
@@ -46,7 +49,7 @@ function Members({ value, open }: { value: object; open: number }) {
             </ul>
             {count > shown && (
                 <Button look="text" onPress={() => setShown(shown + 4 * PART)}>
-                    Show more of {count.toLocaleString('en')}
+                    {w.more(count)}
                 </Button>
             )}
         </>
@@ -67,7 +70,6 @@ function Member({ name, isIndex, value, open }: MemberProps) {
         );
     }
     const count = Object.keys(value).length;
-    const kind = Array.isArray(value) ? (count === 1 ? 'entry' : 'entries') : count === 1 ? 'member' : 'members';
     return (
         <li>
             <button type="button" className={styles.toggle} aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
@@ -75,9 +77,7 @@ function Member({ name, isIndex, value, open }: MemberProps) {
                     {isOpen ? '▾' : '▸'}
                 </span>
                 <span className={styles.name}>{label}</span>
-                <span className="small muted">
-                    {count.toLocaleString('en')} {kind}
-                </span>
+                <span className="small muted">{Array.isArray(value) ? w.entries(count) : w.members(count)}</span>
             </button>
             {isOpen && <Members value={value} open={open} />}
         </li>
@@ -90,14 +90,14 @@ type Plain = string | number | boolean | null;
 function Leaf({ value }: { value: Plain }) {
     const [all, setAll] = useState(false);
     if (typeof value !== 'string') return <span className={styles.plain}>{String(value)}</span>;
-    if (value === '') return <span className="muted">empty text</span>;
+    if (value === '') return <span className="muted">{w.emptyText}</span>;
     const isCut = !all && value.length > MAX_TEXT;
     return (
         <span className={styles.text}>
             <UserText text={isCut ? value.slice(0, MAX_TEXT) : value} />
             {isCut && (
                 <Button look="text" onPress={() => setAll(true)}>
-                    Show all {value.length.toLocaleString('en')} characters
+                    {w.whole(value.length)}
                 </Button>
             )}
         </span>

@@ -6,7 +6,10 @@ import { UserBlock } from '../../../shared/text/UserText';
 import { Button } from '../../../shared/ui/Button';
 import { Copy } from '../../../shared/ui/Copy';
 import styles from '../Execution.module.css';
+import { words } from '../words';
 import { JsonTree } from './JsonTree';
+
+const w = words.result;
 
 export type ResultProps = { text: string; executionId: string };
 
@@ -17,16 +20,16 @@ export function Result({ text, executionId }: ResultProps) {
     return (
         <section className="stack" aria-labelledby="result">
             <div className={styles.heading}>
-                <h2 id="result">Result</h2>
+                <h2 id="result">{w.title}</h2>
                 <div className="row">
                     {json !== null && (
                         <Button look="text" onPress={() => setAsText(!asText)}>
-                            {isTree ? 'Show as text' : 'Show as tree'}
+                            {isTree ? w.asText : w.asTree}
                         </Button>
                     )}
-                    <Copy text={text} what="result" />
+                    <Copy text={text} what={w.copy} />
                     <Button look="text" onPress={() => save(text, `result-${executionId}.txt`)}>
-                        Save
+                        {w.save}
                     </Button>
                 </div>
             </div>
@@ -34,7 +37,7 @@ export function Result({ text, executionId }: ResultProps) {
                 {isTree ? (
                     <JsonTree value={json.value} open={2} />
                 ) : text === '' ? (
-                    <p className="muted">The result is empty.</p>
+                    <p className="muted">{w.empty}</p>
                 ) : (
                     <UserBlock text={text} code={json !== null} />
                 )}

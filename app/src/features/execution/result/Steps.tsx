@@ -4,7 +4,10 @@ import { useState } from 'react';
 
 import { Button } from '../../../shared/ui/Button';
 import styles from '../Execution.module.css';
+import { words } from '../words';
 import { JsonTree } from './JsonTree';
+
+const w = words.result;
 
 const PART = 20;
 
@@ -12,23 +15,19 @@ export function Steps({ steps }: { steps: readonly unknown[] }) {
     const [shown, setShown] = useState(PART);
     return (
         <section className="stack" aria-labelledby="steps">
-            <h2 id="steps">Steps</h2>
-            <p className="small muted">
-                What the agent says about its work. It is not part of what the creator signed.
-            </p>
+            <h2 id="steps">{w.steps}</h2>
+            <p className="small muted">{w.stepsAbout}</p>
             <ol className={styles.steps}>
                 {steps.slice(0, shown).map((step, index) => (
                     <li key={index} className={styles.document}>
-                        <span className="visually-hidden">Step {index + 1}</span>
+                        <span className="visually-hidden">{w.step(index + 1)}</span>
                         <JsonTree value={step} open={1} />
                     </li>
                 ))}
             </ol>
             {steps.length > shown && (
                 <p>
-                    <Button onPress={() => setShown(shown + 5 * PART)}>
-                        Show more of {steps.length.toLocaleString('en')} steps
-                    </Button>
+                    <Button onPress={() => setShown(shown + 5 * PART)}>{w.moreSteps(steps.length)}</Button>
                 </p>
             )}
         </section>

@@ -16,14 +16,14 @@ export const CheckList = ({ checks, unchecked = [] }: CheckListProps) => (
                 <li key={name} className={styles[state]}>
                     <h3>
                         <span aria-hidden="true">{MARKS[state]}</span> {title}{' '}
-                        <span className={styles.word}>{words.checkStates[state]}</span>
+                        <span className={styles.word}>{words.verify.states[state]}</span>
                     </h3>
                     <dl>
-                        <dt>{words.expected}</dt>
+                        <dt>{words.verify.expected}</dt>
                         <dd>
                             <UserText text={expected} />
                         </dd>
-                        <dt>{words.found}</dt>
+                        <dt>{words.verify.found}</dt>
                         <dd>
                             <UserText text={found} />
                         </dd>

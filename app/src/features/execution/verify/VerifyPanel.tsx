@@ -12,6 +12,8 @@ import { type Check, isRefund, runChecks } from './checks';
 import { type Claims, collect } from './evidence';
 import styles from './Verify.module.css';
 
+const w = words.verify;
+
 export type VerifyPanelProps = { execution: Claims; rpcUrl: string };
 
 type Report = { readonly checks: readonly Check[]; readonly isRefund: boolean };
@@ -30,16 +32,16 @@ export default function VerifyPanel({ execution, rpcUrl }: VerifyPanelProps) {
             const checks = await runChecks(evidence);
             setState({ isBusy: false, report: { checks, isRefund: isRefund(evidence) }, error: null });
         } catch {
-            setState({ isBusy: false, report: null, error: new Error(words.noNode) });
+            setState({ isBusy: false, report: null, error: new Error(w.noNode) });
         }
     };
     return (
         <section className="stack" aria-labelledby="verify">
-            <h2 id="verify">{words.verify}</h2>
-            <p>{words.verifyAbout}</p>
+            <h2 id="verify">{w.title}</h2>
+            <p>{w.about}</p>
             <div>
                 <Button onPress={() => void verify()}>
-                    {state.isBusy ? words.verifying : state.report === null ? words.verifyNow : words.verifyAgain}
+                    {state.isBusy ? w.busy : state.report === null ? w.start : w.again}
                 </Button>
             </div>
             <div role="status">{state.report !== null && <Verdict {...state.report} />}</div>
@@ -54,31 +56,31 @@ const Verdict = ({ checks, isRefund: wasRefunded }: Report) => {
     const failed = checks.filter(({ ok }) => !ok).length;
     if (failed > 0) {
         return (
-            <Notice kind="bad" title={words.notVerified}>
-                <p>{words.someFailed(failed, checks.length)}</p>
+            <Notice kind="bad" title={w.failed}>
+                <p>{w.someFailed(failed, checks.length)}</p>
             </Notice>
         );
     }
     return (
-        <Notice kind="good" title={words.verified}>
-            <p>{(wasRefunded ? words.allPassedRefund : words.allPassed)(checks.length)}</p>
+        <Notice kind="good" title={w.passed}>
+            <p>{(wasRefunded ? w.allPassedRefund : w.allPassed)(checks.length)}</p>
         </Notice>
     );
 };
 
 const Trusted = ({ rpcUrl, executionId }: { rpcUrl: string; executionId: string }) => (
     <details className={styles.trusted}>
-        <summary>{words.trust}</summary>
+        <summary>{w.trust}</summary>
         <ul>
             <li>
-                {words.trustNode} <span className="mono">{rpcUrl}</span>
+                {w.trustNode} <span className="mono">{rpcUrl}</span>
             </li>
             <li>
-                {words.trustProgram} <span className="mono">{AGENT_MARKETPLACE_PROGRAM_ADDRESS}</span>
+                {w.trustProgram} <span className="mono">{AGENT_MARKETPLACE_PROGRAM_ADDRESS}</span>
             </li>
-            <li>{words.trustCode}</li>
+            <li>{w.trustCode}</li>
             <li>
-                {words.trustNone} <code>crtx verify {executionId} --rpc-url https://…</code>
+                {w.trustNone} <code>crtx verify {executionId} --rpc-url https://…</code>
             </li>
         </ul>
     </details>
