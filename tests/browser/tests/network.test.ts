@@ -98,7 +98,7 @@ test('without the node the page shows what the service says, and tells so', asyn
     await page.getByText('1 %', { exact: true }).waitFor();
     await page.unroute(network.rpc_url);
     await page.getByRole('region', { name: 'Rules' }).getByRole('button', { name: 'Try again' }).click();
-    await page.getByText('Read by this page from the chain.').waitFor();
+    await page.getByText('This page reads it from the chain.').waitFor();
     await context.close();
 });
 

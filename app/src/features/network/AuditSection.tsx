@@ -15,28 +15,31 @@ import { type AuditCheck, type AuditReport, readAudit } from './audit';
 import { Command } from './Command';
 import styles from './Network.module.css';
 import { Section } from './Section';
+import { words } from './words';
+
+const { audit: a, digest: d } = words;
 
 export const AuditSection = ({ status: { last_audit: report, digest } }: { status: Schemas['StatusResponse'] }) => (
     <>
-        <Section title="Audit">
+        <Section title={a.title}>
             <Report audit={readAudit(report)} />
         </Section>
-        <Section title="Digest">
+        <Section title={d.title}>
             <Digest digest={digest} />
         </Section>
     </>
 );
 
 const COLUMNS = [
-    { name: 'Check', cell: ({ name }: AuditCheck) => <UserText text={name} /> },
-    { name: 'Compared', cell: ({ compared }: AuditCheck) => formatCount(compared), isNumber: true },
-    { name: 'Not provable yet', cell: ({ unproven }: AuditCheck) => formatCount(unproven), isNumber: true },
+    { name: a.check, cell: ({ name }: AuditCheck) => <UserText text={name} /> },
+    { name: a.compared, cell: ({ compared }: AuditCheck) => formatCount(compared), isNumber: true },
+    { name: a.unproven, cell: ({ unproven }: AuditCheck) => formatCount(unproven), isNumber: true },
     {
-        name: 'Result',
+        name: a.result,
         cell: ({ faults, isComplete }: AuditCheck) => (
             <div>
                 <Badge kind={faults > 0 ? 'bad' : isComplete ? 'good' : 'plain'}>
-                    {faults > 0 ? `${formatCount(faults)} wrong` : isComplete ? 'In order' : 'Goes on'}
+                    {faults > 0 ? a.faults(faults) : isComplete ? a.ok : a.continues}
                 </Badge>
             </div>
         ),
@@ -45,28 +48,23 @@ const COLUMNS = [
 
 function Report({ audit }: { audit: AuditReport | null }) {
     if (audit === null) {
-        return (
-            <p className="muted">
-                There was no audit yet. The service compares its whole index with the chain once in a while, and shows
-                the report here.
-            </p>
-        );
+        return <p className="muted">{a.none}</p>;
     }
     const { isOk, isComplete, at, slot, source, witness, checks, faults } = audit;
     return (
         <>
             <Figures>
-                <Figure name="Result">
-                    <Badge kind={isOk ? 'good' : 'bad'}>{isOk ? 'In order' : 'Something is wrong'}</Badge>
+                <Figure name={a.result}>
+                    <Badge kind={isOk ? 'good' : 'bad'}>{isOk ? a.ok : a.wrong}</Badge>
                 </Figure>
-                <Figure name="When">{at === null ? '–' : <Time iso={at} />}</Figure>
-                <Figure name="At slot">{formatCount(slot)}</Figure>
-                <Figure name="Node">
+                <Figure name={a.when}>{at === null ? words.unknown : <Time iso={at} />}</Figure>
+                <Figure name={a.slot}>{formatCount(slot)}</Figure>
+                <Figure name={a.node}>
                     <UserText text={source} />
                 </Figure>
-                <Figure name="Second node">{witness === null ? 'none' : <UserText text={witness} />}</Figure>
+                <Figure name={a.secondNode}>{witness === null ? a.noSecond : <UserText text={witness} />}</Figure>
             </Figures>
-            {!isComplete && <p className="muted">A check did not reach its end. The next audit goes on from there.</p>}
+            {!isComplete && <p className="muted">{a.incomplete}</p>}
             {faults.length > 0 && (
                 <ul className="stack">
                     {faults.map((fault) => (
@@ -77,7 +75,7 @@ function Report({ audit }: { audit: AuditReport | null }) {
                 </ul>
             )}
             {checks.length > 0 && (
-                <Table caption="Checks of the last audit" columns={COLUMNS} rows={checks} rowKey={({ name }) => name} />
+                <Table caption={a.checks} columns={COLUMNS} rows={checks} rowKey={({ name }) => name} />
             )}
         </>
     );
@@ -85,28 +83,22 @@ function Report({ audit }: { audit: AuditReport | null }) {
 
 function Digest({ digest }: { digest: Schemas['DigestAnswer'] | null }) {
     const { data: network } = useQuery(networkQuery);
-    if (digest === null)
-        return <p className="muted">The digest is computed for the first time. It is here in a moment.</p>;
+    if (digest === null) return <p className="muted">{d.pending}</p>;
     return (
         <>
-            <p>
-                One hash of every account of the program at a final slot. Any node has the same accounts, so anybody can
-                check it:
-            </p>
+            <p>{d.about}</p>
             <Figures>
-                <Figure name="At slot">{formatCount(digest.slot)}</Figure>
-                <Figure name="Accounts">{formatCount(digest.accounts)}</Figure>
-                <Figure name="Hash" isWide>
-                    <span className={styles.hash}>{digest.checksum}</span> <Copy text={digest.checksum} what="hash" />
+                <Figure name={d.slot}>{formatCount(digest.slot)}</Figure>
+                <Figure name={d.accounts}>{formatCount(digest.accounts)}</Figure>
+                <Figure name={d.hash} isWide>
+                    <span className={styles.hash}>{digest.checksum}</span>{' '}
+                    <Copy text={digest.checksum} what={d.hashCopy} />
                 </Figure>
             </Figures>
             {network !== undefined && (
                 <Command text={`crtx audit --rpc-url ${network.rpc_url ?? 'YOUR_NODE'} --url ${network.base_url}`} />
             )}
-            <p className="small muted">
-                Take a node that you trust. The command reads every account there, and believes nothing that this
-                service says.
-            </p>
+            <p className="small muted">{d.hint}</p>
         </>
     );
 }

@@ -6,6 +6,9 @@ import type { Schemas } from '../../shared/api/client';
 import { visible } from '../../shared/text/visible';
 import { Copy } from '../../shared/ui/Copy';
 import { Section } from './Section';
+import { words } from './words';
+
+const w = words.creators;
 
 export function CreatorsSection({
     network: { outbound_addresses: addresses },
@@ -14,41 +17,41 @@ export function CreatorsSection({
 }) {
     return (
         <>
-            <Section title="Addresses that call agents">
+            <Section title={w.addresses}>
                 {addresses.length === 0 ? (
-                    <p>This service publishes none. An agent behind a firewall has to be open for every address.</p>
+                    <p>{w.none}</p>
                 ) : (
                     <>
-                        <p>Calls of agents come from these addresses. Allow them in the firewall of your agent.</p>
+                        <p>{w.some}</p>
                         <ul className="mono">
                             {addresses.map((address) => (
                                 <li key={address}>{visible(address)}</li>
                             ))}
                         </ul>
                         <div>
-                            <Copy text={addresses.join('\n')} what="all addresses" />
+                            <Copy text={addresses.join('\n')} what={w.copyAll} />
                         </div>
                     </>
                 )}
             </Section>
-            <Section title="Documents">
+            <Section title={w.documents}>
                 <ul className="stack">
                     <li>
-                        <Link to="/docs/api">HTTP API</Link>
+                        <Link to="/docs/api">{w.api}</Link>
                     </li>
                     <li>
                         <a href="/openapi.json" target="_blank" rel="noreferrer">
-                            OpenAPI description
+                            {w.openapi}
                         </a>
                     </li>
                     <li>
                         <a href="/v1/status" target="_blank" rel="noreferrer">
-                            Status for programs
+                            {w.status}
                         </a>
                     </li>
                     <li>
                         <a href="/v1/network" target="_blank" rel="noreferrer">
-                            Addresses, rules and limits for programs
+                            {w.network}
                         </a>
                     </li>
                 </ul>

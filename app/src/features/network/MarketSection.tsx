@@ -18,9 +18,9 @@ import {
     factsOfService,
 } from '../market';
 import { Section } from './Section';
+import { words } from './words';
 
-const UNREAD = 'The Solana node does not answer, so this is what the service says.';
-const UNRENEWED = 'The Solana node does not answer any more, so this may be old.';
+const w = words.market;
 
 export function MarketSection({ network }: { network: Schemas['NetworkResponse'] }) {
     const { data: market, error, refetch } = useQuery(marketQuery(network.rpc_url));
@@ -28,13 +28,11 @@ export function MarketSection({ network }: { network: Schemas['NetworkResponse']
     const facts = market === undefined ? factsOfService(network, Math.floor(Date.now() / 1_000)) : factsOfChain(market);
     return (
         <>
-            <Section title="Rules">
-                <p className="muted">
-                    {market === undefined ? 'As the service says it.' : 'Read by this page from the chain.'}
-                </p>
+            <Section title={w.rules}>
+                <p className="muted">{market === undefined ? w.fromService : w.fromChain}</p>
                 {error && (
                     <Failure
-                        error={new Error(market === undefined ? UNREAD : UNRENEWED)}
+                        error={new Error(market === undefined ? w.unread : w.stale)}
                         onRetry={() => void refetch()}
                     />
                 )}
@@ -42,7 +40,7 @@ export function MarketSection({ network }: { network: Schemas['NetworkResponse']
                 <AnnouncedParameters facts={facts} />
                 <Parameters parameters={facts.parameters} />
             </Section>
-            <Section title="Roles">
+            <Section title={w.roles}>
                 <AnnouncedRoles facts={facts} />
                 <Roles facts={facts} />
             </Section>
@@ -52,10 +50,10 @@ export function MarketSection({ network }: { network: Schemas['NetworkResponse']
 
 function State({ facts: { isOpeningsPaused, isListingsPaused } }: { facts: MarketFacts }) {
     const stopped = stoppedText(isOpeningsPaused, isListingsPaused);
-    if (stopped === null) return <p>The market is open for new agents and new calls.</p>;
+    if (stopped === null) return <p>{w.open}</p>;
     return (
-        <Notice kind="warn" title="The market is paused">
-            <p>It takes {stopped}. Settlement, refund, dispute and withdrawal go on.</p>
+        <Notice kind="warn" title={w.paused}>
+            <p>{w.pausedText(stopped)}</p>
         </Notice>
     );
 }

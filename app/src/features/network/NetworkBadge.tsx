@@ -5,19 +5,19 @@ import { Link } from '@tanstack/react-router';
 
 import { networkQuery, statusQuery } from '../../shared/api/queries';
 import styles from './NetworkBadge.module.css';
+import { words } from './words';
 
-const STATES: Record<string, string> = { degraded: 'problems', stale: 'behind' };
-const NAMES: Record<string, string> = { local: 'Local', devnet: 'Devnet', mainnet: 'Mainnet' };
+const w = words.badge;
 
 export function NetworkBadge() {
     const { data: network } = useQuery(networkQuery);
     const { data: status, isError } = useQuery(statusQuery);
-    const name = network === undefined ? 'Network' : (NAMES[network.network] ?? network.network);
+    const name = network === undefined ? w.unknown : (w.networks[network.network] ?? network.network);
     const state = isError
-        ? 'no connection'
+        ? w.offline
         : status === undefined
-          ? 'connecting'
-          : (STATES[status.status] ?? status.status);
+          ? w.connecting
+          : (w.states[status.status] ?? status.status);
     const isGood = state === 'live';
     return (
         <Link to="/network" className={styles.badge} title={`${name}: ${state}`}>

@@ -15,26 +15,27 @@ import { ServiceSection } from './ServiceSection';
 import { StatusSection } from './StatusSection';
 import { TotalsSection } from './totals/TotalsSection';
 import { SELDOM_MS } from '../../shared/seldom';
+import { words } from './words';
 
 /** What is known stays on the page while the service does not answer. */
 export function NetworkPage() {
     const { data: status, error, refetch } = useQuery({ ...statusQuery, refetchInterval: SELDOM_MS });
     const { data: network, error: networkError, refetch: refetchNetwork } = useQuery(networkQuery);
     return (
-        <Page title="Network">
+        <Page title={words.title}>
             {error && <Failure error={error} onRetry={() => void refetch()} />}
             {status ? (
                 <>
-                    <SectionBoundary name="State">
+                    <SectionBoundary name={words.sections.status}>
                         <StatusSection status={status} />
                     </SectionBoundary>
-                    <SectionBoundary name="Totals">
+                    <SectionBoundary name={words.sections.totals}>
                         <TotalsSection counts={status.counts} />
                     </SectionBoundary>
-                    <SectionBoundary name="Audit">
+                    <SectionBoundary name={words.sections.audit}>
                         <AuditSection status={status} />
                     </SectionBoundary>
-                    <SectionBoundary name="Service">
+                    <SectionBoundary name={words.sections.service}>
                         <ServiceSection status={status} />
                     </SectionBoundary>
                 </>
@@ -44,13 +45,13 @@ export function NetworkPage() {
             {networkError && <Failure error={networkError} onRetry={() => void refetchNetwork()} />}
             {network ? (
                 <>
-                    <SectionBoundary name="Market">
+                    <SectionBoundary name={words.sections.market}>
                         <MarketSection network={network} />
                     </SectionBoundary>
-                    <SectionBoundary name="Program">
+                    <SectionBoundary name={words.sections.program}>
                         <ProgramSection network={network} />
                     </SectionBoundary>
-                    <SectionBoundary name="For creators">
+                    <SectionBoundary name={words.sections.creators}>
                         <CreatorsSection network={network} />
                     </SectionBoundary>
                 </>

@@ -1,7 +1,7 @@
 // What the service pays, and what it does so that nothing stays open.
 
 import type { Schemas } from '../../shared/api/client';
-import { formatCount, plural } from '../../shared/figures';
+import { formatCount } from '../../shared/figures';
 import { formatSol } from '../../shared/money';
 import { Badge, type BadgeProps } from '../../shared/ui/Badge';
 import { Figure, Figures } from '../../shared/ui/Figures';
@@ -9,19 +9,22 @@ import { Table } from '../../shared/ui/Table';
 import { Time } from '../../shared/ui/Time';
 import { RoleHolder } from '../market';
 import { Section } from './Section';
+import { words } from './words';
+
+const w = words.service;
 
 type Status = Schemas['StatusResponse'];
 type Chore = Schemas['ChoreStatus'] & { readonly name: string };
 
 export const ServiceSection = ({ status: { fee_payer, housekeeping } }: { status: Status }) => (
     <>
-        <Section title="Fee payer">
+        <Section title={w.payer}>
             <FeePayer payer={fee_payer} />
         </Section>
-        <Section title="Housekeeping">
-            <p>Anybody may do this for the market. The service does it, so that nobody has to.</p>
+        <Section title={w.chores}>
+            <p>{w.choresAbout}</p>
             <Table
-                caption="What the service did for the market"
+                caption={w.choresTable}
                 columns={COLUMNS}
                 rows={choresOf(housekeeping)}
                 rowKey={({ name }) => name}
@@ -31,30 +34,28 @@ export const ServiceSection = ({ status: { fee_payer, housekeeping } }: { status
 );
 
 const STATES: Record<string, { kind: BadgeProps['kind']; text: string }> = {
-    ok: { kind: 'good', text: 'Enough' },
-    low: { kind: 'warn', text: 'Low: the operator should send SOL' },
-    empty: { kind: 'bad', text: 'Empty: new calls with API keys are refused' },
+    ok: { kind: 'good', text: w.ok },
+    low: { kind: 'warn', text: w.low },
+    empty: { kind: 'bad', text: w.empty },
 };
 
 function FeePayer({ payer }: { payer: Status['fee_payer'] }) {
-    if (payer === null) return <p className="muted">The service has not read the balance of its account yet.</p>;
+    if (payer === null) return <p className="muted">{w.unread}</p>;
     const { kind, text } = STATES[payer.state] ?? { kind: 'plain', text: payer.state };
     return (
         <Figures>
-            <Figure name="Account">
+            <Figure name={w.account}>
                 <RoleHolder address={payer.address} />
             </Figure>
-            <Figure name="Balance">{formatSol(BigInt(payer.lamports))} SOL</Figure>
-            <Figure name="State">
+            <Figure name={w.balance}>{w.sol(formatSol(BigInt(payer.lamports)))}</Figure>
+            <Figure name={w.state}>
                 <Badge kind={kind}>{text}</Badge>
             </Figure>
-            <Figure name="Enough for">{plural(payer.calls_left, 'call')}</Figure>
-            <Figure name="Priority fee">
-                {payer.compute_unit_price === 0
-                    ? 'None'
-                    : `${formatCount(payer.compute_unit_price)} micro-lamports a compute unit`}
+            <Figure name={w.enoughFor}>{w.calls(payer.calls_left)}</Figure>
+            <Figure name={w.priorityFee}>
+                {payer.compute_unit_price === 0 ? w.noFee : w.unitPrice(payer.compute_unit_price)}
             </Figure>
-            <Figure name="Read">
+            <Figure name={w.read}>
                 <Time iso={payer.at} />
             </Figure>
         </Figures>
@@ -62,18 +63,18 @@ function FeePayer({ payer }: { payer: Status['fee_payer'] }) {
 }
 
 const choresOf = (housekeeping: Status['housekeeping']): Chore[] => [
-    { name: 'Refunds of expired executions', ...housekeeping.refunds },
-    { name: 'Closed records', ...housekeeping.closings },
-    { name: 'Disputes that nobody decided in time', ...housekeeping.expired_disputes },
-    { name: 'Announcements that were due', ...housekeeping.announcements },
+    { name: w.refunds, ...housekeeping.refunds },
+    { name: w.closings, ...housekeeping.closings },
+    { name: w.disputes, ...housekeeping.expired_disputes },
+    { name: w.announcements, ...housekeeping.announcements },
 ];
 
 const COLUMNS = [
-    { name: 'Task', cell: ({ name }: Chore) => name },
-    { name: 'Done', cell: ({ actions }: Chore) => formatCount(actions), isNumber: true },
-    { name: 'Fees, SOL', cell: ({ fees_lamports }: Chore) => formatSol(BigInt(fees_lamports)), isNumber: true },
+    { name: w.task, cell: ({ name }: Chore) => name },
+    { name: w.done, cell: ({ actions }: Chore) => formatCount(actions), isNumber: true },
+    { name: w.fees, cell: ({ fees_lamports }: Chore) => formatSol(BigInt(fees_lamports)), isNumber: true },
     {
-        name: 'Rent given back, SOL',
+        name: w.rent,
         cell: ({ rent_returned_lamports }: Chore) => formatSol(BigInt(rent_returned_lamports)),
         isNumber: true,
     },

@@ -4,7 +4,7 @@ import { queryOptions, useQuery } from '@tanstack/react-query';
 
 import type { Schemas } from '../../shared/api/client';
 import { networkQuery } from '../../shared/api/queries';
-import { formatCount, plural } from '../../shared/figures';
+import { formatCount } from '../../shared/figures';
 import { part } from '../../shared/part';
 import { UserText } from '../../shared/text/UserText';
 import { visible } from '../../shared/text/visible';
@@ -15,33 +15,20 @@ import { Skeleton } from '../../shared/ui/Skeleton';
 import { Table } from '../../shared/ui/Table';
 import { Time } from '../../shared/ui/Time';
 import { SELDOM_MS } from '../../shared/seldom';
+import { words } from './words';
 
 type Status = Schemas['StatusResponse'];
 type Process = Schemas['IndexerProcess'];
 
-const WORDS: Record<string, Required<Pick<NoticeProps, 'kind' | 'title'>> & { text: string }> = {
-    live: { kind: 'good', title: 'Live', text: 'The index follows the chain, and nothing is wrong.' },
-    degraded: {
-        kind: 'warn',
-        title: 'Live, with problems',
-        text: 'The index follows the chain. What is wrong is below.',
-    },
-    stale: {
-        kind: 'bad',
-        title: 'Behind',
-        text: 'The index receives no changes at present, so lists may be old. Prices, balances and terms are read from the chain itself before you sign.',
-    },
-    starting: {
-        kind: 'warn',
-        title: 'Starting',
-        text: 'The index reads the chain for the first time. Lists are complete in a moment.',
-    },
+const w = words.status;
+
+const STATES: Record<string, Required<Pick<NoticeProps, 'kind' | 'title'>> & { text: string }> = {
+    live: { kind: 'good', ...w.live },
+    degraded: { kind: 'warn', ...w.degraded },
+    stale: { kind: 'bad', ...w.stale },
+    starting: { kind: 'warn', ...w.starting },
 };
-const UNKNOWN = {
-    kind: 'warn',
-    title: 'Unknown',
-    text: 'The service reports a state that this page does not know.',
-} as const;
+const UNKNOWN = { kind: 'warn', ...w.other } as const;
 
 export const StatusSection = ({ status }: { status: Status }) => (
     <>
@@ -54,7 +41,7 @@ export const StatusSection = ({ status }: { status: Status }) => (
 );
 
 function State({ status: { status, problems } }: { status: Status }) {
-    const { kind, title, text } = WORDS[status] ?? UNKNOWN;
+    const { kind, title, text } = STATES[status] ?? UNKNOWN;
     return (
         <Notice kind={kind} title={title}>
             <p>{text}</p>
@@ -101,25 +88,25 @@ function Slots({ status }: { status: Status }) {
     return (
         <>
             <Figures>
-                <Figure name="Behind by at most">{lag === null ? '–' : plural(lag, 'second')}</Figure>
-                <Figure name="Slot of the index">{slotText(indexed)}</Figure>
-                <Figure name="Slot of the chain, read here">
+                <Figure name={w.lag}>{lag === null ? words.unknown : w.seconds(lag)}</Figure>
+                <Figure name={w.indexSlot}>{slotText(indexed)}</Figure>
+                <Figure name={w.chainSlot}>
                     {chainSlot !== undefined ? (
                         slotText(chainSlot)
                     ) : isError ? (
-                        'The node does not answer'
+                        w.noAnswer
                     ) : network?.rpc_url === null ? (
-                        'No node is named'
+                        w.noNode
                     ) : (
                         <Skeleton height="1.25rem" width="6rem" />
                     )}
                 </Figure>
-                <Figure name="Newest final slot">{slotText(finalized)}</Figure>
-                <Figure name="Last change">
-                    {last_change_at === null ? 'none yet' : <Time iso={last_change_at} />}
+                <Figure name={w.finalSlot}>{slotText(finalized)}</Figure>
+                <Figure name={w.lastChange}>
+                    {last_change_at === null ? w.noneYet : <Time iso={last_change_at} />}
                 </Figure>
-                <Figure name="Last snapshot">
-                    {last_snapshot_at === null ? 'none yet' : <Time iso={last_snapshot_at} />}
+                <Figure name={w.lastSnapshot}>
+                    {last_snapshot_at === null ? w.noneYet : <Time iso={last_snapshot_at} />}
                 </Figure>
             </Figures>
             {chainSlot !== undefined && indexed !== null && (
@@ -129,33 +116,30 @@ function Slots({ status }: { status: Status }) {
     );
 }
 
-const slotText = (slot: number | null): string => (slot === null ? '–' : formatCount(slot));
+const slotText = (slot: number | null): string => (slot === null ? words.unknown : formatCount(slot));
 
-const distanceText = (slots: number): string =>
-    slots <= 0
-        ? 'The index has seen every slot that this page sees.'
-        : `The chain is ${plural(slots, 'slot')} further. Slots without a change of the marketplace are confirmed only from time to time.`;
+const distanceText = (slots: number): string => (slots <= 0 ? w.level : w.ahead(slots));
 
 const COLUMNS = [
-    { name: 'Process', cell: ({ id }: Process) => <span className="mono">{visible(id.slice(0, 8))}</span> },
-    { name: 'Task', cell: ({ leads }: Process) => (leads ? 'Writes the index' : 'Stands by') },
-    { name: 'Node', cell: ({ source }: Process) => <UserText text={source} /> },
+    { name: w.process, cell: ({ id }: Process) => <span className="mono">{visible(id.slice(0, 8))}</span> },
+    { name: w.task, cell: ({ leads }: Process) => (leads ? w.writes : w.standsBy) },
+    { name: w.node, cell: ({ source }: Process) => <UserText text={source} /> },
     {
-        name: 'State',
+        name: w.state,
         cell: ({ streaming, problems }: Process) => (
             <div>
-                <Badge kind={streaming ? 'good' : 'warn'}>{streaming ? 'Receives events' : 'No events'}</Badge>{' '}
+                <Badge kind={streaming ? 'good' : 'warn'}>{streaming ? w.streaming : w.silent}</Badge>{' '}
                 <UserText text={problems.map(({ message }) => message).join(' ')} />
             </div>
         ),
     },
-    { name: 'Since', cell: ({ started_at }: Process) => <Time iso={started_at} /> },
-    { name: 'Last sign of life', cell: ({ at }: Process) => <Time iso={at} /> },
+    { name: w.since, cell: ({ started_at }: Process) => <Time iso={started_at} /> },
+    { name: w.lastSeen, cell: ({ at }: Process) => <Time iso={at} /> },
 ];
 
 const Processes = ({ processes }: { processes: readonly Process[] }) =>
     processes.length === 0 ? (
-        <p className="muted">No process of the index has reported yet.</p>
+        <p className="muted">{w.noProcess}</p>
     ) : (
-        <Table caption="Processes of the index" columns={COLUMNS} rows={processes} rowKey={({ id }) => id} />
+        <Table caption={w.processes} columns={COLUMNS} rows={processes} rowKey={({ id }) => id} />
     );

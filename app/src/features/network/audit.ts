@@ -1,6 +1,8 @@
 // The report of the last audit, as the service stores it. The API describes it only as an object, so every member is
 // checked before it is shown.
 
+import { words } from './words';
+
 export type AuditCheck = {
     readonly name: string;
     readonly compared: number;
@@ -19,22 +21,6 @@ export type AuditReport = {
     readonly witness: string | null;
     readonly checks: readonly AuditCheck[];
     readonly faults: readonly string[];
-};
-
-const CHECKS: Record<string, string> = {
-    node: 'Answers of the node',
-    accounts: 'Every account of the chain is in the index',
-    rows: 'Every open entry of the index has its account',
-    witness: 'A second node sees the same accounts',
-    closed: 'Closed entries are what their closing says',
-    closings: 'Closings, read again from the chain',
-    documents: 'Documents have the hash that their listing names',
-    results: 'Results have the hash that was signed',
-    listings: 'Totals of agents are what their executions say',
-    totals: 'Totals of the index are what its entries say',
-    vaults: 'Escrows and collateral hold what they must',
-    lists: 'Lists of executions are complete',
-    digest: 'The digest is the one of these accounts',
 };
 
 type Members = Record<string, unknown>;
@@ -58,7 +44,7 @@ export function readAudit(report: unknown): AuditReport | null {
             isMembers(check)
                 ? [
                       {
-                          name: CHECKS[name] ?? name,
+                          name: words.audit.names[name] ?? name,
                           compared: count(check['compared']),
                           faults: count(check['faults']),
                           unproven: count(check['unproven']),

@@ -15,34 +15,37 @@ import { RoleHolder } from '../../market';
 import styles from '../Network.module.css';
 import { Section } from '../Section';
 import { COMMITTED_PROGRAM } from './committed';
+import { words } from '../words';
 import { type DeployedProgram, type Deployment, deploymentQuery, programQuery } from './read';
+
+const w = words.program;
 
 export function ProgramSection({ network }: { network: Schemas['NetworkResponse'] }) {
     const { program_id, usdc_mint, addresses, rpc_url, genesis_hash } = network;
     const { data, error, refetch } = useQuery(deploymentQuery(rpc_url, program_id));
     return (
-        <Section title="Program">
+        <Section title={w.title}>
             <Figures>
-                <Figure name="Program">
+                <Figure name={w.program}>
                     <RoleHolder address={program_id} />
                 </Figure>
-                <Figure name="Configuration">
+                <Figure name={w.config}>
                     <RoleHolder address={addresses.config} />
                 </Figure>
-                <Figure name="Signs the events">
+                <Figure name={w.events}>
                     <RoleHolder address={addresses.event_authority} />
                 </Figure>
-                <Figure name="USDC">
+                <Figure name={w.usdc}>
                     <RoleHolder address={usdc_mint} />
                 </Figure>
-                <Figure name="Network">{network.chain}</Figure>
-                <Figure name="First block of the network" isWide>
-                    <span className={styles.hash}>{genesis_hash ?? 'not known yet'}</span>
+                <Figure name={w.network}>{network.chain}</Figure>
+                <Figure name={w.genesis} isWide>
+                    <span className={styles.hash}>{genesis_hash ?? w.notKnown}</span>
                 </Figure>
             </Figures>
-            <h3>Code on chain</h3>
+            <h3>{w.code}</h3>
             {rpc_url === null ? (
-                <p className="muted">This service names no node for browsers, so this page cannot read the code.</p>
+                <p className="muted">{w.noNode}</p>
             ) : error ? (
                 <Failure error={error} onRetry={() => void refetch()} />
             ) : data === undefined ? (
@@ -62,26 +65,21 @@ function Deployed({ deployment: { slot, authority, dataAddress }, rpcUrl, progra
     return (
         <>
             <Figures>
-                <Figure name="Deployed in slot">{slot === 0n ? 'at the start' : formatCount(Number(slot))}</Figure>
-                <Figure name="Can be replaced by">
-                    {authority === null ? 'nobody' : <RoleHolder address={authority} />}
-                </Figure>
-                <Figure name="Account of the code">
+                <Figure name={w.slot}>{slot === 0n ? w.atStart : formatCount(Number(slot))}</Figure>
+                <Figure name={w.authority}>{authority === null ? w.nobody : <RoleHolder address={authority} />}</Figure>
+                <Figure name={w.account}>
                     <RoleHolder address={dataAddress} />
                 </Figure>
-                <Figure name="SHA-256 of the published file" isWide>
+                <Figure name={w.fileHash} isWide>
                     <span className={styles.hash}>{COMMITTED_PROGRAM.sha256}</span>{' '}
-                    <Copy text={COMMITTED_PROGRAM.sha256} what="hash of the file" />
+                    <Copy text={COMMITTED_PROGRAM.sha256} what={w.fileHashCopy} />
                 </Figure>
             </Figures>
             {data === undefined && (
                 <>
-                    <p>
-                        Your browser can read the code from the chain, about 600 kB, and compare it with the published
-                        file.
-                    </p>
+                    <p>{w.about}</p>
                     <Button isDisabled={isFetching} onPress={() => setWanted(true)}>
-                        {isFetching ? 'Reading the code …' : 'Check the program in this browser'}
+                        {isFetching ? w.reading : w.check}
                     </Button>
                 </>
             )}
@@ -94,22 +92,15 @@ function Deployed({ deployment: { slot, authority, dataAddress }, rpcUrl, progra
 const Code = ({ program }: { program: DeployedProgram }) => (
     <>
         <p>
-            <Badge kind={program.isCommitted ? 'good' : 'bad'}>
-                {program.isCommitted ? 'The published code' : 'Other code'}
-            </Badge>{' '}
-            {program.isCommitted
-                ? 'Your browser read the code and computed its hash. It is byte for byte the file that belongs to this dashboard.'
-                : 'Your browser read the code and computed its hash. It is not the file that belongs to this dashboard. Look for a newer version before you pay.'}
+            <Badge kind={program.isCommitted ? 'good' : 'bad'}>{program.isCommitted ? w.same : w.other}</Badge>{' '}
+            {program.isCommitted ? w.sameText : w.otherText}
         </p>
         <Figures>
-            <Figure name="SHA-256 of the code, as solana-verify prints it" isWide>
-                <span className={styles.hash}>{program.hash}</span> <Copy text={program.hash} what="hash" />
+            <Figure name={w.codeHash} isWide>
+                <span className={styles.hash}>{program.hash}</span> <Copy text={program.hash} what={w.codeHashCopy} />
             </Figure>
-            <Figure name="Bytes of code">{formatCount(program.bytes)}</Figure>
+            <Figure name={w.bytes}>{formatCount(program.bytes)}</Figure>
         </Figures>
-        <p className="small muted">
-            The file ends with zeros. Solana’s tools leave zeros at the end out, so the two hashes differ although the
-            code is the same.
-        </p>
+        <p className="small muted">{w.zeros}</p>
     </>
 );

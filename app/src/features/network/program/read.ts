@@ -4,7 +4,10 @@ import { type Address, type ReadonlyUint8Array, createSolanaRpc, getAddressDecod
 import { queryOptions } from '@tanstack/react-query';
 
 import { type RawAccount, hexOf, readAccounts, startsWith } from '../../../chain/accounts';
+import { words } from '../words';
 import { COMMITTED_PROGRAM } from './committed';
+
+const w = words.program;
 
 const UPGRADEABLE_LOADER = 'BPFLoaderUpgradeab1e11111111111111111111111' as Address;
 /** Numbers of the loader's account states, little-endian. */
@@ -62,7 +65,7 @@ const accountsOf =
     (rpcUrl: string | null, length?: number): ReadAccounts =>
     (addresses) =>
         readAccounts(createSolanaRpc(rpcUrl ?? ''), addresses, length).catch(() => {
-            throw new Error('The Solana node does not answer, so the code is not known.');
+            throw new Error(w.noAnswer);
         });
 
 export async function readProgram(read: ReadAccounts, programId: Address): Promise<DeployedProgram> {
@@ -81,10 +84,10 @@ async function readLoaded(
     programId: Address,
 ): Promise<Deployment & { readonly data: Uint8Array<ArrayBuffer> }> {
     const [program] = await read([programId]);
-    if (!isOf(program, PROGRAM)) throw new Error('The chain has no program of the upgradeable loader at this address.');
+    if (!isOf(program, PROGRAM)) throw new Error(w.noProgram);
     const dataAddress = getAddressDecoder().decode(program.data, DATA_ADDRESS_AT);
     const [account] = await read([dataAddress]);
-    if (!isOf(account, PROGRAM_DATA)) throw new Error('The program has no code on this chain.');
+    if (!isOf(account, PROGRAM_DATA)) throw new Error(w.noCode);
     const data = new Uint8Array(account.data);
     return {
         dataAddress,
