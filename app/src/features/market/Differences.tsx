@@ -2,12 +2,15 @@
 
 import { Table } from '../../shared/ui/Table';
 import { type Difference, type MarketParameters, differencesOf } from './parameters';
+import { words } from './words';
+
+const w = words.differences;
 
 const COLUMNS = [
-    { name: 'Parameter', cell: ({ name }: Difference) => name },
-    { name: 'Now', cell: ({ before }: Difference) => before },
-    { name: 'Then', cell: ({ after }: Difference) => <strong>{after}</strong> },
-    { name: 'Whom it changes', cell: ({ effect }: Difference) => <span className="muted">{effect}</span> },
+    { name: w.name, cell: ({ name }: Difference) => name },
+    { name: w.before, cell: ({ before }: Difference) => before },
+    { name: w.after, cell: ({ after }: Difference) => <strong>{after}</strong> },
+    { name: w.effect, cell: ({ effect }: Difference) => <span className="muted">{effect}</span> },
 ];
 
 export type DifferencesProps = { caption: string; before: MarketParameters; after: MarketParameters };

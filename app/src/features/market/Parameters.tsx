@@ -6,26 +6,29 @@ import { exactSpan } from '../../shared/time/spans';
 import { Figure, Figures } from '../../shared/ui/Figures';
 import { Table } from '../../shared/ui/Table';
 import { type MarketParameters, pricesText } from './parameters';
+import { words } from './words';
+
+const w = words.parameters;
 
 type Row = { readonly prices: string; readonly collateral: bigint };
 
 const COLUMNS = [
-    { name: 'Price of a call', cell: ({ prices }: Row) => prices },
-    { name: 'Collateral', cell: ({ collateral }: Row) => `${formatUsdc(collateral)} USDC` },
+    { name: w.price, cell: ({ prices }: Row) => prices },
+    { name: w.collateral, cell: ({ collateral }: Row) => words.usdc(formatUsdc(collateral)) },
 ];
 
 export const Parameters = ({ parameters }: { parameters: MarketParameters }) => (
     <>
         <Figures>
-            <Figure name="Fee of a payment">{percentText(parameters.feeBps)}</Figure>
-            <Figure name="Lowest price of a call">{formatUsdc(parameters.minPrice)} USDC</Figure>
-            <Figure name="A dispute can be raised for">{exactSpan(Number(parameters.disputeWindowS))}</Figure>
-            <Figure name="Bond of a dispute">{formatUsdc(parameters.disputeBond)} USDC</Figure>
-            <Figure name="Settlement after a time-out">{exactSpan(Number(parameters.settleGraceS))}</Figure>
-            <Figure name="Highest penalty">{parameters.maxPenaltyMultiple} times the amount paid</Figure>
+            <Figure name={w.feeOf}>{percentText(parameters.feeBps)}</Figure>
+            <Figure name={w.minPriceOf}>{words.usdc(formatUsdc(parameters.minPrice))}</Figure>
+            <Figure name={w.windowOf}>{exactSpan(Number(parameters.disputeWindowS))}</Figure>
+            <Figure name={w.bond}>{words.usdc(formatUsdc(parameters.disputeBond))}</Figure>
+            <Figure name={w.graceOf}>{exactSpan(Number(parameters.settleGraceS))}</Figure>
+            <Figure name={w.penalty}>{w.times(parameters.maxPenaltyMultiple)}</Figure>
         </Figures>
         <Table
-            caption="Collateral that an agent locks, by its price"
+            caption={w.tiers}
             columns={COLUMNS}
             rows={parameters.collateralTiers.map(({ collateral }, index, tiers) => ({
                 prices: pricesText(tiers, index),

@@ -8,7 +8,11 @@ import { accountLink } from '../../shared/explorer';
 import { momentText } from '../../shared/time/moments';
 import { Address } from '../../shared/ui/Address';
 import { Table } from '../../shared/ui/Table';
+import { ROLES_DELAY_S } from './announcement';
 import type { MarketFacts } from './facts';
+import { words } from './words';
+
+const w = words.roles;
 
 type Role = {
     readonly name: string;
@@ -18,58 +22,38 @@ type Role = {
     readonly more?: ReactNode;
 };
 
+const DAYS = ROLES_DELAY_S / 86_400;
+
 const rolesOf = (facts: MarketFacts): Role[] => [
     {
-        name: 'Admin',
+        name: w.admin.name,
         holder: facts.admin,
-        power: 'Verifies creators, stops and resumes new calls, new listings and agents, announces parameters and roles. Never touches money in escrow.',
-        changes: 'At once, when the nominated successor accepts',
+        power: w.admin.power,
+        changes: w.admin.changes,
         more: facts.pendingAdmin !== null && (
             <span className="row">
-                Nominated: <RoleHolder address={facts.pendingAdmin} />
+                {w.admin.nominated}
+                <RoleHolder address={facts.pendingAdmin} />
             </span>
         ),
     },
     {
-        name: 'Resolver',
+        name: w.resolver.name,
         holder: facts.resolver,
-        power: 'Decides disputes, within the limits of the program.',
-        changes: 'Announced 16 days before. The admin can remove a resolver at once',
-        more:
-            facts.resolver === null
-                ? 'Disputes wait until a successor takes office.'
-                : `In office since ${momentText(facts.resolverSince)}`,
+        power: w.resolver.power,
+        changes: w.resolver.changes(DAYS),
+        more: facts.resolver === null ? w.resolver.none : w.resolver.since(momentText(facts.resolverSince)),
     },
-    {
-        name: 'Guardian',
-        holder: facts.guardian,
-        power: 'Stops new calls and new listings, and suspends an agent. Only the admin resumes them.',
-        changes: 'At once, by the admin',
-    },
-    {
-        name: 'Gateway authority',
-        holder: facts.gatewayAuthority,
-        power: 'Hands in signed results and failures, and nothing else.',
-        changes: 'At once, by the admin',
-    },
-    {
-        name: 'Treasury owner',
-        holder: facts.treasuryOwner,
-        power: 'Receives the fees.',
-        changes: 'Announced 16 days before',
-    },
-    {
-        name: 'Insurance owner',
-        holder: facts.insuranceOwner,
-        power: 'Receives penalties. Neither the treasury nor the resolver.',
-        changes: 'Announced 16 days before',
-    },
+    { ...w.guardian, holder: facts.guardian, changes: w.atOnceByAdmin },
+    { ...w.gateway, holder: facts.gatewayAuthority, changes: w.atOnceByAdmin },
+    { ...w.treasury, holder: facts.treasuryOwner, changes: w.announcedBefore(DAYS) },
+    { ...w.insurance, holder: facts.insuranceOwner, changes: w.announcedBefore(DAYS) },
 ];
 
 const COLUMNS = [
-    { name: 'Role', cell: ({ name }: Role) => <strong>{name}</strong> },
+    { name: w.role, cell: ({ name }: Role) => <strong>{name}</strong> },
     {
-        name: 'Holder',
+        name: w.holder,
         cell: ({ holder, more }: Role) => (
             <div>
                 <RoleHolder address={holder} />
@@ -77,17 +61,17 @@ const COLUMNS = [
             </div>
         ),
     },
-    { name: 'May', cell: ({ power }: Role) => power },
-    { name: 'Changes', cell: ({ changes }: Role) => <span className="muted">{changes}</span> },
+    { name: w.power, cell: ({ power }: Role) => power },
+    { name: w.changes, cell: ({ changes }: Role) => <span className="muted">{changes}</span> },
 ];
 
 export const Roles = ({ facts }: { facts: MarketFacts }) => (
-    <Table caption="Roles of the marketplace" columns={COLUMNS} rows={rolesOf(facts)} rowKey={({ name }) => name} />
+    <Table caption={w.table} columns={COLUMNS} rows={rolesOf(facts)} rowKey={({ name }) => name} />
 );
 
 /** The holder of a role, with a link to the explorer. */
 export function RoleHolder({ address }: { address: string | null }) {
     const { data: network } = useQuery(networkQuery);
-    if (address === null) return <em>nobody</em>;
+    if (address === null) return <em>{words.nobody}</em>;
     return <Address value={address} href={accountLink(network, address)} />;
 }

@@ -3,6 +3,9 @@
 import { momentText } from '../../shared/time/moments';
 import { Countdown } from '../../shared/ui/Countdown';
 import { ANNOUNCEMENT_LIFE_S, announcementState } from './announcement';
+import { words } from './words';
+
+const w = words.when;
 
 export type WhenProps = { applyFrom: number; clock: { readonly now: number; readonly ahead: number } };
 
@@ -12,20 +15,17 @@ export function When({ applyFrom, clock: { now, ahead } }: WhenProps) {
         case 'waiting':
             return (
                 <p>
-                    Takes effect <Countdown to={applyFrom - ahead} over="now" />, on{' '}
-                    <span className="number">{momentText(applyFrom)}</span>. The service applies it then; anybody may,
-                    until {lapsesAt}.
+                    {w.takesEffect}
+                    <Countdown to={applyFrom - ahead} over={words.now} />
+                    {w.on}
+                    <span className="number">{momentText(applyFrom)}</span>
+                    {w.waiting(lapsesAt)}
                 </p>
             );
         case 'due':
-            return (
-                <p>
-                    Due since {momentText(applyFrom)}. The service applies it within a minute; anybody may, until{' '}
-                    {lapsesAt}.
-                </p>
-            );
+            return <p>{w.due(momentText(applyFrom), lapsesAt)}</p>;
         case 'lapsed':
-            return <p>Lapsed at {lapsesAt}, so it has no effect any more. It can only be announced again.</p>;
+            return <p>{w.lapsed(lapsesAt)}</p>;
         case 'none':
             return null;
     }

@@ -5,6 +5,9 @@ import type { MarketParameters } from '../../generated/types/marketParameters';
 import { MAX_FEE_BPS, percentText, smallestAmount, splitOf } from '../../shared/fee';
 import { formatUsdc, MAX_USDC } from '../../shared/money';
 import { exactSpan } from '../../shared/time/spans';
+import { words } from './words';
+
+const { parameters: names, effects, problems } = words;
 
 export type { CollateralTier, MarketParameters };
 
@@ -31,26 +34,22 @@ export function problemsOf(parameters: MarketParameters): ParameterProblems {
     const { feeBps, minPrice, disputeBond, disputeWindowS, settleGraceS, maxPenaltyMultiple, collateralTiers } =
         parameters;
     const found: ParameterProblems = {};
-    if (feeBps < 0 || feeBps > MAX_FEE_BPS) found.fee = 'The fee is 0 to 5 percent.';
-    if (minPrice < 1n || minPrice > MAX_PRICE)
-        found.minPrice = `The lowest price is 0.000001 to ${formatUsdc(MAX_PRICE)} USDC.`;
+    if (feeBps < 0 || feeBps > MAX_FEE_BPS) found.fee = problems.fee;
+    if (minPrice < 1n || minPrice > MAX_PRICE) found.minPrice = problems.minPrice(formatUsdc(MAX_PRICE));
     else if (feeBps !== 0 && splitOf(minPrice, feeBps).platform === 0n) {
-        found.minPrice = `The fee of this price is less than 0.000001 USDC. The lowest price for this fee is ${formatUsdc(smallestAmount(feeBps))} USDC.`;
+        found.minPrice = problems.minPriceFee(formatUsdc(smallestAmount(feeBps)));
     }
     if (disputeWindowS < DISPUTE_WINDOW_S.min || disputeWindowS > DISPUTE_WINDOW_S.max) {
-        found.disputeWindow = 'Disputes can be raised for 3 to 14 days.';
+        found.disputeWindow = problems.window;
     }
-    if (disputeBond > MAX_DISPUTE_BOND) found.disputeBond = `The bond is at most ${formatUsdc(MAX_DISPUTE_BOND)} USDC.`;
-    if (settleGraceS < 0n || settleGraceS > MAX_SETTLE_GRACE_S) found.settleGrace = 'The settlement has 0 s to 1 d.';
-    if (maxPenaltyMultiple < 1 || maxPenaltyMultiple > MAX_PENALTY_MULTIPLE)
-        found.penalty = 'The limit is 1 to 100 times the amount paid.';
+    if (disputeBond > MAX_DISPUTE_BOND) found.disputeBond = problems.bond(formatUsdc(MAX_DISPUTE_BOND));
+    if (settleGraceS < 0n || settleGraceS > MAX_SETTLE_GRACE_S) found.settleGrace = problems.grace;
+    if (maxPenaltyMultiple < 1 || maxPenaltyMultiple > MAX_PENALTY_MULTIPLE) found.penalty = problems.penalty;
     collateralTiers.forEach((tier, index) => {
         const before = collateralTiers[index - 1];
         if (before === undefined) return;
-        if (tier.maxPrice <= before.maxPrice)
-            found[`tier-${index}-price`] = 'Higher than the price of the tier before.';
-        if (tier.collateral < before.collateral)
-            found[`tier-${index}-collateral`] = 'At least the collateral of the tier before.';
+        if (tier.maxPrice <= before.maxPrice) found[`tier-${index}-price`] = problems.tierPrice;
+        if (tier.collateral < before.collateral) found[`tier-${index}-collateral`] = problems.tierCollateral;
     });
     return found;
 }
@@ -59,12 +58,12 @@ export function problemsOf(parameters: MarketParameters): ParameterProblems {
 export function pricesText(tiers: readonly CollateralTier[], index: number): string {
     const [tier, before] = [tiers[index], tiers[index - 1]];
     const isOpen = tier === undefined || tier.maxPrice === MAX_USDC || index === tiers.length - 1;
-    if (isOpen) return before === undefined ? 'every price' : `above ${formatUsdc(before.maxPrice)} USDC`;
-    return `up to ${formatUsdc(tier.maxPrice)} USDC`;
+    if (isOpen) return before === undefined ? names.everyPrice : names.above(formatUsdc(before.maxPrice));
+    return names.upTo(formatUsdc(tier.maxPrice));
 }
 
 const tierText = (tiers: readonly CollateralTier[], index: number): string =>
-    `${formatUsdc(tiers[index]?.collateral ?? 0n)} USDC for a price ${pricesText(tiers, index)}`;
+    names.tierOf(formatUsdc(tiers[index]?.collateral ?? 0n), pricesText(tiers, index));
 
 export type Difference = {
     readonly name: string;
@@ -81,39 +80,14 @@ export function differencesOf(before: MarketParameters, after: MarketParameters)
         const [old, next] = [text(before), text(after)];
         if (old !== next) found.push({ name, before: old, after: next, effect });
     };
-    add(
-        'Fee',
-        ({ feeBps }) => percentText(feeBps),
-        'Executions that are opened from then on. Their creators get the rest of the price. Open executions keep their fee.',
-    );
-    add(
-        'Lowest price',
-        ({ minPrice }) => `${formatUsdc(minPrice)} USDC`,
-        'Agents with a lower price take no new calls until their creators raise it.',
-    );
-    add(
-        'Dispute window',
-        ({ disputeWindowS }) => exactSpan(Number(disputeWindowS)),
-        'Executions that are opened from then on. The collateral of an agent stays locked for as long.',
-    );
-    add(
-        'Bond of a dispute',
-        ({ disputeBond }) => `${formatUsdc(disputeBond)} USDC`,
-        'Disputes that are raised from then on. Open disputes keep their bond.',
-    );
-    add(
-        'Settlement grace',
-        ({ settleGraceS }) => exactSpan(Number(settleGraceS)),
-        'Executions that are opened from then on: the time between an agent’s time-out and the refund.',
-    );
-    add(
-        'Highest penalty',
-        ({ maxPenaltyMultiple }) => `${maxPenaltyMultiple} times the amount paid`,
-        'Disputes about executions that are opened from then on.',
-    );
+    add(names.fee, ({ feeBps }) => percentText(feeBps), effects.fee);
+    add(names.minPrice, ({ minPrice }) => words.usdc(formatUsdc(minPrice)), effects.minPrice);
+    add(names.window, ({ disputeWindowS }) => exactSpan(Number(disputeWindowS)), effects.window);
+    add(names.bond, ({ disputeBond }) => words.usdc(formatUsdc(disputeBond)), effects.bond);
+    add(names.grace, ({ settleGraceS }) => exactSpan(Number(settleGraceS)), effects.grace);
+    add(names.penalty, ({ maxPenaltyMultiple }) => names.times(maxPenaltyMultiple), effects.penalty);
     for (let index = 0; index < TIERS; index += 1) {
-        const effect = 'Agents that are listed, resumed or made dearer from then on. Other agents stay as they are.';
-        add(`Collateral, tier ${index + 1}`, ({ collateralTiers }) => tierText(collateralTiers, index), effect);
+        add(names.tier(index + 1), ({ collateralTiers }) => tierText(collateralTiers, index), effects.tier);
     }
     return found;
 }
