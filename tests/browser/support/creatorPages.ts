@@ -131,7 +131,7 @@ export const CREATOR_PAGES: readonly PageCase[] = [
     {
         name: 'creator-not-connected',
         path: () => '/creator',
-        ready: (page) => page.getByText('Your agents are the ones that your wallet has listed.').waitFor(),
+        ready: (page) => page.getByText('The page shows the agents that your wallet listed.').waitFor(),
     },
     {
         name: 'creator',

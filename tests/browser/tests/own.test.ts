@@ -236,7 +236,7 @@ test('an agent leaves the market: delisted, collateral back, accounts closed, to
     expect((await lamports(creator.address)) - wallet).toBe(listing + 2 * TOKEN_ACCOUNT - FEE_LAMPORTS);
     await page.getByRole('link', { name: 'See all my agents' }).click();
     await page.getByText('You have not listed an agent yet').waitFor();
-    await page.getByText('The totals of 1 closed agent are kept in your profile.').waitFor();
+    await page.getByText('Your profile keeps the totals of 1 closed agent.').waitFor();
     expect(problems).toEqual([]);
     await context.close();
 });

@@ -15,17 +15,20 @@ import styles from './Creator.module.css';
 import { OwnAgentLink } from './OwnAgentLink';
 import { stateOf } from './reasons';
 import type { AgentRow } from './rows';
+import { words } from './words';
+
+const w = words.table;
 
 /** Each row asks the service for its cover. */
 const PAGE = 20;
 
 const COLUMNS: readonly Column<AgentRow>[] = [
-    { name: 'Agent', cell: (row) => <Name row={row} /> },
-    { name: 'State', cell: (row) => <State row={row} /> },
-    { name: 'Price', cell: ({ price }) => formatUsdc(price), isNumber: true },
-    { name: 'Calls', cell: (row) => <Calls row={row} />, isNumber: true },
-    { name: 'Earned', cell: ({ earned }) => (earned === null ? '–' : formatUsdc(earned)), isNumber: true },
-    { name: 'Collateral', cell: (row) => <Collateral row={row} />, isNumber: true },
+    { name: w.agent, cell: (row) => <Name row={row} /> },
+    { name: w.state, cell: (row) => <State row={row} /> },
+    { name: w.price, cell: ({ price }) => formatUsdc(price), isNumber: true },
+    { name: w.calls, cell: (row) => <Calls row={row} />, isNumber: true },
+    { name: w.earned, cell: ({ earned }) => (earned === null ? words.unknown : formatUsdc(earned)), isNumber: true },
+    { name: w.collateral, cell: (row) => <Collateral row={row} />, isNumber: true },
 ];
 
 export function AgentsTable({ rows }: { rows: readonly AgentRow[] }) {
@@ -33,21 +36,18 @@ export function AgentsTable({ rows }: { rows: readonly AgentRow[] }) {
     return (
         <>
             <p className="small muted">
-                Amounts are USDC.
-                {rows.some(({ earned }) => earned === null) &&
-                    ' The service says what the newest agents have earned; the sum of all is above.'}
+                {w.unit}
+                {rows.some(({ earned }) => earned === null) && w.newestOnly}
             </p>
             <Table
-                caption="My agents"
+                caption={words.title}
                 columns={COLUMNS}
                 rows={rows.slice(0, shown)}
                 rowKey={({ agentId }) => agentId}
             />
             {shown < rows.length && (
                 <p>
-                    <Button onPress={() => setShown(shown + PAGE)}>
-                        Show more of {formatCount(rows.length)} agents
-                    </Button>
+                    <Button onPress={() => setShown(shown + PAGE)}>{w.more(rows.length)}</Button>
                 </p>
             )}
         </>
@@ -89,11 +89,9 @@ function State({ row }: { row: AgentRow }) {
 const Calls = ({ row: { executions, successRate, openExecutions, openDisputes } }: { row: AgentRow }) => (
     <span className={styles.lines}>
         <span>{formatCount(executions)}</span>
-        <span className="small muted">
-            {successRate === null ? 'none finished yet' : `${formatShare(successRate)} successful`}
-        </span>
-        {openExecutions > 0 && <span className="small muted">{formatCount(openExecutions)} open</span>}
-        {openDisputes > 0 && <Badge kind="warn">{formatCount(openDisputes)} disputed</Badge>}
+        <span className="small muted">{successRate === null ? w.noneEnded : w.success(formatShare(successRate))}</span>
+        {openExecutions > 0 && <span className="small muted">{w.open(openExecutions)}</span>}
+        {openDisputes > 0 && <Badge kind="warn">{w.disputed(openDisputes)}</Badge>}
     </span>
 );
 
@@ -104,7 +102,7 @@ function Collateral({ row }: { row: AgentRow }) {
     return (
         <span className={styles.lines}>
             <span>{formatUsdc(collateral)}</span>
-            {isShort && <Badge kind="warn">{formatUsdc(required)} needed</Badge>}
+            {isShort && <Badge kind="warn">{w.needed(formatUsdc(required))}</Badge>}
             {status !== 'delisted' && (
                 <span className="small muted">
                     {agent

@@ -5,7 +5,6 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 
 import { networkQuery } from '../../shared/api/queries';
-import { plural } from '../../shared/figures';
 import { buttonClass } from '../../shared/ui/Button';
 import { Empty } from '../../shared/ui/Empty';
 import { Failure } from '../../shared/ui/Failure';
@@ -22,12 +21,11 @@ import { ProfileSection } from './Profile';
 import { ownListingsQuery, walletQuery } from './query';
 import { rowsOf, sumsOf } from './rows';
 import { Totals } from './Totals';
+import { words } from './words';
 
 export const CreatorPage = () => (
-    <Page title="My agents">
-        <WalletGate why="Your agents are the ones that your wallet has listed.">
-            {(account) => <Creator key={account} wallet={account} />}
-        </WalletGate>
+    <Page title={words.title}>
+        <WalletGate why={words.why}>{(account) => <Creator key={account} wallet={account} />}</WalletGate>
     </Page>
 );
 
@@ -47,20 +45,21 @@ function Creator({ wallet }: { wallet: Address }) {
         <>
             <p className={styles.actions}>
                 <Link to={NEW_AGENT} className={buttonClass('primary')}>
-                    List a new agent
+                    {words.listNew}
                 </Link>
                 <Link to={MY_EXECUTIONS} className={buttonClass()}>
-                    Executions of my agents
+                    {words.executions}
                 </Link>
                 <Link to={MY_DISPUTES} className={buttonClass()}>
-                    Disputes against me{openDisputes > 0 && ` (${openDisputes} open)`}
+                    {words.disputes}
+                    {openDisputes > 0 && words.openDisputes(openDisputes)}
                 </Link>
             </p>
             <Totals rows={isKnown ? rows : null} totals={service.data?.totals} />
             {chain.data && <Attention rows={rows} chain={chain.data} />}
             <div className={styles.sections}>
                 <section aria-labelledby="agents" className="stack">
-                    <h2 id="agents">{isKnown && rows.length > 0 ? plural(rows.length, 'agent') : 'Agents'}</h2>
+                    <h2 id="agents">{isKnown && rows.length > 0 ? words.count(rows.length) : words.agents}</h2>
                     {error !== null && <Failure error={error} onRetry={retry} />}
                     {!isKnown ? (
                         error === null && <Skeleton height="14rem" />
@@ -81,10 +80,7 @@ function Creator({ wallet }: { wallet: Address }) {
 }
 
 const NoAgents = () => (
-    <Empty title="You have not listed an agent yet">
-        <p>
-            An agent is a service of yours that answers calls over HTTPS. List it with a price, lock its collateral, and
-            it is live.
-        </p>
+    <Empty title={words.none}>
+        <p>{words.noneText}</p>
     </Empty>
 );

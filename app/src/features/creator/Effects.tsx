@@ -2,6 +2,7 @@
 
 import { feeText } from '../../chain/fee';
 import styles from './Effects.module.css';
+import { words } from './words';
 
 export type EffectsProps = {
     /** One sentence each. */
@@ -10,12 +11,12 @@ export type EffectsProps = {
 
 export const Effects = ({ effects }: EffectsProps) => (
     <div>
-        <p className="small muted">What happens</p>
+        <p className="small muted">{words.effects.title}</p>
         <ul className={styles.effects}>
             {effects.map((effect) => (
                 <li key={effect}>{effect}</li>
             ))}
-            <li className="muted">Network fee: {feeText()}.</li>
+            <li className="muted">{words.effects.fee(feeText())}</li>
         </ul>
     </div>
 );

@@ -4,7 +4,6 @@ import type { Address } from '@solana/kit';
 import { useQuery } from '@tanstack/react-query';
 import { type SubmitEvent, useState } from 'react';
 
-import { plural } from '../../shared/figures';
 import { formatSol } from '../../shared/money';
 import { UserText } from '../../shared/text/UserText';
 import { Badge } from '../../shared/ui/Badge';
@@ -19,6 +18,9 @@ import { displayNameProblem } from './displayName';
 import { Effects } from './Effects';
 import { rename } from './instructions';
 import { type Profile, profileQuery, readProfile } from './query';
+import { words } from './words';
+
+const w = words.profile;
 
 export type ProfileProps = { wallet: Address; rpcUrl: string | null };
 
@@ -26,7 +28,7 @@ export function ProfileSection({ wallet, rpcUrl }: ProfileProps) {
     const { data, error, refetch } = useQuery(profileQuery(wallet, rpcUrl));
     return (
         <section aria-labelledby="profile" className="stack">
-            <h2 id="profile">Creator profile</h2>
+            <h2 id="profile">{w.title}</h2>
             {error !== null && <Failure error={error} onRetry={() => void refetch()} />}
             {data === undefined || rpcUrl === null ? (
                 error === null && <Skeleton height="14rem" />
@@ -43,24 +45,12 @@ export function ProfileSection({ wallet, rpcUrl }: ProfileProps) {
 const Shown = ({ profile }: { profile: Profile | null }) => (
     <>
         <p className="row">
-            {profile === null || profile.name === '' ? (
-                'Callers see your address: you have no display name.'
-            ) : (
-                <UserText text={profile.name} />
-            )}
+            {profile === null || profile.name === '' ? w.noName : <UserText text={profile.name} />}
             {profile?.name &&
-                (profile.isVerified ? <Badge kind="good">Verified creator</Badge> : <Badge>Not verified</Badge>)}
+                (profile.isVerified ? <Badge kind="good">{w.verified}</Badge> : <Badge>{w.notVerified}</Badge>)}
         </p>
-        {profile && profile.closedAgents > 0 && (
-            <p className="muted small">
-                The totals of {plural(profile.closedAgents, 'closed agent')} are kept in your profile.
-            </p>
-        )}
-        {profile && !profile.isVerified && (
-            <p className="muted small">
-                The badge is given by the admin of the marketplace to the name that it has checked.
-            </p>
-        )}
+        {profile && profile.closedAgents > 0 && <p className="muted small">{w.closed(profile.closedAgents)}</p>}
+        {profile && !profile.isVerified && <p className="muted small">{w.badge}</p>}
     </>
 );
 
@@ -74,44 +64,41 @@ function NameForm({ wallet, rpcUrl, profile, rent }: FormProps) {
     const typed = name ?? present;
     const submit = (event: SubmitEvent): void => {
         event.preventDefault();
-        const found =
-            displayNameProblem(typed) ?? (typed === present ? 'This is your display name already.' : undefined);
+        const found = displayNameProblem(typed) ?? (typed === present ? w.same : undefined);
         setProblem(found);
         if (found !== undefined) return;
         void transaction.send({
             build: async (account) => {
-                if (account !== wallet) throw new Error('Another account is connected now. Nothing was sent.');
+                if (account !== wallet) throw new Error(w.otherAccount);
                 const { profile: now } = await readProfile(wallet, rpcUrl);
-                if (now?.name === typed) throw new Error('This is your display name already.');
+                if (now?.name === typed) throw new Error(w.same);
                 return rename(wallet, typed);
             },
         });
     };
     const effects = [
-        'Callers see the new name at all of your agents, as soon as the transaction is confirmed.',
-        ...(profile?.isVerified ? ['Your badge is for the present name: with another name you lose it.'] : []),
-        ...(profile === null
-            ? [`Your profile is created. Its rent of ${formatSol(rent)} SOL does not come back.`]
-            : []),
+        w.effect,
+        ...(profile?.isVerified ? [w.losesBadge] : []),
+        ...(profile === null ? [w.created(formatSol(rent))] : []),
     ];
     return (
         <form onSubmit={submit} className={styles.form} noValidate>
             <TextField
-                label="Display name"
+                label={w.field}
                 value={typed}
                 onChange={(event) => {
                     setName(event.target.value);
                     setProblem(undefined);
                 }}
-                hint="1 to 32 bytes: letters of any script, digits, signs, and spaces in between."
+                hint={w.hint}
                 error={problem}
                 autoComplete="off"
             />
             <Effects effects={effects} />
             <Button type="submit" isPending={transaction.isBusy}>
-                Change the name
+                {w.change}
             </Button>
-            <TransactionState status={transaction.status} done="Your display name is changed." />
+            <TransactionState status={transaction.status} done={w.done} />
         </form>
     );
 }

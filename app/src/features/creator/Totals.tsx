@@ -6,6 +6,9 @@ import { formatUsdc } from '../../shared/money';
 import { Figure, Figures } from '../../shared/ui/Figures';
 import { Skeleton } from '../../shared/ui/Skeleton';
 import { type AgentRow, sumsOf } from './rows';
+import { words } from './words';
+
+const w = words.totals;
 
 export type TotalsProps = { rows: readonly AgentRow[] | null; totals: Schemas['WalletTotalsAnswer'] | undefined };
 
@@ -15,11 +18,11 @@ export function Totals({ rows, totals }: TotalsProps) {
     const sums = rows && sumsOf(rows);
     return (
         <Figures>
-            <Figure name="Earned in total">{totals ? `${formatUsdc(totals.earned_usdc)} USDC` : <Waiting />}</Figure>
-            <Figure name="Collateral locked">{sums ? `${formatUsdc(sums.collateral)} USDC` : <Waiting />}</Figure>
-            <Figure name="Taken by disputes">{totals ? `${formatUsdc(totals.slashed_usdc)} USDC` : <Waiting />}</Figure>
-            <Figure name="Open executions">{sums ? formatCount(sums.openExecutions) : <Waiting />}</Figure>
-            <Figure name="Open disputes">{sums ? formatCount(sums.openDisputes) : <Waiting />}</Figure>
+            <Figure name={w.earned}>{totals ? words.usdc(formatUsdc(totals.earned_usdc)) : <Waiting />}</Figure>
+            <Figure name={w.collateral}>{sums ? words.usdc(formatUsdc(sums.collateral)) : <Waiting />}</Figure>
+            <Figure name={w.slashed}>{totals ? words.usdc(formatUsdc(totals.slashed_usdc)) : <Waiting />}</Figure>
+            <Figure name={w.open}>{sums ? formatCount(sums.openExecutions) : <Waiting />}</Figure>
+            <Figure name={w.disputes}>{sums ? formatCount(sums.openDisputes) : <Waiting />}</Figure>
         </Figures>
     );
 }

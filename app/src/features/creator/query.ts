@@ -10,6 +10,7 @@ import { readOwnAgent, readOwnListings } from '../../chain/listing';
 import { CREATOR_PROFILE_DISCRIMINATOR, getCreatorProfileDecoder } from '../../generated/accounts/creatorProfile';
 import { type Schemas, api, body } from '../../shared/api/client';
 import { RARELY_MS, SELDOM_MS } from '../../shared/seldom';
+import { words } from './words';
 
 export type WalletAgent = Schemas['WalletAgent'];
 export type Wallet = Schemas['WalletResponse'];
@@ -86,6 +87,6 @@ export async function reached<T>(reading: Promise<T>): Promise<T> {
         return await reading;
     } catch (error) {
         console.info('The chain could not be read:', error);
-        throw new Error('The Solana network does not answer as expected. Check the connection, then try again.');
+        throw new Error(words.noChain);
     }
 }

@@ -1,6 +1,90 @@
-// What a creator reads about the state of the own agents.
+// What a creator reads on the page of all agents of a wallet.
+
+import { formatCount, plural } from '../../shared/figures';
 
 export const words = {
+    title: 'My agents',
+    why: 'The page shows the agents that your wallet listed.',
+    usdc: (amount: string) => `${amount} USDC`,
+    unknown: '–',
+    listNew: 'List a new agent',
+    executions: 'Executions of my agents',
+    disputes: 'Disputes against me',
+    openDisputes: (count: number) => ` (${formatCount(count)} open)`,
+    agents: 'Agents',
+    count: (count: number) => plural(count, 'agent'),
+    none: 'You have not listed an agent yet',
+    noneText:
+        'Your agent is a service that answers calls over HTTPS. Set a price, lock its collateral, and it is live.',
+    noChain: 'The Solana network does not answer as expected. Check the connection, then try again.',
+
+    totals: {
+        earned: 'Earned in total',
+        collateral: 'Locked collateral',
+        slashed: 'Taken by disputes',
+        open: 'Open executions',
+        disputes: 'Open disputes',
+    },
+
+    table: {
+        unit: 'Amounts are USDC.',
+        newestOnly: ' The service knows the earnings of the newest agents only; the sum of all is above.',
+        agent: 'Agent',
+        state: 'State',
+        price: 'Price',
+        calls: 'Calls',
+        earned: 'Earned',
+        collateral: 'Collateral',
+        more: (count: number) => `Show more of ${formatCount(count)} agents`,
+        noneEnded: 'none finished yet',
+        success: (share: string) => `${share} successful`,
+        open: (count: number) => `${formatCount(count)} open`,
+        disputed: (count: number) => `${formatCount(count)} disputed`,
+        needed: (amount: string) => `${amount} needed`,
+    },
+
+    cover: {
+        none: 'nothing at risk',
+        all: (atRisk: string) => `covers all ${atRisk} at risk`,
+        part: (percent: number, atRisk: string) => `covers ${percent}% of ${atRisk} at risk`,
+    },
+
+    effects: {
+        title: 'What happens',
+        fee: (fee: string) => `Network fee: ${fee}.`,
+    },
+
+    outbound: {
+        title: 'Where calls come from',
+        local: 'On a local network, calls come from this computer.',
+        none: 'This service publishes no addresses, so your service cannot recognise calls by their address. The signature of a result protects your payment.',
+        some: 'This service calls your endpoint from these addresses alone. If your endpoint is behind a firewall, allow them on its port, which is 443 unless your URL names another one. You can block every other address.',
+        all: 'all addresses',
+        ranges: 'An address that ends in /24 or similar is a range. The list can change. Programs read it from ',
+        field: ' as ',
+    },
+
+    profile: {
+        title: 'Creator profile',
+        noName: 'You have no display name. Callers see your address.',
+        verified: 'Verified creator',
+        notVerified: 'Not verified',
+        closed: (count: number) => `Your profile keeps the totals of ${plural(count, 'closed agent')}.`,
+        badge: 'The admin of the marketplace checks a name, and then gives it the badge.',
+        field: 'Display name',
+        hint: '1 to 32 bytes: letters of any script, digits, signs, and spaces in between.',
+        same: 'This is already your display name.',
+        otherAccount: 'Another account is connected now. Nothing was sent.',
+        tooLong: (most: number, bytes: number) =>
+            `A name has at most ${most} bytes, and this one has ${bytes}. A letter beyond ASCII takes two to four bytes.`,
+        marks: 'A letter can have at most two accents or other marks, and a name cannot begin with one.',
+        effect: 'Callers see the new name at all of your agents when the network has confirmed the transaction.',
+        losesBadge: 'Your badge is for the present name. You lose it with another name.',
+        created: (rent: string) => `The transaction creates your profile. Its rent of ${rent} SOL does not come back.`,
+        change: 'Change the name',
+        done: 'Your display name is changed.',
+    },
+
     attention: {
         disputes: (openDisputes: string, openDisputes2: string | number) =>
             `${openDisputes} against you ${openDisputes2} open`,

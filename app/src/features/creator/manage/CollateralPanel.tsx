@@ -134,7 +134,11 @@ function BeforeAndAfter({ chain: { listing, tiers, wallet }, amount, metrics, ma
     const cover = (added: bigint): string =>
         metrics ? coverText(metrics.free_collateral_usdc + added, metrics.amount_at_risk_usdc) : '–';
     const rows: readonly (readonly [string, string, string])[] = [
-        ['Collateral', formatUsdc(listing.collateral), after((added) => formatUsdc(listing.collateral + added))],
+        [
+            words.collateralPanel.title,
+            formatUsdc(listing.collateral),
+            after((added) => formatUsdc(listing.collateral + added)),
+        ],
         [
             words.collateralPanel.needed,
             formatUsdc(requiredCollateral(tiers, listing)),
@@ -145,7 +149,7 @@ function BeforeAndAfter({ chain: { listing, tiers, wallet }, amount, metrics, ma
             price(listing.collateral),
             after((added) => price(listing.collateral + added)),
         ],
-        ['Cover', cover(0n), after(cover)],
+        [words.cover, cover(0n), after(cover)],
         [words.collateralPanel.wallet, formatUsdc(wallet.usdc), after((added) => formatUsdc(wallet.usdc - added))],
     ];
     return (

@@ -69,6 +69,7 @@ export const words = {
         asCallers: 'As callers see it',
     },
     addCollateral: 'Add collateral',
+    cover: 'Cover',
     collateralPanel: {
         empty: 'Enter how much USDC to add.',
         zero: 'The amount must be more than 0.',
