@@ -147,7 +147,7 @@ test('a paid call says what it does before it is sent, and shows the result', as
 test('an error of the service is shown as it is, with its code', async () => {
     const { page, context, problems } = await open();
     await unfold(page, LIST);
-    await operationOf(page, LIST).getByText('It is sent without a credential, and refused').waitFor();
+    await operationOf(page, LIST).getByText('The page sends it without a credential, and the service refuses it').waitFor();
     await send(page, LIST);
     await answerOf(page, LIST).getByText('"unauthorized"').waitFor();
     await unfold(page, 'get-ipfs-cid');

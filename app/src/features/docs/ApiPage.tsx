@@ -5,7 +5,6 @@ import { useSuspenseQuery } from '@tanstack/react-query';
 import { Link, useLocation, useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
 
-import { plural } from '../../shared/figures';
 import { useSoon } from '../../shared/soon';
 import { visible } from '../../shared/text/visible';
 import { Empty } from '../../shared/ui/Empty';
@@ -18,23 +17,25 @@ import { OperationDetails } from './OperationDetails';
 import { Prose, Words } from './Prose';
 import { referenceQuery } from './query';
 import { type Operation, type Reference, filtered, grouped } from './reference';
-import { words as texts } from './words';
+import { words } from './words';
+
+const w = words.reference;
 
 const EXACT = { includeHash: true } as const;
 
 export function ApiPage() {
     const { data: reference } = useSuspenseQuery(referenceQuery);
-    const [words, setWords] = useState('');
+    const [wanted, setWanted] = useState('');
     const [key, setKey] = useState<Key>({ token: '', isShown: false });
-    const { soon } = useSoon(setWords);
+    const { soon } = useSoon(setWanted);
     const { open, unfold, toggle } = useOpened();
-    const shown = useMemo(() => filtered(reference.operations, words), [reference, words]);
+    const shown = useMemo(() => filtered(reference.operations, wanted), [reference, wanted]);
     const groups = grouped(shown, ({ tag }) => tag);
     return (
-        <Page title={texts.api}>
+        <Page title={words.api}>
             <DocsNavigation />
             <p>
-                Every endpoint of this service. Programs read the same from{' '}
+                {w.intro}
                 <a href="/openapi.json" target="_blank" rel="noreferrer">
                     /openapi.json
                 </a>
@@ -43,23 +44,21 @@ export function ApiPage() {
             <div className={styles.tools}>
                 <KeyField value={key} onChange={setKey} />
                 <TextField
-                    label="Filter"
+                    label={w.filter}
                     type="search"
                     autoComplete="off"
                     maxLength={200}
-                    placeholder="Path, word or error code"
+                    placeholder={w.filterExample}
                     onChange={(event) => soon(event.target.value)}
                 />
             </div>
             <Schemes schemes={reference.schemes} />
             <p role="status" className="muted small">
-                {words === ''
-                    ? plural(shown.length, 'operation')
-                    : `${shown.length} of ${plural(reference.operations.length, 'operation')}`}
+                {wanted === '' ? w.count(shown.length) : w.matching(shown.length, reference.operations.length)}
             </p>
-            {shown.length === 0 && <Empty title="No operation has these words" />}
+            {shown.length === 0 && <Empty title={w.none} />}
             <div className={styles.columns}>
-                <nav aria-label="Operations" className={styles.nav}>
+                <nav aria-label={w.list} className={styles.nav}>
                     <ul>
                         {groups.map(([tag, operations]) => (
                             <li key={tag}>
@@ -137,17 +136,17 @@ function useOpened() {
 const KeyField = ({ value, onChange }: { value: Key; onChange: (key: Key) => void }) => (
     <div>
         <TextField
-            label="API key"
+            label={w.key}
             type="password"
             autoComplete="off"
             spellCheck={false}
             maxLength={500}
             placeholder="crtx_…"
-            hint="For the examples and for what you send. It stays in this page, and a reload forgets it."
+            hint={w.keyHint}
             onChange={(event) => onChange({ ...value, token: event.target.value.trim() })}
         />
         <Checkbox
-            label="Show the key in the examples"
+            label={w.showKey}
             checked={value.isShown}
             onChange={(event) => onChange({ ...value, isShown: event.target.checked })}
         />
@@ -156,7 +155,7 @@ const KeyField = ({ value, onChange }: { value: Key; onChange: (key: Key) => voi
 
 const Schemes = ({ schemes }: { schemes: Reference['schemes'] }) => (
     <details className={styles.more}>
-        <summary>Credentials</summary>
+        <summary>{w.credentials}</summary>
         <dl className={styles.answers}>
             {schemes.map(({ name, description }) => (
                 <div key={name}>

@@ -10,6 +10,9 @@ import { Prose, Words } from './Prose';
 import { type Answer, type Parameter, grouped } from './reference';
 import { formsOf, plainSchema } from './schema';
 import { type DetailsProps, TryIt } from './TryIt';
+import { words } from './words';
+
+const w = words.operation;
 
 const LIMITS = { rows: 400, choices: 60 };
 
@@ -19,25 +22,26 @@ export function OperationDetails({ operation, document, apiKey }: DetailsProps) 
         <>
             <Prose text={description} />
             <p>
-                <strong>Credential:</strong> {credentialWords(operation)}
+                <strong>{w.credential}</strong> {credentialWords(operation)}
             </p>
             {parameters.length > 0 && (
                 <>
-                    <h4>Parameters</h4>
+                    <h4>{w.parameters}</h4>
                     <Rows rows={parameters.map((parameter) => rowOf(parameter, document))} />
                 </>
             )}
             {body !== null && (
                 <>
                     <h4>
-                        Body <code>{visible(body.type)}</code>
+                        {w.body}
+                        <code>{visible(body.type)}</code>
                     </h4>
                     <Schema schema={body.schema} document={document} />
                 </>
             )}
-            <h4>Try it</h4>
+            <h4>{w.tryIt}</h4>
             <TryIt operation={operation} document={document} apiKey={apiKey} />
-            <h4>Answers</h4>
+            <h4>{w.answers}</h4>
             <dl className={styles.answers}>
                 {answers.map(({ status, description: text, headers }) => (
                     <div key={status}>
@@ -45,7 +49,7 @@ export function OperationDetails({ operation, document, apiKey }: DetailsProps) 
                         <dd>
                             <Words text={text} />
                             {headers.length > 0 && (
-                                <span className="muted small"> Headers: {visible(headers.join(', '))}.</span>
+                                <span className="muted small">{w.headers(visible(headers.join(', ')))}</span>
                             )}
                         </dd>
                     </div>
@@ -53,7 +57,7 @@ export function OperationDetails({ operation, document, apiKey }: DetailsProps) 
             </dl>
             {bodiesOf(answers).map(({ statuses, schema }) => (
                 <details key={statuses} className={styles.more} open={statuses.startsWith('2')}>
-                    <summary>Body of {visible(statuses)}</summary>
+                    <summary>{w.bodyOf(visible(statuses))}</summary>
                     <div className="stack">
                         <Schema schema={schema} document={document} />
                     </div>
@@ -75,7 +79,7 @@ function rowOf({ name, place, required, description, schema, example }: Paramete
         depth: 0,
         required,
         type: `${place} · ${said.type}`,
-        limits: [...said.limits, ...(example === '' ? [] : [`example ${example}`])],
+        limits: [...said.limits, ...(example === '' ? [] : [w.example(example)])],
         description: description || said.description,
     };
 }
@@ -99,11 +103,11 @@ function Schema({ schema, document }: { schema: unknown; document: unknown }) {
     );
     return forms.map(({ type, limits, description, rows, more }, index) => (
         <div key={index} className="stack">
-            {forms.length > 1 && <h5>{index === 0 ? 'Either' : 'Or'}</h5>}
+            {forms.length > 1 && <h5>{index === 0 ? w.either : w.another}</h5>}
             {rows.length === 0 && <p className="small muted">{visible([type, ...limits].join(' · '))}</p>}
             <Prose text={description} />
             {rows.length > 0 && <Rows rows={rows} />}
-            {more && <p className="muted small">There is more of it in the document.</p>}
+            {more && <p className="muted small">{w.more}</p>}
         </div>
     ));
 }

@@ -18,6 +18,9 @@ import styles from './Docs.module.css';
 import type { Operation, Parameter } from './reference';
 import { type Draft, JSON_TYPE, type Written, curlOf, keyOf, laidOut, readStart, write } from './request';
 import { formsOf, plainSchema } from './schema';
+import { words } from './words';
+
+const { request: w, answer: a } = words;
 
 const READS = new Set(['GET', 'HEAD']);
 const KEY = /^[!-~]+$/;
@@ -32,9 +35,7 @@ export function TryIt({ operation, document, apiKey }: DetailsProps) {
     const { state, send, stop } = useSending();
     const problems = [
         ...written.problems,
-        ...(credential.kind === 'key' && !KEY.test(credential.token)
-            ? ['The API key has characters that no key has.']
-            : []),
+        ...(credential.kind === 'key' && !KEY.test(credential.token) ? [w.badKey] : []),
     ];
     const go = (): void => {
         if (problems.length === 0) send(written, credential);
@@ -64,7 +65,7 @@ export function TryIt({ operation, document, apiKey }: DetailsProps) {
             </div>
             {written.body !== null && (
                 <TextArea
-                    label="Body (JSON)"
+                    label={w.body}
                     rows={Math.min(20, draft.body.split('\n').length + 1)}
                     spellCheck={false}
                     value={draft.body}
@@ -73,13 +74,13 @@ export function TryIt({ operation, document, apiKey }: DetailsProps) {
                 />
             )}
             <div className={styles.example}>
-                <pre tabIndex={0} role="region" aria-label={`The command for ${operation.method} ${operation.path}`}>
+                <pre tabIndex={0} role="region" aria-label={w.command(`${operation.method} ${operation.path}`)}>
                     {visible(curl(apiKey.isShown))}
                 </pre>
-                <Copy text={curl(true)} what="the command" />
+                <Copy text={curl(true)} what={w.commandCopy} />
             </div>
             {written.hasBytes ? (
-                <p>Bytes of a file are sent with the command, not from here.</p>
+                <p>{w.bytes}</p>
             ) : (
                 <>
                     <p className="small">
@@ -92,9 +93,9 @@ export function TryIt({ operation, document, apiKey }: DetailsProps) {
                             isDisabled={problems.length > 0 || state.kind === 'sending'}
                             onPress={() => isRead || go()}
                         >
-                            {state.kind === 'sending' ? 'Sending …' : 'Send'}
+                            {state.kind === 'sending' ? w.sending : w.send}
                         </Button>
-                        {state.kind === 'sending' && <Button onPress={stop}>Stop waiting</Button>}
+                        {state.kind === 'sending' && <Button onPress={stop}>{w.stop}</Button>}
                         {problems.length > 0 && <span className="small muted">{visible(problems.join(' '))}</span>}
                     </div>
                 </>
@@ -121,7 +122,7 @@ function jsonProblem(text: string): string | undefined {
         JSON.parse(text);
         return undefined;
     } catch {
-        return 'This is not JSON. The service will refuse it.';
+        return w.noJson;
     }
 }
 
@@ -140,7 +141,7 @@ function ParameterField({ parameter, document, value, onChange }: ParameterField
         : [type].flat()[0] === 'boolean'
           ? ['true', 'false']
           : [];
-    const label = `${visible(name)} (${place}${required ? '' : ', optional'})`;
+    const label = (required ? w.required : w.optional)(visible(name), place);
     if (options.length === 0) {
         const placeholder = visible(example || usualText(usual));
         const change = (event: ChangeEvent<HTMLInputElement>): void => onChange(event.target.value);
@@ -157,7 +158,7 @@ function ParameterField({ parameter, document, value, onChange }: ParameterField
     }
     return (
         <Select label={label} value={value} onChange={(event) => onChange(event.target.value)}>
-            <option value="">Not sent</option>
+            <option value="">{w.notSent}</option>
             {options.map((option) => (
                 <option key={option} value={option}>
                     {visible(option)}
@@ -173,22 +174,18 @@ function Effect({ operation: { method, answers } }: { operation: Operation }) {
     const spends = answers.some(({ status }) => status === '402');
     return (
         <>
-            <Badge kind="warn">{spends ? 'Spends money' : 'Changes something'}</Badge>{' '}
-            {spends
-                ? 'The price of the call leaves the wallet of the credential as soon as it is sent.'
-                : 'This is the real service, and the change is made as soon as it is sent.'}
+            <Badge kind="warn">{spends ? w.spends : w.changes}</Badge> {spends ? w.spendsText : w.changesText}
         </>
     );
 }
 
 function sentAs({ credentials, isOpen }: Operation, credential: Credential, token: string): string {
-    if (credential.kind === 'key') return 'It is sent with the API key above.';
-    if (credential.kind === 'session')
-        return `It is sent as the wallet that is signed in here, ${short(credential.wallet)}.`;
-    if (credentials.length === 0) return 'It is sent without a credential.';
-    const reason = token !== '' ? ' This operation does not take the API key above.' : '';
-    const way = credentials.includes('api_key') ? 'write an API key above' : 'sign in with a wallet on another page';
-    return `It is sent without a credential${isOpen ? '' : `, and refused: ${way}`}.${reason}`;
+    if (credential.kind === 'key') return w.withKey;
+    if (credential.kind === 'session') return w.withSession(short(credential.wallet));
+    if (credentials.length === 0) return w.withNothing;
+    const reason = token !== '' ? w.keyNotTaken : '';
+    const way = credentials.includes('api_key') ? w.enterKey : w.signIn;
+    return `${isOpen ? w.withNothing : w.refused(way)}${reason}`;
 }
 
 type Answered = {
@@ -225,7 +222,7 @@ function useSending() {
         request.current?.abort();
         setState({
             kind: 'failed',
-            error: new ApiError(0, 'stopped', 'You stopped waiting. The service may have worked on it all the same.'),
+            error: new ApiError(0, 'stopped', w.stopped),
         });
     };
     return { state, send, stop };
@@ -279,12 +276,12 @@ async function exchange(
 }
 
 const Answered = ({ answer: { status, statusText, milliseconds, headers, text, isCut } }: { answer: Answered }) => (
-    <section aria-label="Answer" className="stack">
+    <section aria-label={a.title} className="stack">
         <p role="status">
             <Badge kind={status < 400 ? 'good' : 'bad'}>
                 {status} {visible(statusText)}
             </Badge>{' '}
-            after {milliseconds} ms
+            {a.after(milliseconds)}
         </p>
         <dl className={styles.answers}>
             {headers.map(([name, value]) => (
@@ -295,13 +292,13 @@ const Answered = ({ answer: { status, statusText, milliseconds, headers, text, i
             ))}
         </dl>
         {text === '' ? (
-            <p className="muted">It has no body.</p>
+            <p className="muted">{a.noBody}</p>
         ) : (
-            <div className={styles.answer} tabIndex={0} role="region" aria-label="Body of the answer">
+            <div className={styles.answer} tabIndex={0} role="region" aria-label={a.body}>
                 <UserBlock text={text} code />
             </div>
         )}
-        {isCut && <p className="muted small">The body is longer; these are its first 64 KiB.</p>}
+        {isCut && <p className="muted small">{a.cut}</p>}
     </section>
 );
 

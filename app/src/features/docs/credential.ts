@@ -2,6 +2,7 @@
 
 import type { Operation } from './reference';
 import { bearerWord } from './request';
+import { words } from './words';
 
 export type Credential =
     | { readonly kind: 'key'; readonly token: string }
@@ -39,9 +40,9 @@ export function authorizationOf(
 
 /** Names as words: `API key, session or session cookie`. */
 export function credentialWords({ credentials, isOpen }: Operation): string {
-    if (credentials.length === 0) return 'none';
+    if (credentials.length === 0) return words.operation.noCredential;
     const names = credentials.map((name) => name.replaceAll('_', ' ').replace(/^api/, 'API'));
     const last = names.at(-1) ?? '';
-    const words = names.length > 1 ? `${names.slice(0, -1).join(', ')} or ${last}` : last;
-    return isOpen ? `none; for more, ${words}` : words;
+    const all = names.length > 1 ? words.operation.or(names.slice(0, -1).join(', '), last) : last;
+    return isOpen ? words.operation.optional(all) : all;
 }

@@ -5,6 +5,7 @@ import { queryOptions } from '@tanstack/react-query';
 import { ApiError, sendAsIs } from '../../shared/api/client';
 import { readReference } from './reference';
 import { readStart } from './request';
+import { words } from './words';
 
 const MAX_BYTES = 8 * 1024 * 1024;
 
@@ -13,8 +14,7 @@ export const referenceQuery = queryOptions({
     queryFn: async ({ signal }) => {
         const answer = await sendAsIs(new Request('/openapi.json', { credentials: 'omit', signal }));
         const { text, isCut } = await readStart(answer, MAX_BYTES);
-        if (!answer.ok || isCut)
-            throw new ApiError(answer.status, 'unknown', 'The description of the API cannot be read.');
+        if (!answer.ok || isCut) throw new ApiError(answer.status, 'unknown', words.reference.unreadable);
         return readReference(JSON.parse(text));
     },
     // It changes with the program alone.

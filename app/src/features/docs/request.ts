@@ -2,6 +2,7 @@
 
 import { shellWord } from '../agent';
 import type { Operation, Parameter } from './reference';
+import { words } from './words';
 
 export type Draft = {
     /** By `keyOf` its parameter. */
@@ -43,15 +44,15 @@ export function write(
         const { name, place, required } = parameter;
         const value = values[keyOf(parameter)] ?? '';
         if (value === '') {
-            if (required) problems.push(`Fill in ${name}.`);
+            if (required) problems.push(words.request.missing(name));
         } else if (place === 'header') {
-            if (!HEADER_VALUE.test(value)) problems.push(`${name} has characters that a header cannot carry.`);
+            if (!HEADER_VALUE.test(value)) problems.push(words.request.badHeader(name));
             headers.push([name, value]);
         } else if (place === 'query') {
             query.push(`${encoded(name)}=${encoded(value)}`);
         } else {
             // A browser takes these as steps within the path, however they are written.
-            if (/^\.{1,2}$/.test(value)) problems.push(`${name} cannot be dots alone.`);
+            if (/^\.{1,2}$/.test(value)) problems.push(words.request.dots(name));
             filled = filled.replaceAll(`{${name}}`, () => encoded(value));
         }
     }

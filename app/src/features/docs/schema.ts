@@ -2,6 +2,7 @@
 // serve it. The copy is bounded in depth and size, whatever the document is.
 
 import { isMembers } from '../agent';
+import { words } from './words';
 
 type Members = Record<string, unknown>;
 
@@ -30,8 +31,7 @@ const PLAIN = [
     ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'],
 ];
 
-const RECURSIVE = 'The same fields again.';
-const MISSING = 'The document does not describe it.';
+const { recursive: RECURSIVE, missing: MISSING, anyName: ANY_NAME } = words.operation;
 
 /** What a JSON pointer within the document names, or `undefined`. */
 function at(document: unknown, pointer: string): unknown {
@@ -86,7 +86,7 @@ export function plainSchema(schema: unknown, document: unknown): Members {
         if (isMembers(properties)) own['properties'] = members(properties, inner);
         if (isMembers(items)) own['items'] = inner(items);
         if (isMembers(additionalProperties))
-            own['properties'] = { ...(own['properties'] as Members), '(any name)': inner(additionalProperties) };
+            own['properties'] = { ...(own['properties'] as Members), [ANY_NAME]: inner(additionalProperties) };
         if (Array.isArray(whole['required'])) own['required'] = whole['required'].slice(0, MAX_CHOICES) as unknown[];
         const parts = Array.isArray(allOf) ? allOf.slice(0, MAX_FORMS).map(inner) : [];
         const forms = alternatives(whole).map(inner);
@@ -160,6 +160,6 @@ function eitherOf(forms: readonly Members[]): Members {
         ...type,
         ...(Object.keys(properties).length > 0 ? { properties, required } : {}),
         ...choices,
-        description: `One of ${solid.length} forms.`,
+        description: words.operation.forms(solid.length),
     };
 }
