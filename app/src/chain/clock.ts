@@ -4,6 +4,7 @@
 import { type Address, type Rpc, type SolanaRpcApi } from '@solana/kit';
 
 import { type RawAccount, readAccounts } from './accounts';
+import { words } from './words';
 
 /** The account in which the chain keeps its time. */
 export const CLOCK_ADDRESS = 'SysvarC1ock11111111111111111111111111111111' as Address;
@@ -13,8 +14,7 @@ const UNIX_TIME_AT = 32;
 
 /** Seconds since 1970. */
 export function unixTimeOf(clock: RawAccount): number {
-    if (clock === null || clock.data.length < UNIX_TIME_AT + 8)
-        throw new Error('The Solana node does not say which time it is on the chain.');
+    if (clock === null || clock.data.length < UNIX_TIME_AT + 8) throw new Error(words.noClock);
     const bytes = new Uint8Array(clock.data);
     return Number(new DataView(bytes.buffer, bytes.byteOffset).getBigInt64(UNIX_TIME_AT, true));
 }

@@ -4,11 +4,12 @@
 import type { AgentListed } from '../generated/accounts/agentListed';
 import type { CollateralTier } from '../generated/types/collateralTier';
 import { StoredAgentStatus } from './stored';
+import { words } from './words';
 
 /** The tier of a price. The last one holds for every higher price. */
 export function tierOf(tiers: readonly CollateralTier[], price: bigint): CollateralTier {
     const tier = tiers.find(({ maxPrice }) => price <= maxPrice) ?? tiers.at(-1);
-    if (tier === undefined) throw new Error('The marketplace has no collateral tiers.');
+    if (tier === undefined) throw new Error(words.noTiers);
     return tier;
 }
 

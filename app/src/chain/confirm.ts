@@ -10,6 +10,7 @@ import {
 } from '@solana/kit';
 
 import { SendError, reasonOf } from './sendError';
+import { words } from './words';
 
 /** Between two questions: at first, and at the most. */
 const FIRST_PAUSE_MS = 50;
@@ -69,11 +70,7 @@ async function untilConfirmed(
             if (status?.confirmationStatus === 'confirmed' || status?.confirmationStatus === 'finalized') return;
             // The height was read before this status: a transaction that is missing after its last block never comes.
             if (!status && height !== null && height > lastHeight) {
-                throw new SendError(
-                    'expired',
-                    'The network did not take the transaction in time. Sign it again.',
-                    signature,
-                );
+                throw new SendError('expired', words.notTaken, signature);
             }
             height = await rpc.getBlockHeight({ commitment: 'confirmed' }).send();
             failures = 0;
@@ -83,9 +80,7 @@ async function untilConfirmed(
             // A node that fails has time to come back.
             pauseMs = POLL_MS;
             if (failures > MAX_FAILURES) {
-                const message =
-                    'The network does not answer. The transaction may have been taken: look before you sign again.';
-                throw new SendError('unreachable', message, signature);
+                throw new SendError('unreachable', words.unknown, signature);
             }
         }
         // Only the first notice counts, so that no node makes this page ask without a pause.

@@ -10,6 +10,7 @@ import { type RawAccount, decodeBytes, decodeOwned, readAccounts, startsWith, to
 import { findCollateralVaultAddress, findConfigAddress, findEscrowAddress } from './addresses';
 import { CLOCK_ADDRESS, unixTimeOf } from './clock';
 import { findTokenAccount } from './token';
+import { words } from './words';
 
 export type Listed = { readonly address: Address; readonly listing: AgentListed };
 
@@ -43,7 +44,7 @@ export async function readOwnAgent(
     const others = [await findConfigAddress(), CLOCK_ADDRESS, wallet, tokenAccount];
     const found = await readAccounts(rpc, [...accounts, ...others]);
     const [listing, , , config, clock, payer, token] = found;
-    if (!config) throw new Error('This Solana network has no crtx marketplace.');
+    if (!config) throw new Error(words.noMarket);
     const { parameters, usdcMint } = decodeOwned(config, getConfigDecoder(), CONFIG_DISCRIMINATOR);
     return {
         listing: listingOf(listing ?? null),
@@ -102,6 +103,6 @@ export async function readOwnListings(rpc: Rpc<SolanaRpcApi>, creator: Address):
 }
 
 function tiersOf(config: RawAccount): readonly CollateralTier[] {
-    if (config === null) throw new Error('This Solana network has no crtx marketplace.');
+    if (config === null) throw new Error(words.noMarket);
     return decodeOwned(config, getConfigDecoder(), CONFIG_DISCRIMINATOR).parameters.collateralTiers;
 }

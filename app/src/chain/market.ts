@@ -7,6 +7,7 @@ import { CONFIG_DISCRIMINATOR, type Config, getConfigDecoder } from '../generate
 import { type RawAccount, decodeOwned, readAccounts } from './accounts';
 import { findConfigAddress } from './addresses';
 import { RARELY_MS } from '../shared/seldom';
+import { words } from './words';
 
 /** The program stores this for a role that nobody has, and in an announcement that names nobody. */
 export const NOBODY = '11111111111111111111111111111111' as Address;
@@ -29,7 +30,7 @@ export type Market = {
 
 export async function readMarket(rpc: Rpc<SolanaRpcApi>): Promise<Market> {
     const [config, clock] = await readAccounts(rpc, [await findConfigAddress(), CLOCK]);
-    if (!config || !clock) throw new Error('This Solana network has no crtx marketplace.');
+    if (!config || !clock) throw new Error(words.noMarket);
     const now = timeOf(clock);
     const ahead = now - Math.floor(Date.now() / 1_000);
     return {

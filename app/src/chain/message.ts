@@ -6,6 +6,9 @@ import { type Address, type ReadonlyUint8Array, AccountRole, getCompiledTransact
 import { sameBytes } from './accounts';
 import { type Charged, MAX_UNITS } from './fee';
 import { ED25519_PROGRAM_ADDRESS } from './proof';
+import { words } from './words';
+
+const { returned } = words;
 
 export const COMPUTE_BUDGET_PROGRAM = 'ComputeBudget111111111111111111111111111111' as Address;
 
@@ -32,17 +35,16 @@ export class MessageError extends Error {}
 export function readMessage(bytes: ReadonlyUint8Array): Message {
     const codec = getCompiledTransactionMessageCodec();
     const compiled = codec.decode(bytes);
-    if (compiled.version !== 'legacy' && compiled.version !== 0)
-        throw new MessageError('has a version that this page does not know');
+    if (compiled.version !== 'legacy' && compiled.version !== 0) throw new MessageError(returned.version);
     if (compiled.version === 0 && (compiled.addressTableLookups?.length ?? 0) > 0) {
-        throw new MessageError('takes accounts from an address lookup table, which this page did not name');
+        throw new MessageError(returned.lookup);
     }
     // The chain must read the same message that is checked here.
-    if (!sameBytes(codec.encode(compiled), bytes)) throw new MessageError('cannot be read');
+    if (!sameBytes(codec.encode(compiled), bytes)) throw new MessageError(returned.unreadable);
     const { header, staticAccounts, instructions, lifetimeToken } = compiled;
     const at = (index: number): Address => {
         const address = staticAccounts[index];
-        if (address === undefined) throw new MessageError('names an account that it does not have');
+        if (address === undefined) throw new MessageError(returned.noAccount);
         return address;
     };
     const roleAt = (index: number): AccountRole => {
@@ -55,7 +57,7 @@ export function readMessage(bytes: ReadonlyUint8Array): Message {
         return isWritable ? AccountRole.WRITABLE : AccountRole.READONLY;
     };
     const roles = new Map(staticAccounts.map((address, index) => [address, roleAt(index)]));
-    if (roles.size !== staticAccounts.length) throw new MessageError('names an account twice');
+    if (roles.size !== staticAccounts.length) throw new MessageError(returned.twice);
     return {
         lifetime: lifetimeToken,
         feePayer: at(0),
@@ -92,9 +94,8 @@ export function chargeOf({ parts, signers }: Message): Required<Charged> {
     const found = new Map<number, DataView>();
     for (const { data } of parts.filter(isBudget)) {
         const kind = data[0] ?? 0;
-        if (data.length !== BUDGET_BYTES[kind])
-            throw new MessageError('has a compute budget instruction that this page does not know');
-        if (found.has(kind)) throw new MessageError('sets the same compute budget twice, which the chain refuses');
+        if (data.length !== BUDGET_BYTES[kind]) throw new MessageError(returned.unknownBudget);
+        if (found.has(kind)) throw new MessageError(returned.budgetTwice);
         found.set(kind, new DataView(Uint8Array.from(data).buffer));
     }
     const others = parts.filter((part) => !isBudget(part)).length;

@@ -32,6 +32,9 @@ import { type Message, MessageError, chargeOf, readMessage, unitLimit, unitPrice
 import { SendError, reasonOf } from './sendError';
 import { confirm } from './confirm';
 import { checkReturned } from './walletChanges';
+import { words } from './words';
+
+const { returned } = words;
 
 export { socketOf } from './confirm';
 export { SendError, type SendErrorKind } from './sendError';
@@ -166,14 +169,14 @@ async function signedBy(rpc: Node, sign: SignTransaction, prepared: Prepared, fe
     const bytes = await inTime(sign(new Uint8Array(getTransactionEncoder().encode(prepared)))).catch(
         (error: unknown) => {
             if (error instanceof SendError) throw error;
-            throw new SendError('rejected', error instanceof Error ? error.message : 'The wallet did not sign.');
+            throw new SendError('rejected', error instanceof Error ? error.message : words.notSigned);
         },
     );
     const transaction = await accepted(prepared, bytes, feePayer);
     const { blockhash, lastValidBlockHeight } = prepared.lifetimeConstraint;
     if (sameBytes(prepared.messageBytes, transaction.messageBytes))
         return { transaction, lastHeight: lastValidBlockHeight };
-    await simulate(rpc, transaction, 'The transaction cannot succeed with what the wallet added. ');
+    await simulate(rpc, transaction, words.addedFails);
     const { lifetime } = readMessage(transaction.messageBytes);
     return {
         transaction,
@@ -184,10 +187,7 @@ async function signedBy(rpc: Node, sign: SignTransaction, prepared: Prepared, fe
 const inTime = <T>(signing: Promise<T>): Promise<T> => {
     let timer: ReturnType<typeof setTimeout>;
     const late = new Promise<never>((_, reject) => {
-        timer = setTimeout(
-            () => reject(new SendError('expired', 'The wallet has not answered for three minutes. Nothing was sent.')),
-            SIGNING_MS,
-        );
+        timer = setTimeout(() => reject(new SendError('expired', words.noAnswer)), SIGNING_MS);
     });
     return Promise.race([signing, late]).finally(() => clearTimeout(timer));
 };
@@ -198,12 +198,9 @@ async function accepted(prepared: Prepared, bytes: Uint8Array, feePayer: Address
     try {
         checkReturned(readMessage(prepared.messageBytes), message);
     } catch (error) {
-        throw altered(
-            `What the wallet returned ${error instanceof MessageError ? error.message : 'cannot be read'}, so it was not sent.`,
-        );
+        throw altered(returned.what(error instanceof MessageError ? error.message : returned.unreadable));
     }
-    if (!(await isSignedBy(feePayer, transaction)))
-        throw altered(`What the wallet returned is not signed by ${feePayer}, so it was not sent.`);
+    if (!(await isSignedBy(feePayer, transaction))) throw altered(returned.what(returned.unsigned(feePayer)));
     return transaction;
 }
 
@@ -211,14 +208,10 @@ function decoded(bytes: Uint8Array): { transaction: Transaction; message: Messag
     try {
         const transaction = getTransactionDecoder().decode(bytes);
         // Bytes after the message could be read by somebody else in another way, so there must be none.
-        if (!sameBytes(getTransactionEncoder().encode(transaction), bytes)) throw new MessageError('cannot be read');
+        if (!sameBytes(getTransactionEncoder().encode(transaction), bytes)) throw new MessageError(returned.unreadable);
         return { transaction, message: readMessage(transaction.messageBytes) };
     } catch (error) {
-        const why =
-            error instanceof MessageError
-                ? error.message
-                : 'is not a whole transaction with one signature for each account that signs';
-        throw altered(`What the wallet returned ${why}, so it was not sent.`);
+        throw altered(returned.what(error instanceof MessageError ? error.message : returned.notWhole));
     }
 }
 
@@ -242,9 +235,7 @@ async function lastHeightOf(rpc: Node, blockhash: string): Promise<bigint> {
     const config = { commitment: 'processed' } as const;
     const known = await reach(rpc.isBlockhashValid(blockhash as Blockhash, config).send());
     if (!known.value) {
-        throw altered(
-            'What the wallet returned has another blockhash, which the network does not take: it is too old, or no blockhash. It was not sent.',
-        );
+        throw altered(returned.staleBlockhash);
     }
     return (await reach(rpc.getBlockHeight(config).send())) + BLOCKHASH_BLOCKS;
 }
@@ -253,6 +244,6 @@ async function reach<T>(answer: Promise<T>): Promise<T> {
     try {
         return await answer;
     } catch {
-        throw new SendError('unreachable', 'The Solana network does not answer. Nothing was sent; try again.');
+        throw new SendError('unreachable', words.unreachable);
     }
 }

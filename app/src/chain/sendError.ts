@@ -3,6 +3,9 @@
 import type { Signature } from '@solana/kit';
 
 import { meaningOf } from './refusals';
+import { words } from './words';
+
+const { refused } = words;
 
 export type SendErrorKind =
     /** The user or the wallet said no. Nothing was sent. */
@@ -32,15 +35,14 @@ export function reasonOf(error: unknown, logs: readonly string[]): string {
     const meaning = meaningOf(error);
     for (const line of logs) {
         const found = /Error Message: (.+?)\.?$/.exec(line);
-        if (found?.[1] !== undefined)
-            return `The program refuses this: ${found[1]}.${meaning === null ? '' : ` ${meaning}`}`;
+        if (found?.[1] !== undefined) return `${refused.byProgram(found[1])}${meaning === null ? '' : ` ${meaning}`}`;
     }
-    if (meaning !== null) return `The program refuses this. ${meaning}`;
+    if (meaning !== null) return `${refused.meaning} ${meaning}`;
     if (error === 'AccountNotFound' || error === 'InsufficientFundsForFee') {
-        return 'The wallet has no SOL to pay the network fee.';
+        return refused.noSol;
     }
     const text = JSON.stringify(error, (_key, value: unknown) =>
         typeof value === 'bigint' ? value.toString() : value,
     );
-    return `The chain refuses the transaction: ${text}`;
+    return refused.byChain(text);
 }

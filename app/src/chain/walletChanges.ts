@@ -10,26 +10,29 @@ import { MAX_PRIORITY_FEE, priorityFee } from './fee';
 import { COMPUTE_BUDGET_PROGRAM, type Message, MessageError, type Part, chargeOf, isBudget } from './message';
 import { ED25519_PROGRAM_ADDRESS } from './proof';
 import { ASSOCIATED_TOKEN_PROGRAM, TOKEN_PROGRAM } from './token';
+import { words } from './words';
+
+const w = words.returned;
 
 export const LIGHTHOUSE_PROGRAM = 'L2TExMFKdjpN9kozasaurPirfHy9P8sbXoAN1qA3S95' as Address;
 const SYSTEM_PROGRAM = '11111111111111111111111111111111' as Address;
 
 const NAMES: Readonly<Record<string, string>> = {
-    [SYSTEM_PROGRAM]: 'the System program',
-    [TOKEN_PROGRAM]: 'the Token program',
-    TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb: 'the Token-2022 program',
-    [ASSOCIATED_TOKEN_PROGRAM]: 'the Associated Token program',
-    [ED25519_PROGRAM_ADDRESS]: 'the Ed25519 program',
-    [COMPUTE_BUDGET_PROGRAM]: 'the ComputeBudget program',
-    [LIGHTHOUSE_PROGRAM]: 'the Lighthouse program',
-    Stake11111111111111111111111111111111111111: 'the Stake program',
-    MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr: 'the Memo program',
+    [SYSTEM_PROGRAM]: 'System',
+    [TOKEN_PROGRAM]: 'Token',
+    TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb: 'Token-2022',
+    [ASSOCIATED_TOKEN_PROGRAM]: 'Associated Token',
+    [ED25519_PROGRAM_ADDRESS]: 'Ed25519',
+    [COMPUTE_BUDGET_PROGRAM]: 'ComputeBudget',
+    [LIGHTHOUSE_PROGRAM]: 'Lighthouse',
+    Stake11111111111111111111111111111111111111: 'Stake',
+    MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr: 'Memo',
 };
 
 /** Throws a `MessageError` unless the wallet left what was to be signed as it was. */
 export function checkReturned(given: Message, returned: Message): void {
     if (returned.feePayer !== given.feePayer) {
-        throw new MessageError(`is paid and signed by another account, ${returned.feePayer}`);
+        throw new MessageError(w.otherPayer(returned.feePayer));
     }
     checkInstructions(
         given.parts.filter((part) => !isBudget(part)),
@@ -39,9 +42,7 @@ export function checkReturned(given: Message, returned: Message): void {
     const { units, price } = chargeOf(returned);
     const fee = priorityFee(units, price);
     if (fee > MAX_PRIORITY_FEE) {
-        throw new MessageError(
-            `has a priority fee of ${solText(fee)} SOL; at most ${solText(MAX_PRIORITY_FEE)} SOL is accepted`,
-        );
+        throw new MessageError(w.fee(solText(fee), solText(MAX_PRIORITY_FEE)));
     }
 }
 
@@ -61,13 +62,11 @@ function checkInstructions(ours: readonly Part[], returned: readonly Part[]): vo
             ours[next - 1]?.program === ED25519_PROGRAM_ADDRESS &&
             returned.some((other) => expected !== undefined && isSame(other, expected))
         ) {
-            throw new MessageError(
-                `has an instruction of ${nameOf(part.program)} between the proof and the settlement that needs it directly before`,
-            );
+            throw new MessageError(w.between(nameOf(part.program)));
         }
     }
     const missing = ours[next];
-    if (missing !== undefined) throw new MessageError(`lacks an instruction of ${nameOf(missing.program)}`);
+    if (missing !== undefined) throw new MessageError(w.lacks(nameOf(missing.program)));
 }
 
 /** Why an instruction is at a place where ours is another one. */
@@ -75,14 +74,10 @@ function difference(part: Part, ours: readonly Part[], next: number, returned: r
     const expected = ours[next];
     if (ours.slice(next).some((later) => isSame(part, later))) {
         const isLater = expected !== undefined && returned.some((other) => isSame(other, expected));
-        return isLater
-            ? 'has its instructions in another order'
-            : `lacks an instruction of ${nameOf(expected?.program ?? part.program)}`;
+        return isLater ? w.order : w.lacks(nameOf(expected?.program ?? part.program));
     }
     const isChanged = expected?.program === part.program && !returned.some((other) => isSame(other, expected));
-    return isChanged
-        ? `has another instruction of ${nameOf(part.program)} than this page asked for`
-        : `has an added instruction: ${described(part)}`;
+    return isChanged ? w.other(nameOf(part.program)) : w.added(described(part));
 }
 
 function described({ program, data, accounts }: Part): string {
@@ -90,10 +85,10 @@ function described({ program, data, accounts }: Part): string {
         const view = new DataView(Uint8Array.from(data).buffer);
         const kind = view.getUint32(0, true);
         if (kind === 2 && data.length === 12)
-            return `a transfer of ${solText(view.getBigUint64(4, true))} SOL to ${accounts[1] ?? 'nobody'}`;
-        if (kind === 4) return 'a durable nonce, with which the transaction could be sent at any later time';
+            return w.transfer(solText(view.getBigUint64(4, true)), accounts[1] ?? w.nobody);
+        if (kind === 4) return w.nonce;
     }
-    return `one of ${nameOf(program)}`;
+    return w.oneOf(nameOf(program));
 }
 
 /** No account can do more than before, and an added one is only read. */
@@ -107,11 +102,9 @@ function checkRoles(given: Message, returned: Message): void {
         if (role === before) continue;
         const isSigner = role === AccountRole.READONLY_SIGNER || role === AccountRole.WRITABLE_SIGNER;
         if (isSigner && before !== AccountRole.READONLY_SIGNER && before !== AccountRole.WRITABLE_SIGNER) {
-            throw new MessageError(`needs a signature of ${address}, too`);
+            throw new MessageError(w.signer(address));
         }
-        throw new MessageError(
-            `gives the account ${address} another role: it ${isWritable(role) ? 'can be changed' : 'cannot be changed'}`,
-        );
+        throw new MessageError(w.role(address, isWritable(role)));
     }
 }
 
@@ -124,4 +117,7 @@ const isSame = (one: Part, other: Part): boolean =>
     one.accounts.every((address, index) => address === other.accounts[index]) &&
     sameBytes(one.data, other.data);
 
-const nameOf = (program: Address): string => NAMES[program] ?? `the program ${program}`;
+function nameOf(program: Address): string {
+    const name = NAMES[program];
+    return name === undefined ? w.unknownProgram(program) : w.program(name);
+}

@@ -1,6 +1,8 @@
 // Amounts of USDC: base units (10^-6 USDC) as `bigint`, between the text that a user types or an API sends and the text
 // on the screen. No amount is ever a floating-point number.
 
+import { words } from './words';
+
 export const USDC_DECIMALS = 6;
 const UNIT = 10n ** BigInt(USDC_DECIMALS);
 /** The largest amount that the program can hold. */
@@ -12,12 +14,12 @@ export class MoneyError extends Error {}
 /** Reads a decimal number of USDC such as `0.25`. Signs, exponents, separators and a seventh decimal are refused. */
 export function parseUsdc(text: string): bigint {
     const found = /^(\d{1,20})(?:\.(\d{1,30}))?$/.exec(text.trim());
-    if (found === null) throw new MoneyError('Write an amount such as 0.25, with a point and without separators.');
+    if (found === null) throw new MoneyError(words.amount.noNumber);
     const [, whole = '0', decimals = ''] = found;
     const significant = decimals.replace(/0+$/, '');
-    if (significant.length > USDC_DECIMALS) throw new MoneyError('USDC has at most six decimals.');
+    if (significant.length > USDC_DECIMALS) throw new MoneyError(words.amount.decimals);
     const amount = BigInt(whole) * UNIT + BigInt(significant.padEnd(USDC_DECIMALS, '0'));
-    if (amount > MAX_USDC) throw new MoneyError('This amount is too large.');
+    if (amount > MAX_USDC) throw new MoneyError(words.amount.tooLarge);
     return amount;
 }
 

@@ -2,10 +2,11 @@
 // newer version without the part, the page must be loaded again.
 
 import { whenServiceAnswers } from './service';
+import { words } from './words';
 
 export class PartError extends Error {
     constructor() {
-        super('A newer version of this page is there, and this one cannot go on without it. Load the page again.');
+        super(words.service.newer);
     }
 }
 

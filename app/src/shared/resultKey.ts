@@ -14,6 +14,7 @@ import {
 
 import { hasSmallOrder } from '../chain/smallOrder';
 import { saveFile } from './csv';
+import { words } from './words';
 
 /** A key pair that exists in this page alone until its file is saved. */
 export type MadeResultKey = { readonly address: Address; readonly fileName: string; readonly fileText: string };
@@ -43,13 +44,13 @@ export const saveResultKey = ({ fileName, fileText }: MadeResultKey): void =>
 /** The public key that a pasted text names: an address, or the content of a key file. Throws a `ResultKeyError`. */
 export async function readResultKey(text: string): Promise<Address> {
     const pasted = text.trim();
-    if (pasted === '') throw new ResultKeyError('Paste the public key, or make a new key.');
+    if (pasted === '') throw new ResultKeyError(words.resultKey.none);
     return pasted.startsWith('[') ? publicHalf(pasted) : publicKey(pasted);
 }
 
 /** The same of a chosen file. */
 export async function readResultKeyFile(file: Blob): Promise<Address> {
-    if (file.size > MAX_FILE_BYTES) throw new ResultKeyError('This file is too long for a key file.');
+    if (file.size > MAX_FILE_BYTES) throw new ResultKeyError(words.resultKey.fileTooLong);
     return readResultKey(await file.text());
 }
 
@@ -57,15 +58,11 @@ export async function readResultKeyFile(file: Blob): Promise<Address> {
 function publicKey(text: string): Address {
     if (!isAddress(text)) {
         throw new ResultKeyError(
-            /^[1-9A-HJ-NP-Za-km-z]{80,90}$/.test(text)
-                ? 'This is as long as a secret key. Paste the public key alone, which has 32 to 44 characters.'
-                : 'A public key has 32 to 44 letters and digits (base58).',
+            /^[1-9A-HJ-NP-Za-km-z]{80,90}$/.test(text) ? words.resultKey.secret : words.resultKey.noKey,
         );
     }
-    if (hasSmallOrder(getAddressEncoder().encode(text)))
-        throw new ResultKeyError('Anybody can sign for this key. Use another one.');
-    if (isOffCurveAddress(text))
-        throw new ResultKeyError('This address belongs to a program. Nothing can sign for it.');
+    if (hasSmallOrder(getAddressEncoder().encode(text))) throw new ResultKeyError(words.resultKey.weak);
+    if (isOffCurveAddress(text)) throw new ResultKeyError(words.resultKey.ofProgram);
     return text;
 }
 
@@ -73,7 +70,7 @@ async function publicHalf(json: string): Promise<Address> {
     const bytes = pairBytes(json);
     const address = publicKey(getAddressDecoder().decode(bytes.slice(SEED_BYTES)));
     if ((await addressOfSeed(bytes.slice(0, SEED_BYTES))) !== address) {
-        throw new ResultKeyError('The second half of this key file is not the public key of its first half.');
+        throw new ResultKeyError(words.resultKey.halves);
     }
     return address;
 }
@@ -87,7 +84,7 @@ function pairBytes(json: string): Uint8Array {
     }
     const isByte = (value: unknown): boolean => Number.isInteger(value) && Number(value) >= 0 && Number(value) <= 255;
     if (!Array.isArray(numbers) || numbers.length !== PAIR_BYTES || !numbers.every(isByte)) {
-        throw new ResultKeyError('A key file is a JSON array of 64 numbers from 0 to 255.');
+        throw new ResultKeyError(words.resultKey.noFile);
     }
     return Uint8Array.from(numbers as number[]);
 }

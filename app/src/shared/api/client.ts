@@ -4,6 +4,7 @@ import createClient, { type Middleware } from 'openapi-fetch';
 
 import { parseAnswer } from './json';
 import type { components, paths } from './schema';
+import { words } from '../words';
 
 export type Schemas = components['schemas'];
 
@@ -62,8 +63,7 @@ function withToken(request: Request): Request {
 }
 
 /** The error of a request that got no answer. */
-export const offline = (): ApiError =>
-    new ApiError(0, 'offline', 'The service does not answer. Check the connection, then try again.');
+export const offline = (): ApiError => new ApiError(0, 'offline', words.service.offline);
 
 /** Sends a request that the user wrote. Returns the answer as it is, also an error. */
 export async function sendAsIs(request: Request): Promise<Response> {
@@ -100,14 +100,13 @@ async function errorOf(response: Response): Promise<ApiError> {
     const body = (await response.json().catch(() => null)) as Schemas['ErrorBody'] | null;
     const {
         code = 'unknown',
-        message = `The service answered ${response.status}.`,
+        message = words.service.status(response.status),
         execution_id = null,
     } = body?.error ?? {};
     return new ApiError(response.status, code, message, execution_id ?? null, seconds);
 }
 
 const OF_SESSION = new Set([401, 403, 409]);
-const SIGN_IN = 'You are not signed in any more. Sign in, then do this again. What you wrote is kept.';
 
 /** The error of a request, and whether it was refused because the session is over or another wallet's. */
 async function overSession({ headers }: Request, error: ApiError): Promise<ApiError> {
@@ -115,7 +114,7 @@ async function overSession({ headers }: Request, error: ApiError): Promise<ApiEr
     if (meant === null || !OF_SESSION.has(error.status)) return error;
     const wallet = await sessionWallet().catch(() => undefined);
     return error.status === 401 || (wallet !== undefined && wallet !== meant)
-        ? new ApiError(error.status, SIGNED_OUT, SIGN_IN)
+        ? new ApiError(error.status, SIGNED_OUT, words.service.signedOut)
         : error;
 }
 
@@ -126,6 +125,6 @@ api.use(conventions);
 /** The body of an answer that has one. Errors are thrown before. */
 export async function body<T>(answer: Promise<{ data?: T }>): Promise<T> {
     const { data } = await answer;
-    if (data === undefined) throw new ApiError(0, 'unknown', 'The answer of the service is empty.');
+    if (data === undefined) throw new ApiError(0, 'unknown', words.service.empty);
     return data;
 }

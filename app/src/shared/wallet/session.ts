@@ -6,6 +6,7 @@ import { part } from '../part';
 import type { Connection } from './store';
 import { signMessage } from './standard';
 import { tellTabs } from './tabs';
+import { words } from '../words';
 
 export type Session = { readonly wallet: string; readonly expiresAt: string };
 
@@ -88,6 +89,6 @@ function checkChallenge(
     const opening = `${new URL(network.base_url).host} wants you to sign in with your Solana account:\n${address}\n`;
     const isOurs = message.startsWith(opening) && message.includes(`\nChain ID: ${network.chain}\n`);
     if (!isOurs || input.address !== address || input.chainId !== network.chain) {
-        throw new ApiError(0, 'wrong_challenge', 'The text to sign is not for this page, wallet and network.');
+        throw new ApiError(0, 'wrong_challenge', words.wallet.wrongText);
     }
 }

@@ -18,6 +18,7 @@ import {
 } from '@solana/wallet-standard-features';
 
 import { visible } from '../text/visible';
+import { words } from '../words';
 
 /** A wallet that connects and signs something. Pages that need more say what it cannot sign. */
 export type UsableWallet = Wallet & {
@@ -40,10 +41,10 @@ export const isUnusable = (wallet: Wallet): boolean =>
     !isUsable(wallet) && wallet.chains.some((chain) => chain.startsWith('solana:'));
 
 const SIGNING = {
-    messages: { feature: SolanaSignMessage, cannot: 'sign messages, so it cannot sign in here' },
+    messages: { feature: SolanaSignMessage, cannot: words.wallet.noMessages },
     transactions: {
         feature: SolanaSignTransaction,
-        cannot: 'sign a transaction without sending it, so it cannot pay or change anything here',
+        cannot: words.wallet.noTransactions,
     },
 } as const;
 
@@ -53,7 +54,7 @@ const SIGNING = {
 export function whyNot(wallet: UsableWallet, account: WalletAccount, what: keyof typeof SIGNING): string | null {
     const { feature, cannot } = SIGNING[what];
     if (feature in wallet.features && account.features.includes(feature)) return null;
-    return `This account of ${visible(wallet.name)} cannot ${cannot}. Connect another account or wallet for that.`;
+    return words.wallet.cannot(visible(wallet.name), cannot);
 }
 
 /** The wallets of one moment; the same arrays until one comes or goes. */
@@ -109,10 +110,10 @@ export async function signMessage(
 ): Promise<Uint8Array> {
     const feature = wallet.features[SolanaSignMessage];
     const reason = whyNot(wallet, account, 'messages');
-    if (feature === undefined || reason !== null) throw new Error(reason ?? 'The wallet cannot sign messages.');
+    if (feature === undefined || reason !== null) throw new Error(reason ?? words.wallet.cannotSignMessages);
     const [output] = await feature.signMessage({ account, message });
-    if (output === undefined) throw new Error('The wallet returned no signature.');
-    if (!sameBytes(output.signedMessage, message)) throw new Error('The wallet signed another text than it was given.');
+    if (output === undefined) throw new Error(words.wallet.noSignature);
+    if (!sameBytes(output.signedMessage, message)) throw new Error(words.wallet.otherText);
     return output.signature;
 }
 
@@ -125,9 +126,9 @@ export async function signTransaction(
 ): Promise<Uint8Array> {
     const feature = wallet.features[SolanaSignTransaction];
     const reason = whyNot(wallet, account, 'transactions');
-    if (feature === undefined || reason !== null) throw new Error(reason ?? 'The wallet cannot sign transactions.');
+    if (feature === undefined || reason !== null) throw new Error(reason ?? words.wallet.cannotSignTransactions);
     const [output] = await feature.signTransaction({ account, transaction, chain });
-    if (output === undefined) throw new Error('The wallet returned no transaction.');
+    if (output === undefined) throw new Error(words.wallet.noTransaction);
     return output.signedTransaction;
 }
 

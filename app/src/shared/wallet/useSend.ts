@@ -10,6 +10,7 @@ import { part } from '../part';
 import { balancesKey } from './balances';
 import { signTransaction, versionFor, whyNot } from './standard';
 import { useWallet, walletStore } from './useWallet';
+import { words } from '../words';
 
 export type Send = (instructions: readonly Instruction[], onStep?: OnStep) => Promise<Signature>;
 
@@ -21,14 +22,12 @@ export function useSend(): Send {
     const { connection } = useWallet();
     const queries = useQueryClient();
     return async (instructions, onStep) => {
-        if (connection === null) throw new Error('Connect a wallet first.');
+        if (connection === null) throw new Error(words.wallet.connect);
         const { wallet, account } = connection;
         const { rpc_url: rpcUrl, chain } = await queries.query({ ...networkQuery, staleTime: 'static' });
-        if (rpcUrl === null) throw new Error('This service names no RPC node that a page may use.');
+        if (rpcUrl === null) throw new Error(words.wallet.noNode);
         if (!account.chains.includes(chain as `${string}:${string}`)) {
-            throw new Error(
-                `This account is not for ${chain}. Change the network in your wallet, then connect it again.`,
-            );
+            throw new Error(words.wallet.otherNetwork(chain));
         }
         const reason = whyNot(wallet, account, 'transactions');
         if (reason !== null) throw new Error(reason);
@@ -44,9 +43,7 @@ export function useSend(): Send {
                 wsUrl: chain === 'solana:localnet' ? null : socketOf(rpcUrl),
                 sign: async (bytes) => {
                     if (walletStore().get().connection?.account.address !== account.address) {
-                        throw new Error(
-                            'Another account is connected now. Look at the page again, then sign with that one.',
-                        );
+                        throw new Error(words.wallet.otherAccount);
                     }
                     return signTransaction(wallet, account, bytes, chain as `solana:${string}`);
                 },

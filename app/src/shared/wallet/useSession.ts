@@ -15,6 +15,7 @@ import { networkQuery } from '../api/queries';
 import { type Session, currentSession, rememberSession, signIn, signOut } from './session';
 import { onTabNews } from './tabs';
 import { useWallet, walletStore } from './useWallet';
+import { words } from '../words';
 
 export const sessionQuery = queryOptions({
     queryKey: ['session'] as const,
@@ -39,7 +40,7 @@ export function useSession(): UseSession {
     const { data } = useQuery(sessionQuery);
     const opening = useMutation({
         mutationFn: async () => {
-            if (connection === null) throw new Error('Connect a wallet first.');
+            if (connection === null) throw new Error(words.wallet.connect);
             return signIn(connection, await queries.query({ ...networkQuery, staleTime: 'static' }));
         },
         onSuccess: (session) => queries.setQueryData(sessionQuery.queryKey, session),

@@ -11,6 +11,7 @@ import { waitForIndex } from './indexed';
 import { isSendError } from './sendError';
 import { useSend } from './useSend';
 import { useWallet } from './useWallet';
+import { words } from '../words';
 
 export type TransactionStatus =
     | { readonly kind: 'idle' }
@@ -54,7 +55,7 @@ export function useTransaction(): UseTransaction {
         isUnderWay.current = true;
         setStatus({ kind: 'busy', step: 'preparing' });
         try {
-            if (connection === null) throw new Error('Connect a wallet first.');
+            if (connection === null) throw new Error(words.wallet.connect);
             const instructions = await build(connection.account.address as Address);
             const signature = await sendInstructions(instructions, (step, _, fee) =>
                 setStatus({ kind: 'busy', step, fee }),
@@ -76,7 +77,7 @@ export function useTransaction(): UseTransaction {
 }
 
 function failed(error: unknown): TransactionStatus {
-    const message = error instanceof Error ? error.message : 'Something went wrong.';
+    const message = error instanceof Error ? error.message : words.wallet.failed;
     const { kind: cause, signature } = isSendError(error) ? error : { kind: null, signature: null };
     return { kind: 'failed', cause, message, signature };
 }

@@ -14,6 +14,7 @@ import { signAndSend } from '../../../chain/send';
 import { createTokenAccount, findTokenAccount, mintTo } from '../../../chain/token';
 import { type Schemas } from '../../api/client';
 import { demoKeys } from './keys';
+import { words } from '../../words';
 
 const SOL = lamports(10_000_000_000n);
 const USDC = 1_000_000_000n;
@@ -22,7 +23,7 @@ const USDC = 1_000_000_000n;
 export async function fund(address: string, network: Schemas['NetworkResponse']): Promise<void> {
     const { rpc_url: rpcUrl, roles, usdc_mint } = network;
     const admin = (await demoKeys()).find((key) => key.address === roles.admin);
-    if (rpcUrl === null || admin === undefined) throw new Error('Only `crtx up` gives away money.');
+    if (rpcUrl === null || admin === undefined) throw new Error(words.local.noMoney);
     const [wallet, mint, authority] = [address as Address, usdc_mint as Address, admin.address as Address];
     await createSolanaRpc(rpcUrl).requestAirdrop(wallet, SOL, { commitment: 'confirmed' }).send();
     const account = await findTokenAccount(wallet, mint);

@@ -4,6 +4,7 @@
 import { createKeyPairFromBytes, generateKeyPair, getAddressFromPublicKey, getBase58Encoder } from '@solana/kit';
 
 import { ApiError } from '../../api/client';
+import { words } from '../../words';
 
 export type LocalKey = {
     readonly address: string;
@@ -23,7 +24,7 @@ export async function demoKeys(): Promise<LocalKey[]> {
         headers: { 'content-type': 'application/json' },
         body: '{}',
     });
-    if (!answer.ok) throw new ApiError(answer.status, 'no_demo_wallets', 'This service has no demo wallets.');
+    if (!answer.ok) throw new ApiError(answer.status, 'no_demo_wallets', words.local.none);
     const { wallets } = (await answer.json()) as { wallets: DemoWallet[] };
     return Promise.all(
         wallets.map(async ({ label, address, secret_key }) => {
@@ -46,7 +47,7 @@ export async function ownKey(): Promise<LocalKey> {
     const keys = stored ?? (await generateKeyPair());
     if (stored === undefined) await request(database.transaction(STORE, 'readwrite').objectStore(STORE).put(keys, OWN));
     database.close();
-    return { label: 'New wallet', address: await getAddressFromPublicKey(keys.publicKey), keys };
+    return { label: words.local.fresh, address: await getAddressFromPublicKey(keys.publicKey), keys };
 }
 
 function openDatabase(): Promise<IDBDatabase> {
@@ -58,6 +59,6 @@ function openDatabase(): Promise<IDBDatabase> {
 function request<T>(pending: IDBRequest<T>): Promise<T> {
     return new Promise((resolve, reject) => {
         pending.onsuccess = () => resolve(pending.result);
-        pending.onerror = () => reject(pending.error ?? new Error('The database of this browser does not answer.'));
+        pending.onerror = () => reject(pending.error ?? new Error(words.local.noStorage));
     });
 }

@@ -19,6 +19,7 @@ import {
 
 import type { LocalKey } from './keys';
 import { LOCAL_WALLET } from './name';
+import { words } from '../../words';
 
 const CHAINS: IdentifierArray = ['solana:localnet'];
 const FEATURES: IdentifierArray = [SolanaSignMessage, SolanaSignTransaction];
@@ -98,7 +99,7 @@ export class LocalWallet implements Wallet {
 
     #keysOf({ address }: WalletAccount): CryptoKeyPair {
         const found = this.#keyed.find((key) => key.address === address);
-        if (found === undefined) throw new Error(`The local wallet has no account ${address}.`);
+        if (found === undefined) throw new Error(words.local.noAccount(address));
         return found.keys;
     }
 }
