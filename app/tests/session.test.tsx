@@ -138,12 +138,12 @@ test('a session that ends while a page is open leads to the sign-in, and what wa
     session = null;
     await userEvent.click(screen.getByText('Again'));
     const button = await screen.findByRole('button', { name: 'Sign in' });
-    expect(document.body.textContent).toContain('You are not signed in any more');
+    expect(document.body.textContent).toContain('You are no longer signed in');
     expect(document.body.textContent).not.toMatch(/API key/);
     expect(screen.getByLabelText<HTMLInputElement>('Draft').value).toBe('half a sentence');
     await userEvent.click(button);
     await waitFor(() => expect(screen.queryByRole('button', { name: 'Sign in' })).toBeNull());
-    await waitFor(() => expect(document.body.textContent).not.toContain('You are not signed in any more'));
+    await waitFor(() => expect(document.body.textContent).not.toContain('You are no longer signed in'));
     expect(screen.getByLabelText<HTMLInputElement>('Draft').value).toBe('half a sentence');
     screen.getByText(`key of ${mock.account.address}`);
 });

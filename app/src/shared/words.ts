@@ -6,7 +6,7 @@ export const words = {
         status: (status: number) => `The service answered ${status}.`,
         empty: 'The answer of the service is empty.',
         signedOut: 'You are no longer signed in. Sign in, then do this again. The page keeps what you wrote.',
-        newer: 'The service has a newer version of this page. Load the page again to continue.',
+        newer: 'The service has a newer version of this page. Load the page again.',
     },
     wallet: {
         connect: 'Connect a wallet first.',

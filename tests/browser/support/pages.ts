@@ -118,7 +118,7 @@ export const PAGES: readonly PageCase[] = [
     {
         name: 'execution-not-connected',
         path: () => '/executions/806e1eba-133b-4100-9a5e-ddbe7c578906',
-        ready: (page) => page.getByText('shown to the wallet that paid').waitFor(),
+        ready: (page) => page.getByText('Only the wallet that paid for an execution can see it').waitFor(),
     },
     ...CALLER_PAGES,
     ...CREATOR_PAGES,

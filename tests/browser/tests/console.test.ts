@@ -31,7 +31,7 @@ test('a visitor who looks around', async () => {
     for (const [link, text] of [
         ['Executions', 'Executions are shown to the wallet'],
         ['Keys', 'Only the wallet that owns the keys can see them.'],
-        ['My agents', 'Your agents are'],
+        ['My agents', 'The page shows the agents that your wallet listed'],
         ['Disputes', 'Disputes are shown'],
     ] as const) {
         await follow(page, link);

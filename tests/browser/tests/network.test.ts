@@ -82,7 +82,7 @@ test('what is wrong with the index is said in words', async () => {
     const status = { ...(await statusOf()), status: 'stale', problems: [{ code: 'no_events', message: 'The node sends no events <b>since</b> 02:00.' }] };
     await page.route('**/v1/status', (route) => route.fulfill({ json: status }));
     await page.goto('/network');
-    await page.getByText('The index receives no changes at present').waitFor();
+    await page.getByText('The index receives no changes at the moment').waitFor();
     await page.getByText('The node sends no events <b>since</b> 02:00.').waitFor();
     await page.unrouteAll({ behavior: 'ignoreErrors' });
     expect(problems).toEqual([]);

@@ -342,7 +342,7 @@ test('the display name is checked, shown to callers, and loses its badge when it
     await creator.crtx(['admin', 'verify-creator', creator.address, '--name', 'Ada <b>Ä</b> ★', '--yes'], 'admin');
     await page.reload();
     await profile.getByText('Verified creator').waitFor();
-    await profile.getByText('with another name you lose it').waitFor();
+    await profile.getByText('You lose it with another name').waitFor();
     await name.fill('Ada');
     await change.click();
     await profile.getByText('Not verified').waitFor();
