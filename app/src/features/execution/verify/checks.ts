@@ -30,6 +30,7 @@ import { MAX_FEE_BPS, type Split, splitOf } from '../../../shared/fee';
 import { formatUsdc } from '../../../shared/money';
 import { verifyStrictly } from './ed25519';
 import { type Evidence, missing, need, sha256Text } from './evidence';
+import { words as w } from './words';
 
 /** `expected` and `found` stand next to each other; `ok` says whether they fit. */
 export type Finding = { readonly ok: boolean; readonly expected: string; readonly found: string };
@@ -49,15 +50,15 @@ export async function runChecks(evidence: Evidence): Promise<Check[]> {
             try {
                 return { name, title, ...(await checker(evidence)) };
             } catch (error) {
-                const why = error instanceof Error ? error.message : 'it cannot be read';
-                return { name, title, ok: false, expected: 'Something to check', found: `Not checked: ${why}` };
+                const why = error instanceof Error ? error.message : w.unreadable;
+                return { name, title, ok: false, expected: w.something, found: w.notChecked(why) };
             }
         }),
     );
 }
 
 const equal = (expected: string, found: string): Finding => ({ ok: expected === found, expected, found });
-const statedHash = ({ claims }: Evidence): string => claims.result_hash ?? missing('no result hash is stated');
+const statedHash = ({ claims }: Evidence): string => claims.result_hash ?? missing(w.noHash);
 const committedHash = (evidence: Evidence): ReadonlyUint8Array => need(evidence.record).resultHash;
 const hashText = (hash: ReadonlyUint8Array): string => `sha256:${hexOf(hash)}`;
 
@@ -67,24 +68,21 @@ async function content(evidence: Evidence): Promise<Finding> {
 
 async function result(evidence: Evidence): Promise<Finding> {
     const { result: stated } = evidence.claims;
-    if (stated === null) return { ok: true, expected: statedHash(evidence), found: 'None is stated' };
+    if (stated === null) return { ok: true, expected: statedHash(evidence), found: w.noResult };
     return equal(statedHash(evidence), await sha256Text(new TextEncoder().encode(stated)));
 }
 
 function address(evidence: Evidence): Finding {
     const { ipfs_url: url } = evidence.claims;
-    return equal(
-        cidOf(statedHash(evidence)),
-        url?.replace(/\/+$/, '').split('/').at(-1) ?? 'no content address is stated',
-    );
+    return equal(cidOf(statedHash(evidence)), url?.replace(/\/+$/, '').split('/').at(-1) ?? w.noAddress);
 }
 
 function recordIsThePrograms(evidence: Evidence): Finding {
     need(evidence.record);
-    const closed = evidence.closedBy === null ? '' : `, read from the event of ${evidence.closedBy}, which closed it`;
+    const closed = evidence.closedBy === null ? '' : w.closedBy(evidence.closedBy);
     return {
         ok: true,
-        expected: `An execution record of program ${PROGRAM}`,
+        expected: w.recordOf(PROGRAM),
         found: `${evidence.recordAddress}${closed}`,
     };
 }
@@ -94,8 +92,8 @@ async function identity(evidence: Evidence): Promise<Finding> {
     const derived = await findExecutionRecordAddress(record.caller, record.executionId);
     const { claims, recordAddress } = evidence;
     return equal(
-        `Execution ${claims.execution_id} of agent ${claims.agent_id} at ${recordAddress}`,
-        `Execution ${uuidText(record.executionId)} of agent ${record.agent} at ${derived}`,
+        w.executionOf(claims.execution_id, claims.agent_id, recordAddress),
+        w.executionOf(uuidText(record.executionId), record.agent, derived),
     );
 }
 
@@ -110,7 +108,7 @@ const STATUS_NAMES: Record<number, string> = {
 
 function status(evidence: Evidence): Finding {
     const { status: number } = need(evidence.record);
-    const finding = equal(STATUS_NAMES[number] ?? `unknown status ${number}`, evidence.claims.status);
+    const finding = equal(STATUS_NAMES[number] ?? w.unknownStatus(number), evidence.claims.status);
     return { ...finding, ok: finding.ok && number !== Status.Open };
 }
 
@@ -118,8 +116,8 @@ const commitment = (evidence: Evidence): Finding => equal(hashText(committedHash
 
 function settlement(evidence: Evidence): Finding {
     const { transaction, payees } = need(evidence.ending);
-    const found = `${payees.kind === 'settled' ? 'Completed' : 'Refunded'} by ${transaction.signature}`;
-    return { ok: true, expected: 'A transaction that ended the execution', found };
+    const found = (payees.kind === 'settled' ? w.completedBy : w.refundedBy)(transaction.signature);
+    return { ok: true, expected: w.ending, found };
 }
 
 /** Where the parts of the Ed25519 instruction begin. */
@@ -127,7 +125,7 @@ const [KEY_AT, SIGNATURE_AT, MESSAGE_AT] = [16, 48, 112] as const;
 
 function isBound(evidence: Evidence): boolean {
     const { binding } = need(evidence.record);
-    return binding <= 1 ? binding === 1 : missing(`the record has the unknown binding ${binding}`);
+    return binding <= 1 ? binding === 1 : missing(w.unknownBinding(binding));
 }
 
 /** What the record demands a signature over: the result alone, or the result of this call. */
@@ -140,12 +138,11 @@ function demanded(evidence: Evidence): SignedResult {
 /** The instruction directly before the completion. */
 function proof(evidence: Evidence): PlainInstruction {
     const { transaction, at } = need(evidence.ending);
-    const before = transaction.instructions[at - 1] ?? missing('no instruction is before the completion');
-    if (before.programId !== ED25519_PROGRAM_ADDRESS)
-        missing(`the instruction before the completion is of ${before.programId}`);
-    if (before.accounts.length > 0) missing('the Ed25519 instruction names accounts');
+    const before = transaction.instructions[at - 1] ?? missing(w.nothingBefore);
+    if (before.programId !== ED25519_PROGRAM_ADDRESS) missing(w.otherBefore(before.programId));
+    if (before.accounts.length > 0) missing(w.withAccounts);
     const [length, due] = [before.data.length, MESSAGE_AT + signedMessage(demanded(evidence)).length];
-    if (length !== due) missing(`the Ed25519 instruction has ${length} bytes of data instead of ${due}`);
+    if (length !== due) missing(w.length(length, due));
     return before;
 }
 
@@ -184,14 +181,14 @@ async function key(evidence: Evidence): Promise<Finding> {
     const { termsHash: agreed } = need(evidence.opening);
     const byProgram = {
         ok: true,
-        expected: 'The key that the program copied at the opening',
-        found: `${signer}, compared by the program`,
+        expected: w.copiedKey,
+        found: w.compared(signer),
     };
     if (agreed === null) return byProgram;
     const terms = { ...need(evidence.listing), price: record.amount, binding: isBound(evidence) ? 1 : 0 };
     const market = marketOf(record, need(evidence.config));
     const hash = await termsHash({ ...terms, resultKey: signer }, market);
-    const finding = equal(`Terms ${hashText(agreed)}`, `Terms ${hashText(hash)}`);
+    const finding = equal(w.terms(hashText(agreed)), w.terms(hashText(hash)));
     if (finding.ok) return finding;
     // With the key that the listing registers they would be the agreed ones, so another key signed. If the terms have
     // changed since, the program's comparison at the completion stands for the check.
@@ -211,8 +208,8 @@ async function signatureVerifies(evidence: Evidence): Promise<Finding> {
     const ok = await verifyStrictly({ ...demanded(evidence), resultKey, signature: bytes });
     return {
         ok,
-        expected: `A signature by ${resultKey}`,
-        found: `${hexOf(bytes)} ${ok ? 'verifies' : 'does not verify'}`,
+        expected: w.signatureBy(resultKey),
+        found: w.verifies(hexOf(bytes), ok),
     };
 }
 
@@ -223,7 +220,7 @@ function listing(evidence: Evidence): Finding {
     const ok = found.updatedAtUnixS >= need(evidence.record).openedAtUnixS;
     return {
         ok,
-        expected: ok ? `${found.resultKey}, or the key before the update since` : found.resultKey,
+        expected: ok ? w.earlierKey(found.resultKey) : found.resultKey,
         found: signer,
     };
 }
@@ -234,10 +231,10 @@ const partsOf = ({ amount, feeBps }: ExecutionRecord): Split => splitOf(amount, 
 function split(evidence: Evidence): Finding {
     const record = need(evidence.record);
     const { creator, platform } = partsOf(record);
-    const found = `${formatUsdc(record.amount)} = ${formatUsdc(creator)} + ${formatUsdc(platform)} USDC, a fee of ${record.feeBps} basis points`;
+    const found = w.parts(formatUsdc(record.amount), formatUsdc(creator), formatUsdc(platform), record.feeBps);
     return {
         ok: record.feeBps <= MAX_FEE_BPS,
-        expected: `Two parts, with a fee of at most ${MAX_FEE_BPS} basis points`,
+        expected: w.twoParts(MAX_FEE_BPS),
         found,
     };
 }
@@ -261,13 +258,13 @@ function movements(
     const found = due.map(([who, account]) => line(who, moved.get(account) ?? 0n)).join(', ');
     const change = changeOf(owner[0]);
     if (change !== undefined && change.owner !== owner[1]) {
-        return { ok: false, expected: `An account of ${owner[1]}`, found: `An account of ${change.owner}` };
+        return { ok: false, expected: w.accountOf(owner[1]), found: w.accountOf(change.owner) };
     }
-    return equal(`${expected} USDC`, `${found} USDC`);
+    return equal(w.usdc(expected), w.usdc(found));
 }
 
 const escrowOut = async (record: ExecutionRecord): Promise<Movement> => [
-    'Escrow',
+    w.escrow,
     await findEscrowAddress(record.agent),
     -record.amount,
 ];
@@ -275,24 +272,23 @@ const escrowOut = async (record: ExecutionRecord): Promise<Movement> => [
 async function payment(evidence: Evidence): Promise<Finding> {
     const [{ payees, transaction }, record] = [need(evidence.ending), need(evidence.record)];
     if (payees.kind !== 'settled')
-        return { ok: false, expected: 'Paid to the creator', found: `Refunded by ${transaction.signature}` };
+        return { ok: false, expected: w.toCreator, found: w.refundedBy(transaction.signature) };
     const { creator, platform } = partsOf(record);
     const isOne = payees.creator === payees.treasury;
     const due: Movement[] = [
         await escrowOut(record),
-        ['creator', payees.creator, isOne ? creator + platform : creator],
-        ...(isOne ? [] : [['treasury', payees.treasury, platform] as const]),
+        [w.creator, payees.creator, isOne ? creator + platform : creator],
+        ...(isOne ? [] : [[w.treasury, payees.treasury, platform] as const]),
     ];
     return movements(evidence, due, [payees.creator, need(evidence.listing).creator]);
 }
 
 async function refund(evidence: Evidence): Promise<Finding> {
     const [{ payees, transaction }, record] = [need(evidence.ending), need(evidence.record)];
-    if (payees.kind !== 'refunded')
-        return { ok: false, expected: 'Back to the caller', found: `Paid to the creator by ${transaction.signature}` };
+    if (payees.kind !== 'refunded') return { ok: false, expected: w.toCaller, found: w.paidBy(transaction.signature) };
     return movements(
         evidence,
-        [await escrowOut(record), ['caller', payees.caller, record.amount]],
+        [await escrowOut(record), [w.caller, payees.caller, record.amount]],
         [payees.caller, record.caller],
     );
 }
@@ -301,19 +297,19 @@ async function refund(evidence: Evidence): Promise<Finding> {
 function costOf(evidence: Evidence): bigint {
     const record = need(evidence.record);
     if (record.status !== Status.Overturned) return record.amount;
-    return record.amount - need(evidence.dispute ?? missing('there is no dispute')).compensation;
+    return record.amount - need(evidence.dispute ?? missing(w.noDispute)).compensation;
 }
 
 function amounts(evidence: Evidence): Finding {
     const [record, { claims }] = [need(evidence.record), evidence];
     const { creator, platform } = partsOf(record);
     const tokens = record.tokensReported === 1 ? record.tokensUsed : null;
-    const words = (cost: bigint, toCreator: bigint, fee: bigint, ms: number | null, used: number | null): string =>
-        `Cost ${formatUsdc(cost)}, creator ${formatUsdc(toCreator)}, fee ${formatUsdc(fee)} USDC, ${ms ?? record.executionTimeMs} ms` +
-        (used === null ? '' : `, ${used} tokens`);
+    const text = (cost: bigint, toCreator: bigint, fee: bigint, ms: number | null, used: number | null): string =>
+        w.amounts(formatUsdc(cost), formatUsdc(toCreator), formatUsdc(fee), ms ?? record.executionTimeMs) +
+        (used === null ? '' : w.tokens(used));
     return equal(
-        words(costOf(evidence), creator, platform, record.executionTimeMs, tokens),
-        words(
+        text(costOf(evidence), creator, platform, record.executionTimeMs, tokens),
+        text(
             claims.cost_usdc,
             claims.creator_amount_usdc,
             claims.platform_amount_usdc,
@@ -324,19 +320,18 @@ function amounts(evidence: Evidence): Finding {
 }
 
 const REASONS: Record<number, string> = {
-    [Reason.CreatorFailed]: 'the creator reported a failure',
-    [Reason.Timeout]: 'no answer within the time-out',
-    [Reason.InvalidResponse]: "the creator's answer broke the contract",
-    [Reason.Expired]: 'no result before the deadline',
-    [Reason.Interrupted]: 'the gateway gave the execution up',
+    [Reason.CreatorFailed]: w.reasons.creatorFailed,
+    [Reason.Timeout]: w.reasons.timeout,
+    [Reason.InvalidResponse]: w.reasons.invalid,
+    [Reason.Expired]: w.reasons.expired,
+    [Reason.Interrupted]: w.reasons.interrupted,
 };
 
 function refundStatus(evidence: Evidence): Finding {
     const { failureReason } = need(evidence.record);
     const reason = REASONS[failureReason];
-    if (reason === undefined)
-        return { ok: false, expected: 'A reason of the refund', found: `Unknown reason ${failureReason}` };
-    return equal(`failed: ${reason}`, `${evidence.claims.status}: ${reason}`);
+    if (reason === undefined) return { ok: false, expected: w.refundReason, found: w.unknownReason(failureReason) };
+    return equal(w.failed('failed', reason), w.failed(evidence.claims.status, reason));
 }
 
 function nothingPaid({ claims }: Evidence): Finding {
@@ -344,34 +339,34 @@ function nothingPaid({ claims }: Evidence): Finding {
         .map(formatUsdc)
         .join(', ');
     const hasResult = claims.result !== null || claims.result_hash !== null;
-    return equal('0, 0, 0 USDC and no result', `${stated} USDC and ${hasResult ? 'a' : 'no'} result`);
+    return equal(w.nothingPaid, w.paid(stated, hasResult));
 }
 
 /** In the order of a reader's questions. */
 const RESULT: readonly (readonly [name: string, title: string, checker: Checker])[] = [
-    ['content', 'The stored content has the stated hash', content],
-    ['result', 'The result on this page has the stated hash', result],
-    ['address', 'The content address follows from the hash', address],
-    ['record', 'The record belongs to the program', recordIsThePrograms],
-    ['identity', 'The record is of this execution', identity],
-    ['status', 'The chain has the stated status', status],
-    ['commitment', 'The record commits to the hash', commitment],
-    ['settlement', 'A transaction settled it', settlement],
-    ['gate', 'The proof has the one accepted form', gate],
-    ['message', 'What was signed is this result', message],
-    ['key', 'It was signed with the agreed key', key],
-    ['signature', 'The Ed25519 signature verifies', signatureVerifies],
-    ['listing', 'The listing registers the key', listing],
-    ['split', 'The parts make the whole', split],
-    ['payment', 'The money moved as recorded', payment],
-    ['amounts', 'The stated amounts are those of the chain', amounts],
+    ['content', w.result.content, content],
+    ['result', w.result.result, result],
+    ['address', w.result.address, address],
+    ['record', w.result.record, recordIsThePrograms],
+    ['identity', w.result.identity, identity],
+    ['status', w.result.status, status],
+    ['commitment', w.result.commitment, commitment],
+    ['settlement', w.result.settlement, settlement],
+    ['gate', w.result.gate, gate],
+    ['message', w.result.message, message],
+    ['key', w.result.key, key],
+    ['signature', w.result.signature, signatureVerifies],
+    ['listing', w.result.listing, listing],
+    ['split', w.result.split, split],
+    ['payment', w.result.payment, payment],
+    ['amounts', w.result.amounts, amounts],
 ];
 
 const REFUND: readonly (readonly [name: string, title: string, checker: Checker])[] = [
-    ['record', 'The record belongs to the program', recordIsThePrograms],
-    ['identity', 'The record is of this execution', identity],
-    ['status', 'The chain says that it was refunded', refundStatus],
-    ['settlement', 'A transaction refunded it', settlement],
-    ['payment', 'All of the money went back', refund],
-    ['amounts', 'Nothing is stated as paid', nothingPaid],
+    ['record', w.refund.record, recordIsThePrograms],
+    ['identity', w.refund.identity, identity],
+    ['status', w.refund.status, refundStatus],
+    ['settlement', w.refund.settlement, settlement],
+    ['payment', w.refund.payment, refund],
+    ['amounts', w.refund.amounts, nothingPaid],
 ];

@@ -23,6 +23,7 @@ import {
 import type { Schemas } from '../../../shared/api/client';
 import { readContent } from '../../../shared/content';
 import { recordAddressOf } from '../recordLink';
+import { words } from './words';
 
 /** What the service states. Nothing in it is believed. */
 export type Claims = Pick<
@@ -83,13 +84,13 @@ export async function readChain(recordAddress: Address, rpcUrl: string): Promise
         const [found] = await readAccounts(rpc, [address]);
         if (found) return [decodeOwned(found, decoder, kind), null];
         const closed = await findClosed(address === recordAddress ? history : new History(rpc, address), recordAddress);
-        if (closed === null) throw new Error(`${address} is not on the chain`);
+        if (closed === null) throw new Error(words.notOnChain(address));
         return [decodeBytes(closed.bytes, decoder, kind), closed.by];
     };
     const record = await tried(account(recordAddress, getExecutionRecordDecoder(), EXECUTION_RECORD_DISCRIMINATOR));
     const known = 'value' in record ? record.value[0] : null;
     const listing = async (): Promise<[AgentListed, string | null]> => {
-        if (known === null) throw new Error('there is no record that names it');
+        if (known === null) throw new Error(words.noRecord);
         return account(known.agent, getAgentListedDecoder(), AGENT_LISTED_DISCRIMINATOR);
     };
     const dispute = async () =>
@@ -109,7 +110,7 @@ export async function readChain(recordAddress: Address, rpcUrl: string): Promise
 
 /** Asks for the bytes at the stated address again each time, and only as bytes. */
 async function statedContent({ ipfs_url: url }: Claims): Promise<Uint8Array> {
-    if (url === null) throw new Error('none is stated');
+    if (url === null) throw new Error(words.noContent);
     // Content is served under the origin of this page; the name of the host is the service's own statement.
     return readContent(new URL(url).pathname);
 }
@@ -127,7 +128,7 @@ export async function tried<T>(work: Promise<T>): Promise<Found<T>> {
     try {
         return { value: await work };
     } catch (error) {
-        return { missing: error instanceof Error ? error.message : 'it cannot be read' };
+        return { missing: error instanceof Error ? error.message : words.unreadable };
     }
 }
 
