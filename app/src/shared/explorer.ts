@@ -24,6 +24,7 @@ export function transactionLink(network: Described, signature: string): string |
 
 /** The account that a link of the service to an explorer is about; `null`: none. */
 export function addressIn(link: string): string | null {
+    if (!URL.canParse(link)) return null;
     const parts = new URL(link).pathname.split('/').reverse();
     return parts.find((part) => /^[1-9A-HJ-NP-Za-km-z]{32,44}$/.test(part)) ?? null;
 }

@@ -71,5 +71,6 @@ describe('links to accounts and transactions', () => {
         expect(accountLinkOf(local, link)).toBe(`/explorer/account/${key(7)}`);
         expect(accountLinkOf(devnet, link)).toBe(link);
         expect(addressIn('https://explorer.example/')).toBeNull();
+        expect(accountLinkOf(local, '/')).toBe('/');
     });
 });
