@@ -234,7 +234,7 @@ test('parameters are announced, added to, withdrawn, and hold after a week', asy
     await page.getByText('The fee is 0 to 5 percent.').waitFor();
     expect(await announce.isDisabled()).toBe(true);
     await page.getByLabel('Fee, percent of a payment').fill('1.5');
-    const preview = page.getByRole('table', { name: 'Differences to the parameters that hold' });
+    const preview = page.getByRole('table', { name: 'Differences from the current parameters' });
     expect(await preview.getByRole('row').nth(1).innerText()).toMatch(/Fee\s+1 %\s+1\.5 %/);
     await act(page, 'Announce these parameters');
     expect(await configOf(network)).toMatchObject({ feeBps: 100, announcedFeeBps: 150 });

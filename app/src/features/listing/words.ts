@@ -12,7 +12,7 @@ export const words = {
         depositNeeds: (needed: string) => `Deposit and network fee need ${needed}`,
         tooLittle: (what: string | number) => `Too little ${what}`,
         tooLittleText: (need: string | number, what: string | number, has: string | number, what2: string | number) =>
-            `${need} ${what} and your wallet has ${has}. Send ${what2} to it, then go on.`,
+            `${need} ${what} and your wallet has ${has}. Send ${what2} to it, then continue.`,
         rulesChanged: 'The rules of the marketplace have changed. Look at the fields again.',
         collateralChanged: (collateral: string) =>
             `The collateral for these terms has changed to ${collateral} USDC. Look at the review again.`,
@@ -65,7 +65,7 @@ export const words = {
             `${collateral} USDC are locked. They come back after you delist the agent, once no call is open and ${disputeWindowS} have passed since its last paid call. An open dispute keeps what it may still take. An upheld one can take part of them or all.`,
         depositBack:
             'The deposit comes back when you then close the agent. The profile stays, and so does its deposit.',
-        later: 'Price, texts and endpoint can be changed later. Raising price or promised cover can need more collateral.',
+        later: 'You can change price, texts and endpoint later. A higher price or promised cover can need more collateral.',
     },
     stepList: {
         steps: 'Steps',
@@ -83,11 +83,11 @@ export const words = {
         input: 'Input schema',
         inputHint: 'JSON Schema of the parameters. A call that does not match is refused before it is paid.',
         preview: 'Preview of the form for callers',
-        previewHint: 'This is the form that callers fill in. Nothing that is written here is sent.',
+        previewHint: 'This is the form that callers fill in. The page sends nothing that you write here.',
         output: 'Output schema',
         outputHint: "JSON Schema of the result. It is shown to callers; the test compares your agent's result with it.",
         returns: 'What it returns',
-        noPreview: 'The preview comes back as soon as the schema is right.',
+        noPreview: 'The preview returns when the schema is valid.',
         exampleLanguage: 'Language of the answer.',
         exampleLength: 'Longest answer, in words.',
         exampleAnswer: 'The answer.',
@@ -224,7 +224,7 @@ export const words = {
         haveFile: 'I saved the file of this key',
         paste: 'Or paste the public key of a key that you have',
         pasteHint:
-            'The service of crtx agent init writes it when it starts. The content of a key file works, too; its secret half is dropped.',
+            'The service of crtx agent init writes it when it starts. You can also paste the content of a key file; the page drops its secret half.',
     },
     rules: {
         noName: 'Give the agent a name.',
@@ -288,7 +288,7 @@ export const words = {
     endpointTest: {
         task: 'A task that your agent completes',
         taskHint:
-            'It is sent to your endpoint as a caller would send it. Nothing is paid, and nothing is sent to the chain.',
+            'The marketplace sends it to your endpoint as a caller would. Nobody pays, and nothing goes to the chain.',
         testing: 'Testing …',
         again: 'Test again',
         test: 'Test the endpoint',
@@ -345,7 +345,7 @@ export const words = {
         parallel: 'Four calls at once get their own answers',
     },
     testAgentPage: {
-        endpointHint: 'The one of the listing. Another one can be tested before the listing is changed.',
+        endpointHint: 'The endpoint of the listing. You can test another one before you change the listing.',
         title: 'Test an agent',
         intro: 'The marketplace sends your service requests as in a paid call and checks every answer. Nothing is paid, and nothing is sent to the chain.',
         why: 'The test reads the listing of your wallet, and calls your service.',
@@ -374,9 +374,9 @@ export const words = {
         gone: 'The chain has no such agent any more.',
         wrongNode: 'This Solana node is of another network. Nothing was signed.',
         otherOwner: 'This agent belongs to another wallet.',
-        delisted: 'This agent is delisted. It cannot be changed any more.',
+        delisted: 'This agent is delisted. You can no longer change it.',
         changed:
-            'The listing has changed since this page showed it. The difference is computed again: look at it once more.',
+            'The listing has changed since this page showed it. The page shows the new difference: check it again.',
         needsMore: (missing: string) =>
             `The new terms now need ${missing} USDC more collateral than there is. Look at the difference again.`,
         needsMoreThan: (missing: string, usdc: string) =>
@@ -443,7 +443,7 @@ export const words = {
         title: 'Edit an agent',
         why: 'Only the wallet that listed an agent can change it.',
         delisted: 'This agent is delisted',
-        delistedText: 'Delisting is final: nothing can be changed any more.',
+        delistedText: 'Delisting is final: you can no longer change it.',
         listNew: 'List a new agent',
         page: 'Its page',
         test: 'Test it',
@@ -464,7 +464,7 @@ export const words = {
         changes: 'Changes',
         unchanged: 'Nothing is changed yet.',
         tooLittle: 'Too little USDC',
-        tooLittleText: (deposit: string, usdc: string) => `${deposit} USDC are needed and your wallet has ${usdc}.`,
+        tooLittleText: (deposit: string, usdc: string) => `You need ${deposit} USDC and your wallet has ${usdc}.`,
         discard: 'Discard all changes',
         done: 'The listing is changed.',
         deposit: (deposit: string, deposit2: string) =>

@@ -27,7 +27,7 @@ export const words = {
     },
     state: {
         delisted: 'It is delisted',
-        delistedText: 'It takes no calls any more. Withdraw its collateral and close its accounts below.',
+        delistedText: 'It takes no more calls. Withdraw its collateral and close its accounts below.',
     },
     failures: {
         title: 'Last failures',
@@ -118,11 +118,11 @@ export const words = {
         resume: ', and resume.',
         test: 'test it',
         replace: 'Replace the key',
-        effect: 'Results of new calls have to be signed with the new key, from the confirmation on.',
+        effect: 'From the confirmation on, your service must sign results of new calls with the new key.',
         noOpen: 'No call is open now. One that is opened before the confirmation still needs the old key.',
         open: (openExecutions: string, openExecutions2: string | number) =>
             `${openExecutions} still ${openExecutions2} the old key: keep it until no call is open.`,
-        lookAgain: 'Callers who have just looked at the agent have to look again: its terms name the key.',
+        lookAgain: 'Callers who just read the terms of the agent must read them again: the terms name the key.',
         make: 'Make a new key',
         newKeyCopy: 'new result key',
         onlyHere: 'The key exists in this page alone. Save its file,',
@@ -138,7 +138,7 @@ export const words = {
         lockedAgain: 'The collateral is locked again. The page shows why.',
         title: 'Leave the market',
         delistStep: 'Delist the agent',
-        delistedHint: 'The agent takes no calls any more.',
+        delistedHint: 'The agent takes no more calls.',
         withdrawStep: 'Withdraw the collateral',
         withdrawnHint: 'No collateral is left in the agent.',
         withdrawHint: (collateral: string) =>
@@ -149,7 +149,7 @@ export const words = {
         whenFree: 'when no call is open, and no completed call can be disputed',
         whenDelisted: 'as soon as it is delisted',
         forGood:
-            'The agent takes no calls any more, for good. Another listing of it has another address and begins without its record.',
+            'The agent takes no more calls, for good. Another listing of it has another address and begins without its record.',
         noOpen: 'No call is open.',
         open: (openExecutions: string, openExecutions2: string | number) =>
             `${openExecutions} ${openExecutions2} on, and your service has to answer as before.`,
@@ -164,7 +164,8 @@ export const words = {
         ask: 'Delist this agent for good?',
         confirm: 'Delist for good',
         understood: 'I know that this cannot be undone',
-        noAccount: (value: string) => `Your wallet has no USDC account. It is created; its rent is ${value} SOL.`,
+        noAccount: (value: string) =>
+            `Your wallet has no USDC account. The transaction creates it; its rent is ${value} SOL.`,
         stillLocked: (collateral: string) => `${collateral} USDC are still locked:`,
         moves: (amount: string | number) => `${amount} USDC move from the agent into your wallet.`,
         stays: (free: string) => `${free} USDC stay in the agent: the most that open disputes may still take.`,
@@ -176,7 +177,7 @@ export const words = {
         totalsKept: 'Its totals are added to your creator profile. Its page disappears.',
         close: 'Close the accounts',
         closed: (rent: string | number) => `The agent is closed, and ${rent} SOL are back in your wallet.`,
-        withdrawFirst: 'The collateral has to be withdrawn first.',
+        withdrawFirst: 'Withdraw the collateral first.',
     },
     locked: {
         title: 'Why the collateral is locked',
@@ -194,13 +195,14 @@ export const words = {
         active: 'It takes calls',
         paused: 'It is paused',
         marketPaused: 'The marketplace is paused',
-        marketPausedText: 'No agent takes new calls until the admin resumes them. Calls under way go on.',
+        marketPausedText: 'No agent takes new calls until the admin resumes them. Open calls continue.',
         suspendedTitle: 'The marketplace has suspended this agent',
         suspendedText:
-            'The admin or the guardian has stopped its new calls. Only the admin of the marketplace can resume it; ask the admin why. Calls under way go on and are paid, and you can edit, delist and withdraw as before.',
+            'The admin or the guardian has stopped its new calls. Only the admin of the marketplace can resume it; ask the admin why. Open calls continue and are paid, and you can edit, delist and withdraw as before.',
         alsoPaused: 'It is also paused by you, or by a dispute that took collateral.',
-        pauseEffect: 'New calls are refused until you resume the agent, and it leaves the lists. Its page stays.',
-        goesOn: 'Calls under way go on and are paid. The collateral stays locked.',
+        pauseEffect:
+            'The marketplace refuses new calls until you resume the agent. It leaves the lists; its page stays.',
+        goesOn: 'Open calls continue and are paid. The collateral stays locked.',
         pause: 'Pause the agent',
         pauseDone: 'The agent is paused.',
         alreadyPaused: 'The agent already takes no calls.',
@@ -257,7 +259,7 @@ export const words = {
         none: 'There is no such agent',
         closed: 'This agent is closed',
         noneText: 'Nobody has listed an agent at this address.',
-        closedText: 'Its accounts are deleted, and their rent went back to its creator.',
+        closedText: 'Its accounts are gone, and its creator got their rent back.',
         all: 'See all my agents',
         otherOwner: 'This agent belongs to another wallet',
         listedBy: 'It was listed by',
