@@ -126,7 +126,7 @@ test('a creator sees the calls of its agents as they are paid for, and the way t
     await following;
     const recordLink = (id: string) => page.getByRole('link', { name: `Record of ${id.slice(0, 6)}…${id.slice(-6)} in the explorer` });
     await recordLink(id).waitFor();
-    expect(await recordLink(id).getAttribute('href')).toMatch(/^https?:/);
+    expect(await recordLink(id).getAttribute('href')).toMatch(/^\/explorer\/account\/\w+$/);
 
     const reads = countReads(page);
     await untilAsked(page, reads);

@@ -10,6 +10,7 @@ import { visible } from '../../shared/text/visible';
 import { Empty } from '../../shared/ui/Empty';
 import { Checkbox, TextField } from '../../shared/ui/Field';
 import { Page } from '../../shared/ui/Page';
+import { apiWords } from './apiWords';
 import type { Key } from './credential';
 import { DocsNavigation } from './DocsNavigation';
 import styles from './Docs.module.css';
@@ -19,7 +20,7 @@ import { referenceQuery } from './query';
 import { type Operation, type Reference, filtered, grouped } from './reference';
 import { words } from './words';
 
-const w = words.reference;
+const w = apiWords.reference;
 
 const EXACT = { includeHash: true } as const;
 

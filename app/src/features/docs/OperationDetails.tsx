@@ -10,7 +10,7 @@ import { Prose, Words } from './Prose';
 import { type Answer, type Parameter, grouped } from './reference';
 import { formsOf, plainSchema } from './schema';
 import { type DetailsProps, TryIt } from './TryIt';
-import { words } from './words';
+import { apiWords as words } from './apiWords';
 
 const w = words.operation;
 

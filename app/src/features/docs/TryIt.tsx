@@ -18,7 +18,7 @@ import styles from './Docs.module.css';
 import type { Operation, Parameter } from './reference';
 import { type Draft, JSON_TYPE, type Written, curlOf, keyOf, laidOut, readStart, write } from './request';
 import { formsOf, plainSchema } from './schema';
-import { words } from './words';
+import { apiWords as words } from './apiWords';
 
 const { request: w, answer: a } = words;
 

@@ -2,7 +2,7 @@
 
 import type { Operation } from './reference';
 import { bearerWord } from './request';
-import { words } from './words';
+import { apiWords as words } from './apiWords';
 
 export type Credential =
     | { readonly kind: 'key'; readonly token: string }

@@ -5,7 +5,7 @@ import { queryOptions } from '@tanstack/react-query';
 import { ApiError, sendAsIs } from '../../shared/api/client';
 import { readReference } from './reference';
 import { readStart } from './request';
-import { words } from './words';
+import { apiWords as words } from './apiWords';
 
 const MAX_BYTES = 8 * 1024 * 1024;
 

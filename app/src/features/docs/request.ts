@@ -2,7 +2,7 @@
 
 import { shellWord } from '../agent';
 import type { Operation, Parameter } from './reference';
-import { words } from './words';
+import { apiWords as words } from './apiWords';
 
 export type Draft = {
     /** By `keyOf` its parameter. */

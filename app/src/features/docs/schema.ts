@@ -2,7 +2,7 @@
 // serve it. The copy is bounded in depth and size, whatever the document is.
 
 import { isMembers } from '../agent';
-import { words } from './words';
+import { apiWords as words } from './apiWords';
 
 type Members = Record<string, unknown>;
 

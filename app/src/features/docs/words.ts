@@ -1,6 +1,4 @@
-// The words of the documentation pages and of the reference of the HTTP API.
-
-import { plural } from '../../shared/figures';
+// The words of the documentation pages.
 
 export const words = {
     documentation: 'Documentation',
@@ -11,79 +9,4 @@ export const words = {
     copyCode: 'the code',
     code: 'Code',
     table: 'Table',
-
-    reference: {
-        intro: 'Every endpoint of this service. Programs read the same from ',
-        unreadable: 'The page cannot read the description of the API.',
-        filter: 'Filter',
-        filterExample: 'Path, word or error code',
-        count: (count: number) => plural(count, 'operation'),
-        matching: (shown: number, count: number) => `${shown} of ${plural(count, 'operation')}`,
-        none: 'No operation has these words',
-        list: 'Operations',
-        key: 'API key',
-        keyHint:
-            'The page uses it in the examples and in what you send. It stays in this page, and a reload forgets it.',
-        showKey: 'Show the key in the examples',
-        credentials: 'Credentials',
-    },
-
-    operation: {
-        credential: 'Credential:',
-        noCredential: 'none',
-        optional: (names: string) => `none; for more, ${names}`,
-        or: (names: string, last: string) => `${names} or ${last}`,
-        parameters: 'Parameters',
-        body: 'Body ',
-        tryIt: 'Try it',
-        answers: 'Answers',
-        headers: (names: string) => ` Headers: ${names}.`,
-        bodyOf: (statuses: string) => `Body of ${statuses}`,
-        example: (value: string) => `example ${value}`,
-        either: 'Either',
-        another: 'Or',
-        more: 'The document has more of it.',
-        recursive: 'The same fields again.',
-        missing: 'The document does not describe it.',
-        anyName: '(any name)',
-        forms: (count: number) => `One of ${count} forms.`,
-    },
-
-    request: {
-        badKey: 'The API key has characters that no key has.',
-        missing: (name: string) => `Fill in ${name}.`,
-        badHeader: (name: string) => `${name} has characters that a header cannot carry.`,
-        dots: (name: string) => `${name} cannot be dots alone.`,
-        body: 'Body (JSON)',
-        noJson: 'This is not JSON. The service will refuse it.',
-        command: (operation: string) => `The command for ${operation}`,
-        commandCopy: 'the command',
-        bytes: 'Use the command to send the bytes of a file. This page cannot send them.',
-        required: (name: string, place: string) => `${name} (${place})`,
-        optional: (name: string, place: string) => `${name} (${place}, optional)`,
-        notSent: 'Not sent',
-        send: 'Send',
-        sending: 'Sending …',
-        stop: 'Stop waiting',
-        stopped: 'You stopped waiting. The service may still have worked on it.',
-        spends: 'Spends money',
-        spendsText: 'The wallet of the credential pays the price of the call as soon as you send this.',
-        changes: 'Changes something',
-        changesText: 'This is the real service: it makes the change as soon as you send this.',
-        withKey: 'The page sends it with the API key above.',
-        withSession: (wallet: string) => `The page sends it as the wallet that is signed in here, ${wallet}.`,
-        withNothing: 'The page sends it without a credential.',
-        refused: (way: string) => `The page sends it without a credential, and the service refuses it: ${way}.`,
-        enterKey: 'enter an API key above',
-        signIn: 'sign in with a wallet on another page',
-        keyNotTaken: ' This operation does not take the API key above.',
-    },
-
-    answer: {
-        title: 'Answer',
-        after: (milliseconds: number) => `after ${milliseconds} ms`,
-        noBody: 'It has no body.',
-        body: 'Body of the answer',
-        cut: 'The body is longer; these are its first 64 KiB.',
-    },
 } as const;

@@ -4,20 +4,18 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 
 import { networkQuery, statusQuery } from '../../shared/api/queries';
+import { badgeWords as words } from './badgeWords';
 import styles from './NetworkBadge.module.css';
-import { words } from './words';
-
-const w = words.badge;
 
 export function NetworkBadge() {
     const { data: network } = useQuery(networkQuery);
     const { data: status, isError } = useQuery(statusQuery);
-    const name = network === undefined ? w.unknown : (w.networks[network.network] ?? network.network);
+    const name = network === undefined ? words.unknown : (words.networks[network.network] ?? network.network);
     const state = isError
-        ? w.offline
+        ? words.offline
         : status === undefined
-          ? w.connecting
-          : (w.states[status.status] ?? status.status);
+          ? words.connecting
+          : (words.states[status.status] ?? status.status);
     const isGood = state === 'live';
     return (
         <Link to="/network" className={styles.badge} title={`${name}: ${state}`}>

@@ -1,4 +1,4 @@
-// What the page of the network and the badge in the header say.
+// What the page of the network says.
 
 import { formatCount, plural } from '../../shared/figures';
 
@@ -14,14 +14,6 @@ export const words = {
         market: 'Market',
         program: 'Program',
         creators: 'For creators',
-    },
-
-    badge: {
-        unknown: 'Network',
-        networks: { local: 'Local', devnet: 'Devnet', mainnet: 'Mainnet' } as Readonly<Record<string, string>>,
-        states: { degraded: 'problems', stale: 'behind' } as Readonly<Record<string, string>>,
-        offline: 'no connection',
-        connecting: 'connecting',
     },
 
     status: {
