@@ -65,3 +65,18 @@ test('a user who leaves an element that is still there has left it', async () =>
     await settled();
     expect(document.activeElement).toBe(document.body);
 });
+
+test('a link within the page takes the focus along to where it leads', async () => {
+    const link = document.createElement('a');
+    element('key').append(link);
+    const target = document.createElement('h2');
+    target.id = 'rename-heading';
+    link.href = '#rename-heading';
+    element('main').append(target);
+    link.focus();
+    location.hash = '#rename-heading';
+    link.blur();
+    await settled();
+    expect(document.activeElement?.id).toBe('rename-heading');
+    location.hash = '';
+});

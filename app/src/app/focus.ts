@@ -39,9 +39,10 @@ export function keepFocus(page: Document): () => void {
         }
         if (last === null || !lost()) return;
         // The user has left an element that is still there, for example by a press beside it.
-        if (canFocus(last)) return;
-        const place =
-            around.find((element) => element.matches(PLACES) && isShown(element)) ?? page.getElementById('main');
+        const isLeft = canFocus(last);
+        const place = isLeft
+            ? targetOf(last)
+            : (around.find((element) => element.matches(PLACES) && isShown(element)) ?? page.getElementById('main'));
         if (!(place instanceof HTMLElement)) return;
         const gone = last;
         if (!place.hasAttribute('tabindex')) {
@@ -49,7 +50,7 @@ export function keepFocus(page: Document): () => void {
             place.addEventListener('blur', () => place.removeAttribute('tabindex'), { once: true });
         }
         place.focus({ preventScroll: true });
-        if (gone instanceof HTMLElement && gone.isConnected) waiting = { element: gone, place };
+        if (!isLeft && gone instanceof HTMLElement && gone.isConnected) waiting = { element: gone, place };
     };
     let frame = 0;
     const later = (): void => {
@@ -79,6 +80,12 @@ function ancestorsOf(element: Element): Element[] {
     for (let parent = element.parentElement; parent !== null; parent = parent.parentElement) found.push(parent);
     return found;
 }
+
+/** Where a link within the page has led. A browser shows it, and focuses it only if it can have the focus by itself. */
+const targetOf = (link: Element): HTMLElement | null =>
+    link instanceof HTMLAnchorElement && link.matches('[href^="#"]') && link.hash === location.hash
+        ? document.getElementById(link.hash.slice(1))
+        : null;
 
 const isShown = (element: Element): boolean =>
     element.isConnected && element.closest('[hidden], [inert]') === null && element.checkVisibility();
