@@ -2,58 +2,59 @@
 
 import type { Page } from 'playwright-core';
 
+import { type Attached, type Hand, pointer } from './hand';
 import type { Network } from './network';
 import { actAs, call, connect } from './runs';
 
 export type Party = 'Caller' | 'Creator' | 'Resolver' | 'New wallet';
 
 /** Where a page asks for it. */
-export async function signIn(page: Page): Promise<void> {
-    await page.getByRole('main').getByRole('button', { name: 'Sign in' }).click();
+export async function signIn(page: Page, by: Hand = pointer(page)): Promise<void> {
+    await by.press(page.getByRole('main').getByRole('button', { name: 'Sign in' }));
     await page.getByRole('main').getByText('which costs nothing').waitFor({ state: 'detached' });
 }
-
-export type Proof = { name: string; mimeType: string; buffer: Buffer };
 
 export const raiseButton = (page: Page) => page.getByRole('button', { name: 'Raise the dispute' });
 
 /** From the page of the execution to the page of the dispute; returns the address of the dispute. */
-export async function raise(page: Page, executionId: string, text: string, files: Proof[] = []): Promise<string> {
+export async function raise(page: Page, executionId: string, text: string, files: Attached[] = [], by: Hand = pointer(page)): Promise<string> {
     await page.goto(`/disputes/new?execution=${executionId}`);
-    await page.getByLabel('What happened').fill(text);
-    if (files.length > 0) await page.getByLabel('Files that prove it').setInputFiles(files);
-    await raiseButton(page).click();
+    await by.write(page.getByLabel('What happened'), text);
+    if (files.length > 0) await by.attach(page.getByLabel('Files that prove it'), files);
+    await by.press(raiseButton(page));
     await page.waitForURL(/\/disputes\/[1-9A-HJ-NP-Za-km-z]{32,}$/);
     await page.getByRole('heading', { name: 'What the caller says' }).waitFor();
     return new URL(page.url()).pathname.split('/').at(-1) ?? '';
 }
 
 /** Changes to the creator's account and answers. */
-export async function answer(page: Page, dispute: string, text: string): Promise<void> {
-    await open(page, dispute, 'Creator');
-    await page.getByLabel('Your answer').fill(text);
-    await page.getByRole('button', { name: 'Send the answer' }).click();
+export async function answer(page: Page, dispute: string, text: string, by?: Hand): Promise<void> {
+    await open(page, dispute, 'Creator', by);
+    const hand = by ?? pointer(page);
+    await hand.write(page.getByLabel('Your answer'), text);
+    await hand.press(page.getByRole('button', { name: 'Send the answer' }));
     await page.getByText('Your answer is on the chain.').waitFor();
 }
 
 /** The form of the resolver, filled in. `amount`: uphold with so much USDC. */
-export async function prepareDecision(page: Page, dispute: string, reasons: string, amount: string | null): Promise<void> {
-    await open(page, dispute, 'Resolver');
-    await page.getByLabel(amount === null ? 'Reject: the creator' : 'Uphold: the caller').check();
-    if (amount !== null) await page.getByLabel('Take from the collateral, in USDC').fill(amount);
-    await page.getByLabel('Reasons').fill(reasons);
+export async function prepareDecision(page: Page, dispute: string, reasons: string, amount: string | null, by?: Hand): Promise<void> {
+    await open(page, dispute, 'Resolver', by);
+    const hand = by ?? pointer(page);
+    await hand.choose(page.getByLabel(amount === null ? 'Reject: the creator' : 'Uphold: the caller'));
+    if (amount !== null) await hand.write(page.getByLabel('Take from the collateral, in USDC'), amount);
+    await hand.write(page.getByLabel('Reasons'), reasons);
 }
 
-export async function decide(page: Page): Promise<void> {
-    await page.getByRole('button', { name: /^Sign: / }).click();
+export async function decide(page: Page, by: Hand = pointer(page)): Promise<void> {
+    await by.press(page.getByRole('button', { name: /^Sign: / }));
     await page.getByText('The decision is on the chain.').waitFor();
 }
 
 /** The page of the dispute, as a party sees it. */
-export async function open(page: Page, dispute: string, party: Party): Promise<void> {
+export async function open(page: Page, dispute: string, party: Party, by?: Hand): Promise<void> {
     await page.goto(`/disputes/${dispute}`);
-    await actAs(page, party);
-    await signIn(page);
+    await actAs(page, party, by);
+    await signIn(page, by);
     await page.getByRole('heading', { name: 'What the caller says' }).waitFor();
 }
 

@@ -4,25 +4,26 @@ import type { Locator, Page } from 'playwright-core';
 
 import { chooseAccount } from './account';
 import { openedAt } from './chain';
+import { type Hand, pointer } from './hand';
 import { until } from './market';
 import type { Network } from './network';
 import { connectNew } from './newWallet';
 
 /** Connects the wallet of the demo's caller. */
-export async function connect(page: Page): Promise<void> {
-    await page.getByRole('banner').getByRole('button', { name: 'Connect' }).click();
-    await page.getByRole('button', { name: 'Local test wallet' }).click();
+export async function connect(page: Page, by: Hand = pointer(page)): Promise<void> {
+    await by.press(page.getByRole('banner').getByRole('button', { name: 'Connect' }));
+    await by.press(page.getByRole('button', { name: 'Local test wallet' }));
     await page.getByText('nothing here has a value').waitFor();
-    await page.keyboard.press('Escape');
+    await by.key('Escape');
 }
 
 /** Signs with another account of the local test wallet from now on, such as `Admin`. The page stays where it is. */
-export async function actAs(page: Page, role: string): Promise<void> {
+export async function actAs(page: Page, role: string, by?: Hand): Promise<void> {
     const isKnown = await page.evaluate(() => localStorage.getItem('crtx.wallet') !== null);
-    if (!isKnown) await connect(page);
+    if (!isKnown) await connect(page, by);
     // On a phone the button has the address alone.
-    await page.getByRole('banner').getByRole('button', { name: /…/ }).click();
-    await chooseAccount(page, role);
+    await (by ?? pointer(page)).press(page.getByRole('banner').getByRole('button', { name: /…/ }));
+    await chooseAccount(page, role, by);
     await page.keyboard.press('Escape');
     await page.getByRole('dialog', { name: 'Wallet' }).waitFor({ state: 'detached' });
 }

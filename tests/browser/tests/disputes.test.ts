@@ -9,6 +9,7 @@ import { expect, test } from 'vitest';
 import { useBrowser } from '../support/browser';
 import { rpc, transactionsOf, usdcOf } from '../support/chain';
 import { answer, decide, open as show, prepareDecision, raise, raiseButton, signIn } from '../support/disputes';
+import { focusOf, keyboard } from '../support/hand';
 import { HOSTILE, harm } from '../support/hostile';
 import { addMockWallet, asked, behave, callerKey } from '../support/mockWallet';
 import { useOwnAgent } from '../support/ownAgent';
@@ -68,6 +69,21 @@ const document = async (hash: string): Promise<{ text: string; files: { name: st
     return JSON.parse(bytes.toString('utf8')) as { text: string; files: { name: string; hash: string }[] };
 };
 
+/** A node of which the page hears that the chain is so many days older. */
+async function ageChain(page: Page, days: number): Promise<void> {
+    await page.route(network.rpc_url, async (route) => {
+        const answer = await route.fetch();
+        const text = await answer.text();
+        // The clock is the account of 40 bytes; its last eight are the time.
+        const lie = text.replace(/"([A-Za-z0-9+/]{54}==)"/g, (_, data: string) => {
+            const clock = Buffer.from(data, 'base64');
+            clock.writeBigInt64LE(clock.readBigInt64LE(32) + BigInt(days * 86_400), 32);
+            return JSON.stringify(clock.toString('base64'));
+        });
+        await route.fulfill({ response: answer, body: lie });
+    });
+}
+
 /** CID version 1, raw, SHA-256, in base32. */
 function readCid(hash: string): string {
     const bits = [...Buffer.from(`01551220${hash.slice(7)}`, 'hex')].map((byte) => byte.toString(2).padStart(8, '0')).join('');
@@ -77,10 +93,11 @@ function readCid(hash: string): string {
 /** Everything that the service takes as a text; the rest of it is refused before it is handed in. */
 const SPOKEN = Object.values(HOSTILE).map((text) => text.replace(/[\u0000-\u0008\u001b]/g, '').slice(0, 2_000));
 
-test('a dispute is raised with evidence, answered, and upheld; caller and insurance get their parts and the agent is paused', async () => {
+test('by keyboard alone a dispute is raised with evidence, answered, and upheld; caller and insurance get their parts and the agent is paused', async () => {
     const { page, context, problems } = await open();
+    const keys = keyboard(page);
     await page.goto('/');
-    await connect(page);
+    await connect(page, keys);
     const id = await callOwn(page);
     const before = await balances();
     const files = [
@@ -88,7 +105,7 @@ test('a dispute is raised with evidence, answered, and upheld; caller and insura
         { name: 'safe\u202egnp.exe', mimeType: 'application/octet-stream', buffer: Buffer.from([0, 1, 255]) },
         { name: 'same.txt', mimeType: 'text/plain', buffer: Buffer.from('one') },
     ];
-    const dispute = await raise(page, id, SPOKEN.join('\n'), files);
+    const dispute = await raise(page, id, SPOKEN.join('\n'), files, keys);
     // The bond waits in the escrow of the agent.
     expect(change(before, await balances())).toEqual([-BOND, 0n, BOND, 0n]);
 
@@ -105,26 +122,27 @@ test('a dispute is raised with evidence, answered, and upheld; caller and insura
     await statement.getByText('Same as on the chain').waitFor();
     await expect.poll(() => statement.getByText('Hash matches').count()).toBe(3);
     expect(await harm(page)).toEqual([]);
-    const [saved] = await Promise.all([page.waitForEvent('download'), statement.getByRole('link', { name: /^Save <img/ }).click()]);
+    const [saved] = await Promise.all([page.waitForEvent('download'), keys.press(statement.getByRole('link', { name: /^Save <img/ }))]);
     expect(saved.suggestedFilename()).toMatch(/^[A-Za-z0-9_-]+\.bin$/);
     expect(readFileSync(await saved.path())).toEqual(files[0]?.buffer);
 
     // Before the answer the resolver can reject alone.
-    await show(page, dispute, 'Resolver');
+    await show(page, dispute, 'Resolver', keys);
     expect(await page.getByLabel('Uphold: the caller').isDisabled()).toBe(true);
     await page.getByText('The creator can still answer.').waitFor();
     expect(await page.getByLabel('Reject: the creator').isDisabled()).toBe(false);
 
-    await answer(page, dispute, SPOKEN.join('\n\n'));
+    await answer(page, dispute, SPOKEN.join('\n\n'), keys);
     await page.getByRole('region', { name: 'What the creator says' }).getByText('Same as on the chain').waitFor();
     expect(await page.getByLabel('Your answer').count()).toBe(0);
     expect(await harm(page)).toEqual([]);
 
-    await prepareDecision(page, dispute, 'The result is empty.', '0.06');
+    await prepareDecision(page, dispute, 'The result is empty.', '0.06', keys);
     const preview = page.getByRole('region', { name: 'What happens' });
     expect(await preview.getByRole('definition').allInnerTexts()).toEqual(['0.05 USDC', '0.01 USDC', '10 USDC', '9.94 USDC', '10 USDC']);
     await preview.getByText('This pauses the agent until its creator adds at least 0.06 USDC.').waitFor();
-    await decide(page);
+    await decide(page, keys);
+    expect(await focusOf(page)).not.toBe('body');
     await page.getByText('Upheld: the caller was right').waitFor();
     expect(change(before, await balances())).toEqual([PRICE, 0n, -60_000n, 10_000n]);
     const decided = await disputeOf(page, dispute);
@@ -186,8 +204,18 @@ test('a caller who cancels a dispute has the bond back, and a caller who is foun
     const before = await holders();
 
     const cancelled = await raise(page, ids[0] ?? '', 'I was wrong.');
-    await page.getByRole('button', { name: 'Cancel the dispute' }).click();
+    // By keyboard alone. Ending it without a decision reaches the program, which knows that the time is not over.
+    const keys = keyboard(page);
+    await ageChain(page, 31);
+    await page.reload();
+    await keys.press(page.getByRole('link', { name: 'End it', exact: true }));
+    await keys.press(page.getByRole('button', { name: 'End the dispute' }));
+    await page.getByText(/^The program refuses this:/).waitFor();
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
+    await page.reload();
+    await keys.press(page.getByRole('button', { name: 'Cancel the dispute' }));
     await page.getByText('The dispute is cancelled.').waitFor();
+    expect(await focusOf(page)).not.toBe('body');
     await page.getByText('Cancelled by the caller').waitFor();
     expect(change(before, await holders())).toEqual([0n, 0n, 0n]);
     expect(await disputeOf(page, cancelled)).toMatchObject({ status: 'cancelled', slash_usdc: 0 });

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { chooseAccount } from '../support/account';
 import { SCHEMES, useBrowser } from '../support/browser';
 import { accessibilityProblems, layoutProblems } from '../support/checks';
+import { focusOf } from '../support/hand';
 import { factsOf, until } from '../support/market';
 import { type Network, startNetwork } from '../support/network';
 import { openTab } from '../support/creatorPages';
@@ -201,22 +202,11 @@ test('the header is whole on the narrowest screen', async () => {
     await context.close();
 });
 
-/** The element with the focus in words. The body has it for no longer than a browser needs to draw. */
-async function focus(page: Page): Promise<string> {
-    const read = (): Promise<string> => page.evaluate(() => new Promise<string>((resolve) => {
-        requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => {
-            const active = document.activeElement;
-            resolve(active === null || active === document.body ? 'body' : `${active.tagName} ${(active.textContent ?? '').trim().slice(0, 40)}`);
-        }, 50)));
-    }));
-    return read();
-}
-
 test('the focus never falls to the body, on any page and after any action', async () => {
     const { page, context, problems } = await open();
     const lost: string[] = [];
     const look = async (when: string): Promise<void> => {
-        if ((await focus(page)) === 'body') lost.push(when);
+        if ((await focusOf(page)) === 'body') lost.push(when);
     };
     /** By the keyboard, as those do who need the focus. */
     const press = async (name: string | RegExp, within: 'main' | 'dialog' | 'banner' = 'main', key = 'Enter'): Promise<void> => {
