@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { useBrowser } from '../support/browser';
 import { usdcOn } from '../support/chain';
+import { type Hand, focusOf, keyboard, pointer } from '../support/hand';
 import { NOBODY, configOf, factsOf, hexOf, travel, until } from '../support/market';
 import { type Network, startNetwork } from '../support/network';
 import { actAs, openForm, payButton } from '../support/runs';
@@ -24,27 +25,28 @@ const SOMEBODY = '82vpEBc9TeDX6S1Dd3UJ77nQeqFkHSMEgANRBhc28GR8';
 /** Another one: no key has two roles. */
 const ANOTHER = 'BUGuuhPsHpk8YZrL2GctsCtXGneL1gmT5zYb7eMHZDWf';
 
-async function openAdmin(page: Page, role = 'Admin'): Promise<void> {
+async function openAdmin(page: Page, role = 'Admin', by?: Hand): Promise<void> {
     await page.goto('/admin');
-    await actAs(page, role);
+    await actAs(page, role, by);
     if (role === 'Admin') await page.getByRole('heading', { name: 'Verify creators' }).waitFor();
     if (role === 'Guardian') await page.getByRole('heading', { name: 'Emergency stop' }).waitFor();
 }
 
 /** Presses the button of an action, and says yes to its question. */
-async function press(page: Page, label: string): Promise<void> {
+async function press(page: Page, label: string, by: Hand = pointer(page)): Promise<void> {
     const button = page.getByRole('button', { name: new RegExp(`^${label}`) });
     const asks = (await button.innerText()).endsWith('…');
-    await button.click();
-    if (asks) await page.getByRole('dialog').getByRole('button', { name: label, exact: true }).click();
+    await by.press(button);
+    if (asks) await by.press(page.getByRole('dialog').getByRole('button', { name: label, exact: true }));
 }
 
 /** The same, until the configuration has changed and the page has noticed. */
-async function act(page: Page, label: string): Promise<void> {
+async function act(page: Page, label: string, by?: Hand): Promise<void> {
     const { revision: before } = await configOf(network);
-    await press(page, label);
+    await press(page, label, by);
     await until(() => configOf(network), ({ revision }) => revision > before);
     await page.getByText(/^(The chain is being read|The transaction is being tried|Your wallet asks|Sent\. Waiting)/).waitFor({ state: 'detached' });
+    if (by !== undefined) expect(await focusOf(page), `after ${label}`).not.toBe('body');
 }
 
 /** Lets a page see another admin in the configuration. Both are hexadecimal digits. */
@@ -69,19 +71,21 @@ const execute = (task: string): Promise<Response> =>
         body: JSON.stringify({ task }),
     });
 
-test('a creator gets the badge, every agent of it shows it, and loses it again', async () => {
+test('by keyboard alone a creator gets the badge, every agent of it shows it, and loses it again', async () => {
     const { page, context, problems } = await open();
-    await openAdmin(page);
+    const keys = keyboard(page);
+    await openAdmin(page, 'Admin', keys);
     expect((await agentOf()).creator.verified).toBe(false);
-    await page.getByRole('link', { name: /^Who is this/ }).first().click();
-    await press(page, 'Verify this creator as');
+    await keys.press(page.getByRole('link', { name: /^Who is this/ }).first());
+    await press(page, 'Verify this creator as', keys);
     await page.getByText('The creator is verified.').waitFor();
+    expect(await focusOf(page)).not.toBe('body');
     expect((await agentOf()).creator.verified).toBe(true);
     await page.goto(`/agents/${network.agents[0]?.agent_id}`);
     await page.getByText('Verified creator').first().waitFor();
 
     await page.goto(`/admin?creator=${(await agentOf()).creator.pubkey}`);
-    await press(page, 'Take the badge away');
+    await press(page, 'Take the badge away', keys);
     await page.getByText('The badge is gone.').waitFor();
     expect((await agentOf()).creator.verified).toBe(false);
     await page.getByRole('button', { name: /^Verify this creator/ }).waitFor();
@@ -91,26 +95,28 @@ test('a creator gets the badge, every agent of it shows it, and loses it again',
 
 test('a wallet without a profile, and what is no address, cannot be verified', async () => {
     const { page, context, problems } = await open();
+    const keys = keyboard(page);
     await openAdmin(page);
-    await page.getByLabel('Wallet of the creator').fill('me');
-    await page.getByRole('button', { name: 'Look up' }).click();
+    await keys.write(page.getByLabel('Wallet of the creator'), 'me');
+    await keys.press(page.getByRole('button', { name: 'Look up' }));
     await page.getByText('This is not an address of a wallet').waitFor();
-    await page.getByLabel('Wallet of the creator').fill(SOMEBODY);
-    await page.getByRole('button', { name: 'Look up' }).click();
+    await keys.write(page.getByLabel('Wallet of the creator'), SOMEBODY);
+    await keys.press(page.getByRole('button', { name: 'Look up' }));
     await page.getByText('This wallet has no creator profile').waitFor();
     expect(await page.getByRole('button', { name: /^Verify this creator/ }).count()).toBe(0);
     expect(problems).toEqual([]);
     await context.close();
 });
 
-test('a stop of new calls holds in the browser and over HTTP, and its end allows them again', async () => {
+test('by keyboard alone: a stop of new calls holds in the browser and over HTTP, and its end allows them again', async () => {
     const { page, context, problems } = await open();
-    await openAdmin(page);
-    await page.getByRole('button', { name: 'Stop new calls …' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+    const keys = keyboard(page);
+    await openAdmin(page, 'Admin', keys);
+    await keys.press(page.getByRole('button', { name: 'Stop new calls …' }));
+    await keys.press(page.getByRole('dialog').getByRole('button', { name: 'Cancel' }));
     expect((await configOf(network)).isOpeningsPaused).toBe(false);
     try {
-        await act(page, 'Stop new calls');
+        await act(page, 'Stop new calls', keys);
         expect(await configOf(network)).toMatchObject({ isOpeningsPaused: true, isListingsPaused: false });
         await openForm(page, network, 0);
         await actAs(page, 'Caller');
@@ -120,7 +126,7 @@ test('a stop of new calls holds in the browser and over HTTP, and its end allows
         await page.getByText('The market is paused').waitFor();
     } finally {
         await openAdmin(page);
-        await act(page, 'Resume new calls');
+        await act(page, 'Resume new calls', keys);
     }
     await until(() => factsOf(network), ({ openings_paused: isPaused }) => !isPaused);
     expect(await (await execute('one two')).json()).toMatchObject({ status: 'completed' });
@@ -182,18 +188,20 @@ test('new listings are stopped alone, and calls go on', async () => {
     await context.close();
 });
 
-test('the guardian suspends an agent, everybody reads why it takes no calls, and the admin resumes it', async () => {
+test('by keyboard alone the guardian suspends an agent, everybody reads why it takes no calls, and the admin resumes it', async () => {
     const { page, context, problems } = await open();
+    const keys = keyboard(page);
     const agentId = network.agents[0]?.agent_id ?? '';
-    await openAdmin(page, 'Guardian');
-    await page.getByLabel('Address of the agent').fill('an agent');
-    await page.getByRole('button', { name: 'Open its page' }).click();
+    await openAdmin(page, 'Guardian', keys);
+    await keys.write(page.getByLabel('Address of the agent'), 'an agent');
+    await keys.press(page.getByRole('button', { name: 'Open its page' }));
     await page.getByText('This is not an address of an agent').waitFor();
-    await page.getByLabel('Address of the agent').fill(agentId);
-    await page.getByRole('button', { name: 'Open its page' }).click();
+    await keys.write(page.getByLabel('Address of the agent'), agentId);
+    await keys.press(page.getByRole('button', { name: 'Open its page' }));
     try {
-        await press(page, 'Suspend this agent');
+        await press(page, 'Suspend this agent', keys);
         await page.getByText('The agent is suspended.').waitFor();
+        expect(await focusOf(page)).not.toBe('body');
         await page.getByText('Suspended by the marketplace').waitFor();
         await page.getByText('Only the admin can resume it.').first().waitFor();
         expect(await page.getByText('Paused by its creator').count()).toBe(0);
@@ -214,9 +222,10 @@ test('the guardian suspends an agent, everybody reads why it takes no calls, and
         await page.getByRole('table', { name: 'My agents' }).getByText('Suspended', { exact: true }).waitFor();
     } finally {
         await page.goto(`/agents/${agentId}`);
-        await actAs(page, 'Admin');
-        await press(page, 'Resume this agent');
+        await actAs(page, 'Admin', keys);
+        await press(page, 'Resume this agent', keys);
         await page.getByText('The agent is resumed.').waitFor();
+        expect(await focusOf(page)).not.toBe('body');
     }
     await page.getByText('Suspended by the marketplace').waitFor({ state: 'detached' });
     expect(await (await execute('one two')).json()).toMatchObject({ status: 'completed' });
@@ -224,24 +233,25 @@ test('the guardian suspends an agent, everybody reads why it takes no calls, and
     await context.close();
 });
 
-test('parameters are announced, added to, withdrawn, and hold after a week', async () => {
+test('by keyboard alone parameters are announced, added to, withdrawn, and hold after a week', async () => {
     const { page, context, problems } = await open();
+    const keys = keyboard(page);
     await openAdmin(page);
     const announce = page.getByRole('button', { name: /^Announce these parameters/ });
     await page.getByText('Change a field first').waitFor();
     expect(await announce.isDisabled()).toBe(true);
-    await page.getByLabel('Fee, percent of a payment').fill('7');
+    await keys.write(page.getByLabel('Fee, percent of a payment'), '7');
     await page.getByText('The fee is 0 to 5 percent.').waitFor();
     expect(await announce.isDisabled()).toBe(true);
-    await page.getByLabel('Fee, percent of a payment').fill('1.5');
+    await keys.write(page.getByLabel('Fee, percent of a payment'), '1.5');
     const preview = page.getByRole('table', { name: 'Differences from the current parameters' });
     expect(await preview.getByRole('row').nth(1).innerText()).toMatch(/Fee\s+1 %\s+1\.5 %/);
-    await act(page, 'Announce these parameters');
+    await act(page, 'Announce these parameters', keys);
     expect(await configOf(network)).toMatchObject({ feeBps: 100, announcedFeeBps: 150 });
 
     // The next announcement keeps what is announced.
     await page.getByLabel('Tier 4: collateral, USDC').fill('2000');
-    await act(page, 'Announce these parameters');
+    await act(page, 'Announce these parameters', keys);
     const announced = await until(() => factsOf(network), (facts) => facts.announced_parameters?.collateral_tiers[3]?.collateral_usdc === 2_000);
     expect(announced).toMatchObject({ parameters: { fee_bps: 100 }, announced_parameters: { fee_bps: 150 } });
     await page.goto('/network');
@@ -252,12 +262,12 @@ test('parameters are announced, added to, withdrawn, and hold after a week', asy
 
     await openAdmin(page);
     expect(await page.getByRole('button', { name: 'Apply the announced parameters' }).isDisabled()).toBe(true);
-    await act(page, 'Withdraw the announced parameters');
+    await act(page, 'Withdraw the announced parameters', keys);
     expect(await configOf(network)).toMatchObject({ feeBps: 100, announcedFeeBps: 0, parametersFrom: 0n });
     await until(() => factsOf(network), (facts) => facts.announced_parameters === null);
 
-    await page.getByLabel('Fee, percent of a payment').fill('1.5');
-    await act(page, 'Announce these parameters');
+    await keys.write(page.getByLabel('Fee, percent of a payment'), '1.5');
+    await act(page, 'Announce these parameters', keys);
     await travel(network, 7.01);
     await page.reload();
     // The service applies what is due as well, so it may have been faster than this press.
@@ -296,41 +306,43 @@ test('another wallet sees no action, and the chain refuses it even if its page i
     await context.close();
 });
 
-test('the role of the admin is nominated, taken, and handed back', async () => {
+test('by keyboard alone the role of the admin is nominated, taken, and handed back', async () => {
     const { page, context, problems } = await open();
+    const keys = keyboard(page);
     await openAdmin(page);
     const first = (await factsOf(network)).roles.admin;
-    await page.getByLabel('Wallet of the next admin').fill(SOMEBODY);
-    await act(page, 'Nominate the next admin');
-    await act(page, 'Withdraw the nomination');
-    await page.getByLabel('Wallet of the next admin').fill(network.wallet);
-    await act(page, 'Nominate the next admin');
-    await actAs(page, 'Caller');
-    await press(page, 'Become the admin');
+    await keys.write(page.getByLabel('Wallet of the next admin'), SOMEBODY);
+    await act(page, 'Nominate the next admin', keys);
+    await act(page, 'Withdraw the nomination', keys);
+    await keys.write(page.getByLabel('Wallet of the next admin'), network.wallet);
+    await act(page, 'Nominate the next admin', keys);
+    await actAs(page, 'Caller', keys);
+    await press(page, 'Become the admin', keys);
     await page.getByRole('heading', { name: 'Verify creators' }).waitFor();
     expect((await configOf(network)).admin).toBe(hexOf(network.wallet));
 
-    await page.getByLabel('Wallet of the next admin').fill(first);
-    await act(page, 'Nominate the next admin');
-    await actAs(page, 'Admin');
-    await press(page, 'Become the admin');
+    await keys.write(page.getByLabel('Wallet of the next admin'), first);
+    await act(page, 'Nominate the next admin', keys);
+    await actAs(page, 'Admin', keys);
+    await press(page, 'Become the admin', keys);
     await page.getByRole('heading', { name: 'Verify creators' }).waitFor();
     expect((await configOf(network)).admin).toBe(hexOf(first));
     expect(problems).toEqual([]);
     await context.close();
 });
 
-test('a resolver is removed at once, and its successor takes office after sixteen days', async () => {
+test('by keyboard alone a resolver is removed at once, and its successor takes office after sixteen days', async () => {
     const { page, context, problems } = await open();
+    const keys = keyboard(page);
     await openAdmin(page);
     const { insurance_owner: insurance } = (await factsOf(network)).roles as unknown as { insurance_owner: string };
-    await page.getByLabel('Next resolver').fill(insurance);
+    await keys.write(page.getByLabel('Next resolver'), insurance);
     await page.getByText('must be neither the treasury owner nor the resolver').waitFor();
     expect(await page.getByRole('button', { name: /^Announce these holders/ }).isDisabled()).toBe(true);
-    await page.getByLabel('Next resolver').fill(SOMEBODY);
-    await act(page, 'Announce these holders');
+    await keys.write(page.getByLabel('Next resolver'), SOMEBODY);
+    await act(page, 'Announce these holders', keys);
     expect((await configOf(network)).announcedResolver).toBe(hexOf(SOMEBODY));
-    await act(page, 'Remove the resolver');
+    await act(page, 'Remove the resolver', keys);
     expect(await configOf(network)).toMatchObject({ resolver: NOBODY, announcedResolver: hexOf(SOMEBODY) });
     await page.goto('/network');
     await page.getByText('Other role holders are announced').waitFor();
