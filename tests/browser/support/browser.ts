@@ -12,7 +12,7 @@ import { ownNetwork } from './ownNetwork';
 const PROGRAMS = [process.env['CRTX_CHROMIUM'], '/usr/bin/chromium-headless-shell', '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 const FLAGS = ['--no-sandbox', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--disable-gpu'];
 /** Pages that the test itself serves count as pages of the internet, which may not ask a node on this machine. */
-const FLAGS_OF_BUILT = process.env['CRTX_PAGES'] === undefined ? [] : ['--disable-features=LocalNetworkAccessChecks'];
+const FLAGS_OF_BUILT = ['--disable-features=LocalNetworkAccessChecks'];
 
 export const WIDTHS = { phone: { width: 390, height: 844 }, desktop: { width: 1280, height: 900 } } as const;
 export type Width = keyof typeof WIDTHS;
@@ -26,14 +26,20 @@ export type Visit = { readonly page: Page; readonly context: BrowserContext; rea
 
 /** The browser of a test file. `network`: the one of the worker, unless the file has its own. */
 export function useBrowser(network: () => Network = ownNetwork): (options?: OpenOptions) => Promise<Visit> {
+    const browser = useChromium();
+    return (options) => open(browser(), network(), options);
+}
+
+/** Chromium for the tests of a file. */
+export function useChromium(isServedByTest = process.env['CRTX_PAGES'] !== undefined): () => Browser {
     let browser: Browser;
     beforeAll(async () => {
         const executablePath = PROGRAMS.find((program) => program !== undefined && existsSync(program));
         if (executablePath === undefined) throw new Error('Install Chromium: apt-get install chromium-headless-shell');
-        browser = await chromium.launch({ executablePath, args: [...FLAGS, ...FLAGS_OF_BUILT] });
+        browser = await chromium.launch({ executablePath, args: [...FLAGS, ...(isServedByTest ? FLAGS_OF_BUILT : [])] });
     });
     afterAll(() => browser?.close());
-    return (options) => open(browser, network(), options);
+    return () => browser;
 }
 
 async function open(browser: Browser, network: Network, { width = 'desktop', scheme = 'light' }: OpenOptions = {}): Promise<Visit> {

@@ -20,15 +20,21 @@ const TYPES: Record<string, string> = {
 
 export type BuiltFile = { readonly body: Buffer; readonly headers: Record<string, string> };
 
+/** A file of a build, by the path of a request; every page is `index.html`. `null`: the service answers itself. */
+export function builtFile(folder: string, pathname: string): { body: Buffer; type: string } | null {
+    if (SERVICE.test(pathname)) return null;
+    const asked = path.join(folder, path.normalize(pathname));
+    const file = existsSync(asked) && statSync(asked).isFile() ? asked : path.join(folder, 'index.html');
+    return { body: readFileSync(file), type: TYPES[path.extname(file)] ?? 'application/octet-stream' };
+}
+
 /** What the program would answer with this build, by the path; `null`: the service answers itself. */
 export async function builtFiles(baseUrl: string, folder: string): Promise<(pathname: string) => BuiltFile | null> {
     const headers = Object.fromEntries((await fetch(baseUrl)).headers);
     for (const name of ['content-length', 'content-encoding', 'content-type', 'etag', 'transfer-encoding']) delete headers[name];
     return (pathname) => {
-        if (SERVICE.test(pathname)) return null;
-        const asked = path.join(folder, path.normalize(pathname));
-        const file = existsSync(asked) && statSync(asked).isFile() ? asked : path.join(folder, 'index.html');
-        return { body: readFileSync(file), headers: { ...headers, 'content-type': TYPES[path.extname(file)] ?? 'application/octet-stream' } };
+        const file = builtFile(folder, pathname);
+        return file && { body: file.body, headers: { ...headers, 'content-type': file.type } };
     };
 }
 

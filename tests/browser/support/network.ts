@@ -29,6 +29,8 @@ declare module 'vitest' {
 const root = path.resolve(import.meta.dirname, '../../..');
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+    // Pictures are of kept answers; see `pictures/`.
+    if (['accept', 'compare'].includes(process.env['CRTX_PICTURES'] ?? '')) return async () => undefined;
     const running = process.env['CRTX_UP_JSON'];
     if (running !== undefined) {
         project.provide('networks', [JSON.parse(readFileSync(running, 'utf8')) as Network]);
