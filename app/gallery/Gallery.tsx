@@ -1,5 +1,5 @@
-// Every component of `shared/ui` and `shared/plot`, and the cards and rows of agents, with fixed data and in each of their
-// states.
+// The components of `shared/ui` and `shared/plot`, and the cards and rows of agents, with fixed data and in each of their
+// states. Only what comes and goes by itself is missing: remarks at the lower edge.
 
 import { type ReactNode, useState } from 'react';
 
@@ -14,6 +14,7 @@ import { Checklist, ChecklistItem } from '../src/shared/ui/Checklist';
 import { Chips } from '../src/shared/ui/Chips';
 import { Confirm } from '../src/shared/ui/Confirm';
 import { Copy } from '../src/shared/ui/Copy';
+import { Countdown } from '../src/shared/ui/Countdown';
 import { Empty } from '../src/shared/ui/Empty';
 import { ExactTime } from '../src/shared/ui/ExactTime';
 import { Failure } from '../src/shared/ui/Failure';
@@ -25,12 +26,14 @@ import { Page } from '../src/shared/ui/Page';
 import { Panel } from '../src/shared/ui/Panel';
 import { Skeleton } from '../src/shared/ui/Skeleton';
 import { Table } from '../src/shared/ui/Table';
+import { Time } from '../src/shared/ui/Time';
 import { AGENTS, DAYS, type Day, NOW, WALLET } from './data';
 
 const LOOKS: readonly Look[] = ['primary', 'plain', 'danger', 'quiet', 'text'];
 const BADGES = ['plain', 'good', 'warn', 'bad', 'accent'] as const;
 const NOTICES = ['plain', 'good', 'warn', 'bad'] as const;
 const STATES = ['done', 'now', 'later', 'failed', 'skipped'] as const;
+const MS_PER_HOUR = 3_600_000;
 const CHOICES = [
     { value: 'all', name: 'All', count: 12_040 },
     { value: 'open', name: 'Open', count: 3 },
@@ -102,6 +105,10 @@ const Words = () => (
                 {WALLET}
             </Figure>
         </Figures>
+        <p>
+            <Time iso={new Date(Date.now() - 3 * MS_PER_HOUR).toISOString()} />,{' '}
+            <Countdown to={new Date(Date.now() + 50 * MS_PER_HOUR).toISOString()} over="over" />
+        </p>
         <Skeleton height="2rem" />
     </Group>
 );
