@@ -1,1 +1,0 @@
-var e={list:`_list_18qpz_2`,fact:`_fact_18qpz_6`};export{e as t};

@@ -1,0 +1,1 @@
+var e={list:`_list_kw1h5_2`,fact:`_fact_kw1h5_6`};export{e as t};

@@ -1,1 +1,0 @@
-import{Nr as e,at as t,fr as n,kr as r,st as i,xr as a}from"./index-CZzRqLKR.js";var o=e(),s=({name:e,children:t})=>(0,o.jsx)(a,{getResetKey:()=>e,errorComponent:t=>(0,o.jsx)(c,{...t,name:e}),children:t});function c({name:e,error:a,reset:s}){let c=r();if(a instanceof n)throw a;return(0,o.jsx)(t,{title:i.section.notShown(e),error:a,onRetry:()=>{c.reset(),s()}})}export{s as t};

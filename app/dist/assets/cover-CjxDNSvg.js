@@ -1,1 +1,0 @@
-import{Ct as e}from"./index-CZzRqLKR.js";var t=t=>t===0?`none`:e(t,`call`);export{t};

@@ -1,1 +1,0 @@
-import{$n as e,Qn as t,Tr as n,Zn as r}from"./index-CZzRqLKR.js";var i=(n,i,a)=>e(r.GET(`/v1/executions/totals`,{...t(n),params:{query:i},signal:a})),a=(e,t)=>n({queryKey:[`executions`,e,`totals`,t],queryFn:({signal:n})=>i(e,t,n)});export{a as n,i as t};

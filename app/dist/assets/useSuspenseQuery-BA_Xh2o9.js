@@ -1,1 +1,0 @@
-import{Ar as e,Dr as t,Or as n}from"./index-CZzRqLKR.js";function r(r,i){return t({...r,enabled:!0,suspense:!0,throwOnError:n,placeholderData:void 0},e,i)}export{r as t};
