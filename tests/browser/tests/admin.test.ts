@@ -250,6 +250,7 @@ test('by keyboard alone parameters are announced, added to, withdrawn, and hold 
     expect(await configOf(network)).toMatchObject({ feeBps: 100, announcedFeeBps: 150 });
 
     // The next announcement keeps what is announced.
+    await page.getByText('Change a field first').waitFor();
     await page.getByLabel('Tier 4: collateral, USDC').fill('2000');
     await act(page, 'Announce these parameters', keys);
     const announced = await until(() => factsOf(network), (facts) => facts.announced_parameters?.collateral_tiers[3]?.collateral_usdc === 2_000);
