@@ -45,7 +45,7 @@ async function act(page: Page, label: string, by?: Hand): Promise<void> {
     const { revision: before } = await configOf(network);
     await press(page, label, by);
     await until(() => configOf(network), ({ revision }) => revision > before);
-    await page.getByText(/^(The chain is being read|The transaction is being tried|Your wallet asks|Sent\. Waiting)/).waitFor({ state: 'detached' });
+    await page.getByText(/^(The chain is being read|The transaction is being tried|Your wallet asks|Sent\. Waiting|Confirmed\. Waiting)/).waitFor({ state: 'detached' });
     if (by !== undefined) expect(await focusOf(page), `after ${label}`).not.toBe('body');
 }
 
