@@ -44,7 +44,7 @@ export async function differenceTo(page: Page, name: string): Promise<string[]> 
     writeFileSync(path.join(written, `${name}.png`), last);
     if (picture !== undefined) writeFileSync(path.join(written, `${name}-difference.png`), PNG.sync.write(picture));
     const what = Number.isFinite(share) ? `${Math.round(share * 100)} % of a square of ${SQUARE} pixels` : 'its size';
-    return [`${name} differs in ${what}: see target/browser/pictures/. If it is right, npm run pictures accepts it`];
+    return [`${name} differs in ${what}: see target/browser/pictures/. If it is right, CRTX_PICTURES=accept accepts it`];
 }
 
 async function shot(page: Page): Promise<Buffer> {
