@@ -36,7 +36,7 @@ async function payments(page, { agents }) {
     const times = [];
     for (let call = 0; call <= TIMES; call += 1) {
         await page.goto(`/agents/${agents[0].agent_id}/run`);
-        await page.getByLabel('Task').fill(`The quick brown fox jumps ${call} times.`);
+        await page.getByLabel('What should the agent do?').fill(`The quick brown fox jumps ${call} times.`);
         // Somebody who writes a task is not faster than this.
         await page.waitForTimeout(1_000);
         times.push(await untilShown(page, page.getByRole('button', { name: /^Pay .* and run$/ }), 'Done'));
