@@ -71,7 +71,7 @@ pub async fn get_agent_health(
 ) -> Result<(Extension<ShownSlot>, Json<AgentHealthResponse>), ApiError> {
     let not_found = || ApiError::agent_not_found(&agent_id);
     let agent: Pubkey = agent_id.parse().map_err(|_| not_found())?;
-    // Whoever asks for another's agent takes no place among the expensive reads.
+    // A wallet that does not own the agent is refused before it uses a place of the expensive reads.
     let mut point = state.shared.connections.point().await?;
     let is_own = reads::lists_agent(&mut *point, &wallet, &agent).await?;
     point.done();

@@ -16,7 +16,7 @@ export type World = {
     wallets: Record<Role, string>;
     /** Addresses and ids that the pages have in their paths. */
     places: Record<string, string>;
-    /** By what was asked. What a role is told otherwise than others stands under `<role> <question>`. */
+    /** The keys are questions. If a role gets another answer than the first visitor, its key is `<role> <question>`. */
     answers: Record<string, Answer>;
 };
 
@@ -36,7 +36,7 @@ export function writeWorld({ answers, ...rest }: World): void {
     writeFileSync(file, `${JSON.stringify(rest).slice(0, -1)},\n"answers": {\n${lines.join(',\n')}\n}}\n`);
 }
 
-/** The same for the same question, on whatever port. Calls of the node are told apart by what they ask. */
+/** The key of a request. It has no port; a call of the node is named by its method and parameters. */
 export function questionOf(request: Request): string {
     const { pathname, search } = new URL(request.url());
     const text = request.postData();
@@ -48,7 +48,7 @@ export function questionOf(request: Request): string {
 /** Endless, so it is neither kept nor answered. */
 export const isStream = (request: Request): boolean => new URL(request.url()).pathname.endsWith('/events/stream');
 
-/** Keeps the first answer; another one only if this role is told something else. The node's answers differ by their slot alone. */
+/** Keeps the first answer, and another one for a role that gets a different body. Answers of the node differ only in their slot. */
 export function keep({ answers }: World, role: Role | undefined, question: string, answer: Answer): void {
     const known = answers[question];
     if (known === undefined) answers[question] = answer;
