@@ -326,29 +326,34 @@ async fn transactions(wallets: &[String], rpc: u16) -> Vec<usize> {
 }
 
 /// Agave has transactions of version 1: calls that come together are settled in some of them, and each is proved by itself.
+/// The gateway settles alone what does not come together, and what a busy node does not simulate soon.
 async fn calls_at_once_share_transactions(terminal: &Terminal, api: &str, rpc: u16) {
+    const CALLS: usize = 10;
+    const MOST: usize = 5 * CALLS;
     let caller = terminal.as_wallet("caller.json");
     let made = caller.sent(&["key", "create", "many", "--per-call", "0.10", "--total", "5"]);
     let http = reqwest::Client::new();
     let agents: Value = http.get(format!("{api}/v1/agents")).send().await.unwrap().json().await.unwrap();
     let url = format!("{api}/v1/agents/{}/execute", agents["agents"][0]["agent_id"].as_str().unwrap());
-    let calls = (0..10).map(|number| {
-        let body = json!({"task": format!("Call number {number}.")});
-        let request = http.post(&url).bearer_auth(made["api_key"].as_str().unwrap()).json(&body);
-        async move { request.send().await.unwrap().json::<Value>().await.unwrap() }
-    });
     let mut versions = Vec::new();
-    for answer in futures::future::join_all(calls).await {
-        assert_eq!(answer["status"], "completed", "{answer}");
-        let report = caller.done(&["verify", answer["execution_id"].as_str().unwrap()]);
-        assert_eq!(report["outcome"], "paid", "{report}");
-        let config = json!({"encoding": "json", "commitment": "confirmed", "maxSupportedTransactionVersion": 1});
-        let params = json!([report["settling_transaction"], config]);
-        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "getTransaction", "params": params});
-        let found = http.post(format!("http://127.0.0.1:{rpc}")).json(&body).send().await.unwrap();
-        versions.push(found.json::<Value>().await.unwrap()["result"]["version"].clone());
+    while !versions.contains(&json!(1)) {
+        assert!(versions.len() < MOST, "{versions:?}");
+        let calls = (0..CALLS).map(|number| {
+            let body = json!({"task": format!("Call number {}.", versions.len() + number)});
+            let request = http.post(&url).bearer_auth(made["api_key"].as_str().unwrap()).json(&body);
+            async move { request.send().await.unwrap().json::<Value>().await.unwrap() }
+        });
+        for answer in futures::future::join_all(calls).await {
+            assert_eq!(answer["status"], "completed", "{answer}");
+            let report = caller.done(&["verify", answer["execution_id"].as_str().unwrap()]);
+            assert_eq!(report["outcome"], "paid", "{report}");
+            let config = json!({"encoding": "json", "commitment": "confirmed", "maxSupportedTransactionVersion": 1});
+            let params = json!([report["settling_transaction"], config]);
+            let body = json!({"jsonrpc": "2.0", "id": 1, "method": "getTransaction", "params": params});
+            let found = http.post(format!("http://127.0.0.1:{rpc}")).json(&body).send().await.unwrap();
+            versions.push(found.json::<Value>().await.unwrap()["result"]["version"].clone());
+        }
     }
-    assert!(versions.contains(&json!(1)), "{versions:?}");
 }
 
 /// An account as the validator loads it.
