@@ -31,7 +31,8 @@ export const PICTURED: readonly Pictured[] = [
         ready: async (page) => {
             await page.keyboard.press('Control+k');
             await page.getByRole('dialog').getByRole('searchbox').fill('text');
-            await page.getByRole('menuitem').first().waitFor();
+            // Pages match at once, agents when the service has answered.
+            await page.getByRole('menuitem', { name: 'text-stats' }).waitFor();
         },
     },
     { name: 'agent', path: ({ agent }) => `/agents/${agent}` },
