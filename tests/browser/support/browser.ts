@@ -56,6 +56,7 @@ async function open(browser: Browser, network: Network, { width = 'desktop', sch
     });
     if (process.env['CRTX_PAGES'] !== undefined) await serveBuilt(context, baseURL, process.env['CRTX_PAGES']);
     const page = await context.newPage();
+    letRoutesEnd(context);
     const problems: string[] = [];
     page.on('pageerror', (error) => problems.push(`error: ${error.message}`));
     page.on('console', (message) => {
@@ -67,6 +68,15 @@ async function open(browser: Browser, network: Network, { width = 'desktop', sch
         if (!own && !['data:', 'blob:'].includes(protocol)) problems.push(`request to ${request.url()}`);
     });
     return { page, context, problems };
+}
+
+/** A request that a test answers may still be under way when the test is over, and its answer is no error of the run. */
+function letRoutesEnd(context: BrowserContext): void {
+    const close = context.close.bind(context);
+    context.close = async (options) => {
+        await Promise.all([context, ...context.pages()].map((routed) => routed.unrouteAll({ behavior: 'ignoreErrors' })));
+        await close(options);
+    };
 }
 
 /** Chromium writes every answer above 399 to the console; the pages handle them. */

@@ -283,7 +283,7 @@ test('a rejected signature, a lost connection and a wrong network each have a wa
     await page.route(`${network.rpc_url}/**`, (route) => route.abort());
     await pause.click();
     await page.getByText('Check the connection, then try again.').first().waitFor();
-    await page.unrouteAll();
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
     expect(await statusOf(agentId)).toBe('active');
 
     await pause.click();
