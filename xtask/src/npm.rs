@@ -105,10 +105,12 @@ fn tally(report: &str) -> Result<Tally> {
     for test in report.test_results.into_iter().flat_map(|file| file.assertion_results) {
         let took = Duration::try_from_secs_f64(test.duration.unwrap_or(0.0) / 1_000.0).unwrap_or_default();
         tally.times.push((took, test.full_name.clone()));
+        let reason = test.failure_messages.first().and_then(|message| message.lines().next());
+        let name = [Some(test.full_name.as_str()), reason].into_iter().flatten().collect::<Vec<_>>().join(": ");
         if test.status == "failed" {
-            tally.failed.push(test.full_name);
-        } else if !test.failure_messages.is_empty() {
-            tally.second.push(test.full_name);
+            tally.failed.push(name);
+        } else if reason.is_some() {
+            tally.second.push(name);
         }
     }
     Ok(tally)
@@ -119,17 +121,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_report_of_vitest_names_the_tests_that_failed_once_or_twice() {
+    fn the_report_of_vitest_names_the_tests_that_failed_once_or_twice_and_why() {
         let report = r#"{"numPassedTests": 2, "numFailedTests": 1, "testResults": [{"assertionResults": [
             {"fullName": "money is exact", "status": "passed", "duration": 1500, "failureMessages": []},
-            {"fullName": "money moves", "status": "passed", "failureMessages": ["late"]},
+            {"fullName": "money moves", "status": "passed", "failureMessages": ["late\n    at line 5"]},
             {"fullName": "money is shown", "status": "failed", "failureMessages": ["no", "no"]}]}]}"#;
         let mut read = tally(report).expect("a report");
         assert_eq!(read.times.first(), Some(&(Duration::from_millis(1_500), "money is exact".to_owned())));
         read.times.clear();
         assert_eq!(
             read,
-            Tally { second: vec!["money moves".into()], failed: vec!["money is shown".into()], ..Tally::passed(2) }
+            Tally {
+                second: vec!["money moves: late".into()],
+                failed: vec!["money is shown: no".into()],
+                ..Tally::passed(2)
+            }
         );
     }
 }

@@ -6,9 +6,9 @@ use std::{iter::Sum, time::Duration};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     pub passed: u64,
-    /// Names of the tests that failed.
+    /// The tests that failed, by name, and why where that is known.
     pub failed: Vec<String>,
-    /// Names of the tests, among those that passed, that passed only at a second attempt.
+    /// The same of those, among the passed ones, that passed only at a second attempt.
     pub second: Vec<String>,
     /// How long each test took, where that is known.
     pub times: Vec<(Duration, String)>,
