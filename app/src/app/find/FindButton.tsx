@@ -1,9 +1,9 @@
 // The button of the header that opens the search over everything; Ctrl-K and Cmd-K open it, too. Its code comes when it
 // is needed.
 
-import { Suspense, lazy, useEffect, useEffectEvent, useState } from 'react';
+import { Suspense, lazy, startTransition, useEffect, useEffectEvent, useState } from 'react';
 
-import { part } from '../../shared/part';
+import { part, partSoon } from '../../shared/part';
 import { Button } from '../../shared/ui/Button';
 import { words } from '../words';
 import styles from './Find.module.css';
@@ -33,7 +33,7 @@ export function FindButton() {
             <Button
                 look="quiet"
                 onPress={() => setOpen(true)}
-                onHoverStart={() => void load().catch(() => undefined)}
+                onHoverStart={() => partSoon(load)}
                 aria-label={words.find.open(KEY)}
                 aria-haspopup="dialog"
             >
@@ -47,7 +47,7 @@ export function FindButton() {
             </Button>
             {isOpen && (
                 <Suspense fallback={null}>
-                    <Find onClose={() => setOpen(false)} />
+                    <Find onClose={() => startTransition(() => setOpen(false))} />
                 </Suspense>
             )}
         </>

@@ -1,10 +1,10 @@
 // The button in the header that connects a wallet, and shows which account signs.
 
 import { useQuery } from '@tanstack/react-query';
-import { Suspense, lazy, useEffect, useRef, useState } from 'react';
+import { Suspense, lazy, startTransition, useEffect, useRef, useState } from 'react';
 
 import { networkQuery } from '../../shared/api/queries';
-import { part } from '../../shared/part';
+import { part, partSoon } from '../../shared/part';
 import { visible } from '../../shared/text/visible';
 import { short } from '../../shared/text/short';
 import { Button } from '../../shared/ui/Button';
@@ -37,6 +37,8 @@ export function WalletButton() {
     const button = useRef<HTMLButtonElement>(null);
     const [home, setHome] = useState<HTMLDivElement | null>(null);
     if (isOpen && !wasOpen) setWasOpen(true);
+    // The page answers a press or a key before it builds or removes the panel.
+    const change = (isNowOpen: boolean): void => startTransition(() => setOpen(isNowOpen));
     return (
         <>
             <div ref={setHome} />
@@ -45,14 +47,14 @@ export function WalletButton() {
                 look={connection === null ? 'primary' : 'plain'}
                 aria-haspopup="dialog"
                 aria-expanded={isOpen}
-                onPress={() => setOpen(!isOpen)}
-                onHoverStart={() => void load().catch(() => undefined)}
+                onPress={() => change(!isOpen)}
+                onHoverStart={() => partSoon(load)}
             >
                 {connection === null ? words.connect : <AccountName account={connection.account} />}
             </Button>
             {wasOpen && (
                 <Suspense fallback={null}>
-                    <WalletPopover isOpen={isOpen} onOpenChange={setOpen} trigger={button} home={home} />
+                    <WalletPopover isOpen={isOpen} onOpenChange={change} trigger={button} home={home} />
                 </Suspense>
             )}
         </>
