@@ -21,7 +21,7 @@ function initialScripts(folder) {
         found.add(chunk.file);
         wanted.push(...(chunk.imports ?? []).map((name) => manifest[name]));
     }
-    return [...found, 'theme.js'];
+    return [...found, 'first.js'];
 }
 
 const sizes = initialScripts(dist).map((file) => [file, gzipSync(readFileSync(path.join(dist, file))).length]);

@@ -1,4 +1,4 @@
-// Dark, light, or as the system says. The choice is kept in this browser; `public/theme.js` applies it before the first
+// Dark, light, or as the system says. The choice is kept in this browser; `public/first.js` applies it before the first
 // paint.
 
 import { useSyncExternalStore } from 'react';

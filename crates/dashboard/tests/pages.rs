@@ -117,7 +117,7 @@ async fn programs_get_the_error_of_an_unknown_path() {
 #[tokio::test]
 async fn the_page_may_not_be_framed_or_run_anything_inline() {
     let script = script().await;
-    for path in ["/", "/docs", "/docs/", script.as_str(), "/icon.svg", "/theme.js"] {
+    for path in ["/", "/docs", "/docs/", script.as_str(), "/icon.svg", "/first.js"] {
         let answer = ask("GET", path, &BROWSER).await;
         let policy = answer.header("content-security-policy");
         assert!(policy.starts_with("default-src 'none'; script-src 'self';"), "{path}: {policy}");

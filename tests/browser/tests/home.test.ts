@@ -28,6 +28,34 @@ const parts = (page: Page) => ({
 test.each([
     ['a wide window', 1440, 900],
     ['a phone', 390, 844],
+])('in %s the sentence is shown before the scripts arrive, at the place where it stays, and on no other page', async (_, width, height) => {
+    const { page, context, problems } = await open();
+    await page.setViewportSize({ width, height });
+    const held: (() => void)[] = [];
+    await page.route(/\/assets\/.*\.js$/, async (route) => {
+        await new Promise<void>((resolve) => void held.push(resolve));
+        await route.fallback();
+    });
+    const early = page.locator('p.claim');
+    await page.goto('/docs', { waitUntil: 'commit' });
+    await early.waitFor({ state: 'attached' });
+    expect(await early.isVisible()).toBe(false);
+    await page.goto('/', { waitUntil: 'commit' });
+    const first = await early.boundingBox();
+    held.forEach((release) => release());
+    await parts(page).price.waitFor();
+    expect(await early.count()).toBe(0);
+    const last = await claim(page).boundingBox();
+    if (first === null || last === null) throw new Error('The sentence is not shown.');
+    expect([first.x, first.width, first.height]).toEqual([last.x, last.width, last.height]);
+    expect(Math.abs(first.y - last.y)).toBeLessThan(height / 20);
+    expect(problems).toEqual([]);
+    await context.close();
+});
+
+test.each([
+    ['a wide window', 1440, 900],
+    ['a phone', 390, 844],
 ])('in %s the sentence, three steps, a price and both actions are in sight without scrolling', async (_, width, height) => {
     const { page, context, problems } = await open();
     await page.setViewportSize({ width, height });
@@ -82,7 +110,11 @@ test('the home part shows what the service says, leaves searches alone, and fold
     await page.exposeFunction('shown', () => void (wasShown = true));
     await page.addInitScript(() => {
         const tell = (window as unknown as { shown: () => void }).shown;
-        new MutationObserver(() => document.body?.textContent?.includes('Buy work from') && tell()).observe(document, { subtree: true, childList: true });
+        const look = () => {
+            if (document.body?.innerText.includes('Buy work from')) tell();
+            requestAnimationFrame(look);
+        };
+        requestAnimationFrame(look);
     });
     await page.reload();
     await page.getByRole('banner').getByRole('button', { name: /…/ }).waitFor();

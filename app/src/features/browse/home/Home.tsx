@@ -8,6 +8,7 @@ import { buttonClass } from '../../../shared/ui/Button';
 import { Skeleton } from '../../../shared/ui/Skeleton';
 import type { ListedAgent } from '../query';
 import { words } from '../words';
+import './claim.css';
 import styles from './Home.module.css';
 import { MarketFigures } from './MarketFigures';
 import { Steps } from './Steps';
@@ -23,8 +24,8 @@ export function Home({ agents }: HomeProps) {
     return (
         <section className={styles.home}>
             <div className={styles.offer}>
-                <h1 className={styles.claim}>
-                    {home.claim} <span className={styles.promise}>{home.promise}</span>
+                <h1 className="claim">
+                    {home.claim} <span>{home.promise}</span>
                 </h1>
                 <div className={styles.actions}>
                     {example === undefined ? (
@@ -45,7 +46,11 @@ export function Home({ agents }: HomeProps) {
                     </Link>
                 </div>
                 {example !== undefined && <Example agent={example} />}
-                {agents === undefined && <Skeleton height="1.5rem" width="18rem" />}
+                {agents === undefined && (
+                    <p className={styles.example}>
+                        <Skeleton height="1.5rem" width="18rem" />
+                    </p>
+                )}
                 <MarketFigures />
             </div>
             <Steps />
