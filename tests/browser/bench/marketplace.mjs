@@ -1,9 +1,8 @@
 // The marketplace and the browser of the benchmarks: `crtx up` (`CRTX_BIN`), or one that runs already (`CRTX_UP_JSON`, a
-// file with its line), and Chromium (`CRTX_CHROMIUM`). `CRTX_PAGES` names a built dashboard to show in place of the one
-// in the program.
+// file with its line), and Chromium (`CRTX_CHROMIUM`).
 
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
@@ -11,14 +10,12 @@ import { createInterface } from 'node:readline';
 import { chromium } from 'playwright-core';
 
 const FLAGS = ['--no-sandbox', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
-/** Pages that the benchmark itself serves count as pages of the internet, which may not ask a node on this machine. */
-const FLAGS_OF_BUILT = process.env.CRTX_PAGES === undefined ? [] : ['--disable-features=LocalNetworkAccessChecks'];
 
 /** Runs `measure(browser, line)` and ends what it started. */
 export async function withMarketplace(measure) {
     const { line, end } = await marketplace();
     try {
-        const browser = await chromium.launch({ executablePath: process.env.CRTX_CHROMIUM, args: [...FLAGS, ...FLAGS_OF_BUILT] });
+        const browser = await chromium.launch({ executablePath: process.env.CRTX_CHROMIUM, args: FLAGS });
         try {
             await measure(browser, line);
         } finally {
@@ -52,21 +49,7 @@ async function marketplace() {
 /** A browser profile of its own, with an empty cache. */
 export async function visitor(browser, { base_url: baseURL }) {
     const context = await browser.newContext({ baseURL });
-    if (process.env.CRTX_PAGES !== undefined) await serveBuilt(context, baseURL, process.env.CRTX_PAGES);
     return { context, page: await context.newPage() };
-}
-
-const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml', '.woff2': 'font/woff2' };
-
-async function serveBuilt(context, baseURL, folder) {
-    const isPage = ({ origin, pathname }) => origin === baseURL && !/^\/(v1|ipfs|local|openapi\.json|healthz|readyz)(\/|$)/.test(pathname);
-    const policy = (await fetch(baseURL)).headers.get('content-security-policy');
-    await context.route(isPage, (route) => {
-        const asked = path.join(folder, path.normalize(new URL(route.request().url()).pathname));
-        const file = existsSync(asked) && statSync(asked).isFile() ? asked : path.join(folder, 'index.html');
-        const contentType = TYPES[path.extname(file)] ?? 'application/octet-stream';
-        return route.fulfill({ body: readFileSync(file), contentType, headers: { 'content-security-policy': policy } });
-    });
 }
 
 /** The value below which this share of the values is. */
