@@ -22,6 +22,7 @@ INDEXER_PORT=${DEPLOY_INDEXER_PORT:-8081}
 WORKER_PORT=${DEPLOY_WORKER_PORT:-8082}
 AGENT_PORT=${DEPLOY_AGENT_PORT:-4021}
 BUCKET=${DEPLOY_BUCKET:-}
+STANDBY_URL=${DATABASE_STANDBY_URL:-}
 
 say() { echo "deploy: $*" >&2; }
 fail() {
@@ -101,6 +102,7 @@ configure() { # FOLDER OF CONTENT
   sha256sum "$(command -v crtx-server)" | put "$FOLDER/crtx-server.sha256" 644
   mkdir -p "$FOLDER/secrets"
   printf '%s' "$DATABASE_URL" | put "$FOLDER/secrets/database-url" 600
+  [ -z "$STANDBY_URL" ] || printf '%s' "$STANDBY_URL" | put "$FOLDER/secrets/database-standby-url" 600
   printf '%s' "$CRTX_RPC_URL" | put "$FOLDER/secrets/rpc-urls" 600
   printf '%s' "$RPC_WS_URL" | put "$FOLDER/secrets/rpc-ws-url" 600
   # No secret is in it, so the user of the services may read it.
@@ -134,6 +136,7 @@ start() { # NAME COMMAND...
 start_server() { # ROLE PORT
   start "$1" env --ignore-environment PATH="$PATH" HOME="$FOLDER" \
     CRTX_DATABASE_URL_FILE="$FOLDER/secrets/database-url" CRTX_RPC_URLS_FILE="$FOLDER/secrets/rpc-urls" \
+    CRTX_DATABASE_STANDBY_URL_FILE="${STANDBY_URL:+$FOLDER/secrets/database-standby-url}" \
     CRTX_RPC_WS_URL_FILE="$FOLDER/secrets/rpc-ws-url" CRTX_GATEWAY_KEYPAIR_FILE="$(key gateway)" \
     CRTX_CONTENT_S3_ACCESS_KEY_ID_FILE="${BUCKET:+$FOLDER/secrets/s3-access-key-id}" \
     CRTX_CONTENT_S3_SECRET_ACCESS_KEY_FILE="${BUCKET:+$FOLDER/secrets/s3-secret-access-key}" \
@@ -191,6 +194,10 @@ services_of_systemd() {
     mkdir -p "/etc/systemd/system/crtx-server@$role.service.d"
     put "/etc/systemd/system/crtx-server@$role.service.d/bucket.conf" 644 < "$HERE/systemd/bucket.conf"
   done
+  if [ -n "$STANDBY_URL" ]; then
+    mkdir -p /etc/systemd/system/crtx-server@api.service.d
+    put /etc/systemd/system/crtx-server@api.service.d/standby.conf 644 < "$HERE/systemd/standby.conf"
+  fi
   local port metrics
   while read -r role port metrics; do
     put "$FOLDER/$role.env" 644 <<END

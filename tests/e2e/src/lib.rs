@@ -11,6 +11,7 @@ pub mod process;
 pub mod server;
 pub mod session;
 pub mod slow_disk;
+pub mod standby;
 pub mod streams;
 pub mod terminal;
 pub mod validator;

@@ -21,6 +21,7 @@ use crtx_child::ValidatorPorts;
 use crtx_content::testing::{Outage, S3Server};
 use crtx_e2e::{
     crtx_binary, free_port, shell_commands,
+    standby::Standby,
     terminal::Terminal,
     validator::{self, Validator},
 };
@@ -249,7 +250,7 @@ fn caddy(home: &Path, [proxy, api, service]: [u16; 3]) -> Child {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deployment_behind_tls_with_its_content_in_a_bucket_ends_in_a_verified_call() {
+async fn a_deployment_behind_tls_with_a_standby_and_a_bucket_ends_in_a_verified_call() {
     let Some(program) = validator::find("deploy behind TLS") else { return };
     if std::process::Command::new("caddy").arg("version").output().is_err() {
         eprintln!("deploy behind TLS: skipped, because there is no caddy");
@@ -258,6 +259,7 @@ async fn a_deployment_behind_tls_with_its_content_in_a_bucket_ends_in_a_verified
     let folder = crtx_e2e::folder();
     let (home, place) = (folder.path(), folder.path().join("crtx-deployment"));
     let cluster = Cluster::start(home, &|text| eprintln!("{text}")).await.expect("PostgreSQL");
+    let standby = Standby::of(&cluster).await.expect("the standby follows");
     let s3 = S3Server::start().await;
     let bucket = s3.settings();
     let [api, indexer, worker, service, proxy] = std::array::from_fn(|_| free_port().unwrap());
@@ -269,11 +271,13 @@ async fn a_deployment_behind_tls_with_its_content_in_a_bucket_ends_in_a_verified
     let certificate = certificate.display();
     let mut variables = format!(
         "export DEPLOY_SERVICES=background DEPLOY_FOLDER='{}' CRTX_NETWORK=local CRTX_URL=https://localhost:{proxy}\n\
-         export DEPLOY_AGENT_URL=http://127.0.0.1:{service} DATABASE_URL='{}' DEPLOY_BUCKET={} DEPLOY_BUCKET_ENDPOINT={}\n\
+         export DEPLOY_AGENT_URL=http://127.0.0.1:{service} DATABASE_URL='{}' DATABASE_STANDBY_URL='{}'\n\
+         export DEPLOY_BUCKET={} DEPLOY_BUCKET_ENDPOINT={}\n\
          export DEPLOY_API_PORT={api} DEPLOY_INDEXER_PORT={indexer} DEPLOY_WORKER_PORT={worker}\n\
          export DEPLOY_AGENT_PORT={service} SSL_CERT_FILE='{certificate}' CURL_CA_BUNDLE='{certificate}'\n",
         place.display(),
         cluster.url(),
+        standby.url(),
         bucket.name,
         bucket.endpoint.unwrap(),
     );
@@ -299,6 +303,12 @@ async fn a_deployment_behind_tls_with_its_content_in_a_bucket_ends_in_a_verified
     let answer: Value = serde_json::from_slice(&fs::read(place.join("answer.json")).unwrap()).unwrap();
     let link = answer["ipfs_url"].as_str().unwrap();
     assert!(link.starts_with(&format!("https://localhost:{proxy}/")), "{link}");
+    // The API reads from the standby, which has what was acknowledged.
+    let clients = "backend_type = 'client backend' AND application_name <> 'psql'";
+    let reads = format!("SELECT EXISTS (SELECT FROM pg_stat_activity WHERE {clients})");
+    standby.until(&reads).await.expect("the API reads there");
+    let paid = "SELECT count(*) = 1 FROM executions WHERE state = 'completed'";
+    standby.until(paid).await.expect("it has the call");
     // What was verified came from the bucket, through the proxy.
     assert!(!place.join("content").exists());
     let verify = format!("{variables}crtx verify --file \"$DEPLOY_FOLDER/answer.json\"");
@@ -309,7 +319,7 @@ async fn a_deployment_behind_tls_with_its_content_in_a_bucket_ends_in_a_verified
         assert_eq!(!logs.contains("its URL cannot be fetched"), is_fetched, "{logs}");
     }
 
-    drop(whole);
+    drop((whole, standby));
     cluster.stop().await.expect("PostgreSQL stops");
 }
 
@@ -513,7 +523,7 @@ fn systemd_takes_the_units_and_each_is_confined() {
             if unit.contains('@') {
                 let more = folder.path().join(format!("{instance}.d"));
                 fs::create_dir(&more).unwrap();
-                for part in ["gateway.conf", "bucket.conf"] {
+                for part in ["gateway.conf", "bucket.conf", "standby.conf"] {
                     fs::copy(units.join(part), more.join(part)).unwrap();
                 }
             }
