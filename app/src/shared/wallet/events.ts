@@ -8,8 +8,6 @@ import { api, asWallet, body } from '../api/client';
 import { sessionQuery } from './useSession';
 import { SELDOM_MS } from '../seldom';
 
-/** Polling interval of a page that follows the stream. */
-const FOLLOWED_MS = SELDOM_MS;
 /** Events within this time are followed by one reading. */
 const GATHER_MS = 300;
 /**
@@ -40,7 +38,7 @@ let isOpen = false;
 export const isFollowed = (): boolean => isOpen;
 
 /** How often a query asks that events are about. */
-export const unlessFollowed = (ms: number): number => (isOpen ? Math.max(ms, FOLLOWED_MS) : ms);
+export const unlessFollowed = (ms: number): number => (isOpen ? Math.max(ms, SELDOM_MS) : ms);
 
 /** Says the type of each event until the stream ends, and the execution that an event of one is about. */
 async function read(
