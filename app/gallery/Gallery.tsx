@@ -24,6 +24,7 @@ import { More } from '../src/shared/ui/More';
 import { Notice } from '../src/shared/ui/Notice';
 import { Page } from '../src/shared/ui/Page';
 import { Panel } from '../src/shared/ui/Panel';
+import { SectionBoundary } from '../src/shared/ui/SectionBoundary';
 import { Skeleton } from '../src/shared/ui/Skeleton';
 import { Table } from '../src/shared/ui/Table';
 import { Time } from '../src/shared/ui/Time';
@@ -135,6 +136,9 @@ const Messages = () => (
             </Notice>
         ))}
         <Failure error={new Error('The service does not answer.')} onRetry={() => undefined} />
+        <SectionBoundary name="The earnings">
+            <Failing />
+        </SectionBoundary>
         <Empty title="No execution yet">
             <p>Run an agent to see it here.</p>
         </Empty>
@@ -158,6 +162,10 @@ const COLUMNS = [
     },
     { name: 'Failed', cell: ({ failed }: Day) => failed.toString(), isNumber: true as const, place: 'second' as const },
 ];
+
+function Failing(): ReactNode {
+    throw new Error('The answer of the service cannot be read.');
+}
 
 const Lists = () => (
     <Group title="Lists">

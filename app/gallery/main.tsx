@@ -17,7 +17,8 @@ const router = createRouter({
 
 const root = document.getElementById('root');
 if (root === null) throw new Error('The page has no root element.');
-createRoot(root).render(
+// One section fails on purpose.
+createRoot(root, { onCaughtError: () => undefined }).render(
     <QueryClientProvider client={makeQueryClient()}>
         <RouterProvider router={router as never} />
     </QueryClientProvider>,
