@@ -41,19 +41,6 @@ const CHOICES = [
     { value: 'none', name: 'No count' },
 ] as const;
 
-export const Gallery = () => (
-    <main id="main" style={{ padding: '1rem', maxWidth: '72rem', margin: '0 auto' }}>
-        <Page title="Components">
-            <Buttons />
-            <Words />
-            <Fields />
-            <Messages />
-            <Lists />
-            <Plots />
-        </Page>
-    </main>
-);
-
 const Group = ({ title, children }: { title: string; children: ReactNode }) => <Panel title={title}>{children}</Panel>;
 
 function Buttons() {
@@ -225,4 +212,16 @@ const Plots = () => (
         />
         <Sparkline values={DAYS.map(({ completed }) => completed)} />
     </Group>
+);
+
+/** `?group=Lists` in the URL shows one group alone. */
+const GROUPS = { Buttons, Words, Fields, Messages, Lists, Plots };
+const wanted = new URLSearchParams(location.search).get('group');
+
+export const Gallery = () => (
+    <main id="main" style={{ padding: '1rem', maxWidth: '72rem', margin: '0 auto' }}>
+        <Page title="Components">
+            {Object.entries(GROUPS).map(([name, Shown]) => (wanted ?? name) === name && <Shown key={name} />)}
+        </Page>
+    </main>
 );

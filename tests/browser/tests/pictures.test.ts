@@ -54,9 +54,12 @@ test('every component looks as accepted, and the question before an action', asy
     await promisify(execFile)('node_modules/.bin/vite', ['build', '--config', 'gallery/vite.config.ts', '--logLevel', 'error'], { cwd: app });
     const { page, context, problems } = await replay(chromium(), world, undefined, path.join(app, '../target/browser/gallery'));
     const settled = watchRequests(page);
-    await page.goto('/');
-    await page.getByRole('heading', { name: 'Components' }).waitFor();
-    const differences = await differencesOf(page, 'components', settled);
+    const differences: string[] = [];
+    for (const group of ['Words', 'Fields', 'Messages', 'Lists', 'Plots', 'Buttons']) {
+        await page.goto(`/?group=${group}`);
+        await page.getByRole('heading', { name: 'Components' }).waitFor();
+        differences.push(...(await differencesOf(page, `components-${group.toLowerCase()}`, settled)));
+    }
     await page.getByRole('button', { name: 'Ask' }).click();
     await page.getByRole('button', { name: 'Delist for good' }).click();
     differences.push(...(await differencesOf(page, 'components-question', settled)));
