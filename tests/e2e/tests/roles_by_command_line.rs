@@ -589,7 +589,7 @@ async fn the_admin_pauses_verifies_and_changes_parameters_and_roles_by_announcem
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_guardian_stops_calls_listings_and_one_agent_and_only_the_admin_resumes() {
-    let mut world = World::start(&["--services", "none"]).await;
+    let mut world = World::start(&[]).await;
     let guardian = world.key_of("guardian");
     let agent = world.market.agent("text-stats").to_owned();
     let by_guardian = |line: &[&str]| [line, &["--yes", "--keypair", &guardian]].concat().join(" ");
@@ -602,11 +602,12 @@ async fn a_guardian_stops_calls_listings_and_one_agent_and_only_the_admin_resume
     }
     let shown = world.done(&["agent", "show", &agent]);
     assert_eq!((&shown["status"], &shown["suspended"]), (&json!("active"), &json!(true)));
-    let call = ["execute", &agent, "--task", "x", "--yes"];
-    assert_ne!(world.crtx(&call).0, Some(0));
     world.done(&["admin", "unpause", "--yes"]);
+    let refused = world.market.execute(&agent, &json!({"task": "x"})).await;
+    assert_eq!((refused.status.as_u16(), refused.error_code()), (422, "agent_paused"));
     world.done(&["admin", "resume", &agent, "--yes"]);
     assert_eq!(world.done(&["agent", "show", &agent])["suspended"], false);
+    world.market.paid().await;
 
     let (admin, stranger) = (world.chain.admin.pubkey().to_string(), Pubkey::new_from_array([9; 32]).to_string());
     let refused = world.fails(&["admin", "set-keys", "--guardian", &admin, "--yes"]);
