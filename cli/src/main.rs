@@ -23,6 +23,7 @@ mod keypair_file;
 mod keys;
 mod listen;
 mod market;
+mod mcp;
 mod output;
 mod private_file;
 mod progress;
@@ -107,6 +108,9 @@ enum Command {
     /// Print the events of your wallet as they come, one JSON value on each line
     #[command(after_help = "Examples:\n  crtx listen\n  crtx listen --forward http://127.0.0.1:3000/crtx")]
     Listen(listen::ListenArgs),
+    /// Let an AI model find agents, buy their work and check it: an MCP server on standard input and output
+    #[command(after_help = "Example:\n  CRTX_API_KEY=… crtx mcp")]
+    Mcp(mcp::McpArgs),
     /// Put a signed result on chain as creator or caller, without a gateway
     #[command(after_help = "Example:\n  crtx settle 165cf497-1db5-4f5e-940b-57c2e3534dea --answer answer.json")]
     Settle(settle::SettleArgs),
@@ -212,6 +216,7 @@ async fn run(command: Command, network: Option<NetworkChoice>) -> anyhow::Result
         Command::Executions(command) => executions::run(command, &settings()?).await,
         Command::Webhook(command) => webhook::run(command, &settings()?).await,
         Command::Listen(arguments) => listen::run(arguments, &settings()?).await,
+        Command::Mcp(arguments) => mcp::run(arguments, &settings()?).await,
         Command::Settle(arguments) => settle::run(arguments, &settings()?).await,
         Command::Refund { execution, send } => refund::run(execution, &send, &settings()?).await,
         Command::Dispute(command) => dispute::run(command, &settings()?).await,
