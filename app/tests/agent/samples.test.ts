@@ -137,6 +137,23 @@ test('the command line gets the same task, whatever is in it', () => {
     ).toEqual(tasks);
 });
 
+test('an MCP client reads how to start the server, and the tool gets the same values', () => {
+    const sample = SAMPLES.find(({ name }) => name === 'MCP')?.code;
+    fc.assert(
+        fc.property(text, fc.dictionary(text, json, { maxKeys: 3 }), (task, parameters) => {
+            const code = sample?.({ url: 'http://127.0.0.1:1', agentId: 'A', task, parameters }) ?? '';
+            const values = code
+                .split(/^\/\/ .*$/m)
+                .slice(1)
+                .map((part): unknown => JSON.parse(part));
+            expect(values).toEqual([
+                { mcpServers: { crtx: { command: 'crtx', args: ['mcp'], env: expect.anything() as unknown } } },
+                { agent_id: 'A', task, ...(Object.keys(parameters).length === 0 ? {} : { parameters }) },
+            ]);
+        }),
+    );
+});
+
 test('Python reads the same values', () => {
     const values = valuesOf(100);
     const program = `import json\nprint(json.dumps([${values.map((value) => pythonLiteral(value)).join(',')}]))`;

@@ -22,6 +22,7 @@ export const SAMPLES: readonly Sample[] = [
     { name: 'TypeScript', code: typescript },
     { name: 'Rust', code: rust },
     { name: 'CLI', code: commandLine },
+    { name: 'MCP', code: mcp },
 ];
 
 const hasParameters = ({ parameters }: Call): boolean => Object.keys(parameters).length > 0;
@@ -165,4 +166,14 @@ function commandLine(call: Call): string {
     return `# Reads the key from ${KEY}
 export CRTX_URL=${shellWord(call.url)}
 ${pipe}crtx execute ${call.agentId} \\\n  --task ${task}${parameters}`;
+}
+
+/** Two values of JSON: what an MCP client needs to start the server, and what a model then calls. */
+function mcp(call: Call): string {
+    const crtx = { command: 'crtx', args: ['mcp'], env: { CRTX_URL: call.url, [KEY]: 'your key' } };
+    return `// In the settings of your MCP client
+${ascii({ mcpServers: { crtx } }, 2)}
+
+// What the model then calls: the tool call_agent, with
+${ascii({ agent_id: call.agentId, ...bodyOf(call) }, 2)}`;
 }
