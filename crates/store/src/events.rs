@@ -18,7 +18,6 @@ use crate::{
     convert::{amount_to_db, saturating_to_db},
     pools,
     reads::DisputeStatus,
-    transaction,
 };
 
 /// `LISTEN` to this channel: its messages name the wallets that have new events, separated by commas. An empty message: any
@@ -205,11 +204,8 @@ pub async fn number(pool: &PgPool) -> Result<u64> {
     if !waiting.fetch_one(pool).await? {
         return Ok(0);
     }
-    let mut transaction = transaction::begin(pool).await?;
     let numbered = sqlx::query_scalar!(r#"SELECT number_events($1) AS "numbered!: Count""#, PER_ROUND);
-    let numbered = numbered.fetch_one(&mut *transaction).await?;
-    transaction.commit().await?;
-    Ok(numbered.into())
+    Ok(numbered.fetch_one(pool).await?.into())
 }
 
 /// Deletes events that are older than `kept`. Returns how many; 0 if none is left to delete.

@@ -8,7 +8,7 @@ use crtx_store::{PgPool, events};
 use tokio::time::sleep;
 
 /// Between two looks. Receivers wait half of it on average; each look is one short query.
-const INTERVAL: Duration = Duration::from_millis(100);
+const INTERVAL: Duration = Duration::from_millis(150);
 /// After a round that failed.
 const PAUSE: Duration = Duration::from_secs(1);
 const DROP_EVERY: Duration = Duration::from_secs(60);
