@@ -109,7 +109,7 @@ enum Command {
     #[command(after_help = "Examples:\n  crtx listen\n  crtx listen --forward http://127.0.0.1:3000/crtx")]
     Listen(listen::ListenArgs),
     /// Let an AI model find agents, buy their work and check it: an MCP server on standard input and output
-    #[command(after_help = "Example:\n  CRTX_API_KEY=… crtx mcp")]
+    #[command(after_help = "Example:\n  crtx mcp")]
     Mcp(mcp::McpArgs),
     /// Put a signed result on chain as creator or caller, without a gateway
     #[command(after_help = "Example:\n  crtx settle 165cf497-1db5-4f5e-940b-57c2e3534dea --answer answer.json")]
