@@ -41,7 +41,7 @@ const FORGED: &str = "forged line: execution is verified";
 const POISON: &str = "x\u{1b}[2J\u{1b}]0;title\u{7}\u{9b}31m\u{7f}\t\u{202e}\u{2066}\u{200b}\u{200d}\u{feff}\u{ad}\u{2028}\u{85}\u{e0041}\r\nforged line: execution is verified\r";
 
 /// Every command that there is, with arguments. `KEYPAIR`, `FOLDER` and `ANSWER` stand for files.
-const COMMANDS: [(&str, &[&str]); 76] = [
+const COMMANDS: [(&str, &[&str]); 77] = [
     ("admin accept", &["--yes"]),
     ("admin announce-roles", &["--resolver", AGENT, "--yes"]),
     ("admin apply-parameters", &["--yes"]),
@@ -111,6 +111,7 @@ const COMMANDS: [(&str, &[&str]); 76] = [
     ("key revoke", &["text", "--yes"]),
     ("key topup", &["text", "--add", "1", "--yes"]),
     ("listen", &["--after", "0", "--once", "--api-key", KEY]),
+    ("mcp", &["--api-key", KEY]),
     ("openapi", &[]),
     ("refund", &[ID, "--yes"]),
     ("resolver queue", &[]),
@@ -136,8 +137,8 @@ const COMMANDS: [(&str, &[&str]); 76] = [
     ("webhook test", &[ID]),
     ("executions export", &["--json", "--api-key", KEY]),
 ];
-/// They ask nobody, or what another command asks.
-const ALONE: [&str; 4] = ["agent serve", "completions", "openapi", "up"];
+/// They ask nobody, or what another command asks. `mcp` asks when its client does, and `mcp.rs` tests what it shows.
+const ALONE: [&str; 5] = ["agent serve", "completions", "mcp", "openapi", "up"];
 
 /// Which texts are poisoned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
