@@ -95,3 +95,21 @@ test('on a phone it opens with a press, closes with a press beside it, and hosti
     expect(problems).toEqual([]);
     await context.close();
 });
+
+test('it opens again before the closed one is removed', async () => {
+    const { page, context, problems } = await open();
+    await page.goto('/network');
+    await page.getByRole('heading', { level: 1, name: 'Network' }).waitFor();
+    await page.keyboard.press('Control+k');
+    await field(page).fill('before');
+    // In one task, so nothing is removed between the two.
+    await page.evaluate(() => {
+        document.querySelector<HTMLDialogElement>('dialog[open]')?.close();
+        document.dispatchEvent(new KeyboardEvent('keydown', { key: 'k', ctrlKey: true, bubbles: true }));
+    });
+    await expect.poll(() => field(page).inputValue()).toBe('');
+    await page.keyboard.press('x');
+    expect(await field(page).inputValue()).toBe('x');
+    expect(problems).toEqual([]);
+    await context.close();
+});

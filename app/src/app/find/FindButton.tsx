@@ -1,7 +1,7 @@
 // The button of the header that opens the search over everything; Ctrl-K and Cmd-K open it, too. Its code comes when it
 // is needed.
 
-import { Suspense, lazy, startTransition, useEffect, useEffectEvent, useState } from 'react';
+import { Suspense, lazy, startTransition, useEffect, useEffectEvent, useRef, useState } from 'react';
 
 import { part, partSoon } from '../../shared/part';
 import { Button } from '../../shared/ui/Button';
@@ -15,14 +15,19 @@ const isMac = /mac|iphone|ipad/i.test(navigator.platform);
 const KEY = isMac ? '⌘K' : 'Ctrl K';
 
 export function FindButton() {
-    const [isOpen, setOpen] = useState(false);
+    // A number for each opening: it may open again before React has removed the one that was closed.
+    const [opening, setOpening] = useState<number | null>(null);
+    const openings = useRef(0);
+    const open = (): void => setOpening((openings.current += 1));
     const pressed = useEffectEvent((event: KeyboardEvent) => {
         if (event.key.toLowerCase() !== 'k' || event.altKey || event.shiftKey) return;
         if (!(isMac ? event.metaKey : event.ctrlKey)) return;
+        const isShown = document.querySelector('dialog[open]') !== null;
         // A question that is open is answered first.
-        if (!isOpen && document.querySelector('dialog[open]') !== null) return;
+        if (opening === null && isShown) return;
         event.preventDefault();
-        setOpen(!isOpen);
+        if (isShown) setOpening(null);
+        else open();
     });
     useEffect(() => {
         document.addEventListener('keydown', pressed);
@@ -32,7 +37,7 @@ export function FindButton() {
         <>
             <Button
                 look="quiet"
-                onPress={() => setOpen(true)}
+                onPress={open}
                 onHoverStart={() => partSoon(load)}
                 aria-label={words.find.open(KEY)}
                 aria-haspopup="dialog"
@@ -45,9 +50,12 @@ export function FindButton() {
                     <span className={styles.word}>{words.find.button}</span> <kbd className={styles.key}>{KEY}</kbd>
                 </span>
             </Button>
-            {isOpen && (
+            {opening !== null && (
                 <Suspense fallback={null}>
-                    <Find onClose={() => startTransition(() => setOpen(false))} />
+                    <Find
+                        key={opening}
+                        onClose={() => startTransition(() => setOpening((now) => (now === opening ? null : now)))}
+                    />
                 </Suspense>
             )}
         </>
