@@ -1,1 +1,0 @@
-import{Ct as e,mr as t}from"./index-BwrM0d8w.js";var n=n=>n===0?t.noCover:e(n,`call`);export{n as t};
