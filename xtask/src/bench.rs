@@ -94,7 +94,7 @@ impl Name {
             }
             Self::Dashboard => {
                 "The dashboard (release build) in Chromium: 30 visits with an empty cache, 5 with slow 4G and a quarter of \
-                 the processor, 9 of these with presses and keys, 10 calls, 10 pauses"
+                 the processor, 9 more with presses and keys, 10 calls, 10 pauses"
             }
         }
     }
