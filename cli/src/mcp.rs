@@ -7,6 +7,7 @@ use std::{
 };
 
 use anyhow::Context;
+use crtx_protocol::text::shortened;
 use crtx_sdk::{
     AgentFilter, CallOptions, Client, ClientOptions, Error, ExecutionDetails, ExecutionFilter, ExecutionState, Problem,
     Purchase, StartedCall,
@@ -216,12 +217,12 @@ fn answer(found: Result<impl Serialize, Error>) -> Result<String, String> {
 }
 
 fn bought_value(bought: Purchase) -> Value {
-    let (result, is_cut) = cut(bought.result);
+    let result = shortened(&bought.result, MAX_RESULT_CHARS);
     json!({
         "status": ExecutionState::Completed,
         "verified": true,
+        "result_is_cut": result != bought.result,
         "result": result,
-        "result_is_cut": is_cut,
         "cost_usdc": bought.cost_usdc,
         "execution_id": bought.execution_id,
         "result_hash": bought.result_hash,
@@ -240,13 +241,10 @@ fn running_value(started: &StartedCall) -> Value {
 
 /// The result cut, and no steps, which are of any size.
 fn without_surplus(details: ExecutionDetails) -> ExecutionDetails {
-    ExecutionDetails { result: details.result.map(|result| cut(result).0), steps: None, ..details }
-}
-
-fn cut(text: String) -> (String, bool) {
-    match text.char_indices().nth(MAX_RESULT_CHARS) {
-        Some((end, _)) => (text.get(..end).unwrap_or_default().to_owned(), true),
-        None => (text, false),
+    ExecutionDetails {
+        result: details.result.map(|result| shortened(&result, MAX_RESULT_CHARS)),
+        steps: None,
+        ..details
     }
 }
 
@@ -259,7 +257,7 @@ fn said(error: Error) -> String {
         }
         problem => problem.to_string(),
     };
-    text = text.chars().take(MAX_ERROR_CHARS).collect();
+    text = shortened(&text, MAX_ERROR_CHARS);
     if let Some(id) = error.execution_id {
         text.push_str(&format!("; execution {id}"));
     }
@@ -275,17 +273,10 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn a_long_result_is_cut_between_characters() {
-        assert_eq!(cut("é".repeat(MAX_RESULT_CHARS)), ("é".repeat(MAX_RESULT_CHARS), false));
-        assert_eq!(cut("é".repeat(MAX_RESULT_CHARS + 1)), ("é".repeat(MAX_RESULT_CHARS), true));
-    }
-
-    #[test]
-    fn an_error_names_the_call_and_never_shows_a_refused_result() {
-        let bought = Purchase {
+    fn bought(result: String) -> Purchase {
+        Purchase {
             execution_id: Uuid::from_u128(7),
-            result: "forged".to_owned(),
+            result,
             result_hash: String::new(),
             cost_usdc: UsdcBase(1),
             execution_time_ms: None,
@@ -295,9 +286,22 @@ mod tests {
             ipfs_url: String::new(),
             idempotency_key: None,
             checks: vec![],
-        };
+        }
+    }
+
+    #[test]
+    fn a_long_result_is_cut_between_characters_and_says_so() {
+        let whole = bought_value(bought("é".repeat(MAX_RESULT_CHARS)));
+        assert_eq!((&whole["result"], &whole["result_is_cut"]), (&json!("é".repeat(MAX_RESULT_CHARS)), &json!(false)));
+        let long = bought_value(bought("é".repeat(MAX_RESULT_CHARS + 1)));
+        let first = format!("{}…", "é".repeat(MAX_RESULT_CHARS));
+        assert_eq!((&long["result"], &long["result_is_cut"]), (&json!(first), &json!(true)));
+    }
+
+    #[test]
+    fn an_error_names_the_call_and_never_shows_a_refused_result() {
         let detail = "not its own\n\u{1b}[2J".to_owned();
-        let refused = Some(Box::new(bought));
+        let refused = Some(Box::new(bought("forged".to_owned())));
         let problem = Problem::VerificationFailed { check: "signature", detail, checks: vec![], refused };
         let error = Error {
             problem: Box::new(problem),
