@@ -104,7 +104,7 @@ test('it opens again before the closed one is removed', async () => {
     await field(page).fill('before');
     // In one task, so nothing is removed between the two.
     await page.evaluate(() => {
-        document.querySelector<HTMLDialogElement>('dialog[open]')?.close();
+        document.querySelector<HTMLElement>(':popover-open')?.hidePopover();
         document.dispatchEvent(new KeyboardEvent('keydown', { key: 'k', ctrlKey: true, bubbles: true }));
     });
     await expect.poll(() => field(page).inputValue()).toBe('');

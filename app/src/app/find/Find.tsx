@@ -1,8 +1,9 @@
-// The search over agents, executions, addresses, pages and actions, in a dialog of its own.
+// The search over agents, executions, addresses, pages and actions. It is a popover and no modal dialog: a modal one
+// makes the browser compute the styles of the whole page again when it opens and when it closes.
 
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useRouter } from '@tanstack/react-router';
-import { useEffect, useRef, useState } from 'react';
+import { useLayoutEffect, useRef, useState } from 'react';
 
 import { networkQuery } from '../../shared/api/queries';
 import { useSoon } from '../../shared/soon';
@@ -16,43 +17,44 @@ import { Results } from './Results';
 import { foundAgentsQuery } from './query';
 
 export default function Find({ onClose }: { onClose: () => void }) {
-    const dialog = useRef<HTMLDialogElement>(null);
+    const layer = useRef<HTMLDivElement>(null);
     const [text, setText] = useState('');
     const [asked, setAsked] = useState('');
     const { soon } = useSoon((typed: string) => setAsked(typed.trim()));
     const agents = useQuery({ ...foundAgentsQuery(asked), enabled: asked !== '' });
     const sections = useSections(text);
     const choose = useChoice();
-    const opener = useRef<Element>(null);
-    useEffect(() => {
-        if (dialog.current?.open !== false) return;
-        opener.current = document.activeElement;
-        dialog.current.showModal();
+    // The browser closes it on Escape and gives the focus back to what had it.
+    useLayoutEffect(() => {
+        const shown = layer.current;
+        shown?.showPopover();
+        shown?.querySelector('input')?.focus();
+        return () => shown?.hidePopover();
     }, []);
-    /** Gives the focus back to what had it, at once: a page that opens next takes it then. */
-    const end = (): void => {
-        dialog.current?.close();
-        if (opener.current instanceof HTMLElement) opener.current.focus();
-        onClose();
-    };
+    const end = (): void => layer.current?.hidePopover();
+    const isOutside = (element: Element | null): boolean =>
+        element !== null && layer.current?.contains(element) === false;
     return (
-        <dialog
-            ref={dialog}
-            className={styles.dialog}
-            aria-label={words.find.name}
-            onClose={end}
-            onClick={(event) => event.target === dialog.current && end()}
+        <div
+            ref={layer}
+            popover="auto"
+            className={styles.layer}
+            onToggle={({ newState }) => newState === 'closed' && onClose()}
+            onClick={({ target }) => target === layer.current && end()}
+            onBlur={({ relatedTarget }) => isOutside(relatedTarget) && end()}
         >
-            <Results
-                text={text}
-                onText={(typed) => (setText(typed), soon(typed))}
-                sections={sections}
-                agents={asked === '' || text.trim() === '' ? [] : (agents.data ?? [])}
-                isAsking={text.trim() !== asked || (asked !== '' && agents.isPending && !agents.isError)}
-                failed={asked !== '' && agents.isError}
-                onChoose={(entry) => (end(), choose(entry))}
-            />
-        </dialog>
+            <div role="dialog" aria-label={words.find.name} className={styles.dialog}>
+                <Results
+                    text={text}
+                    onText={(typed) => (setText(typed), soon(typed))}
+                    sections={sections}
+                    agents={asked === '' || text.trim() === '' ? [] : (agents.data ?? [])}
+                    isAsking={text.trim() !== asked || (asked !== '' && agents.isPending && !agents.isError)}
+                    failed={asked !== '' && agents.isError}
+                    onChoose={(entry) => (end(), choose(entry))}
+                />
+            </div>
+        </div>
     );
 }
 

@@ -22,11 +22,10 @@ export function FindButton() {
     const pressed = useEffectEvent((event: KeyboardEvent) => {
         if (event.key.toLowerCase() !== 'k' || event.altKey || event.shiftKey) return;
         if (!(isMac ? event.metaKey : event.ctrlKey)) return;
-        const isShown = document.querySelector('dialog[open]') !== null;
         // A question that is open is answered first.
-        if (opening === null && isShown) return;
+        if (document.querySelector('dialog[open]') !== null) return;
         event.preventDefault();
-        if (isShown) setOpening(null);
+        if (opening !== null && document.querySelector(':popover-open') !== null) setOpening(null);
         else open();
     });
     useEffect(() => {
