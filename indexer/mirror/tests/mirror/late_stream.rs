@@ -12,10 +12,12 @@ use crtx_mirror::{
     sync::SyncSettings,
 };
 use crtx_store::{
+    PgPool,
     reads::ShownStatus,
     testing::{
         TestDatabase,
         mirrored::{execute_in, lock_execution},
+        server,
         tampering::{tamper, text_of},
     },
 };
@@ -24,6 +26,11 @@ use crtx_store::{
 const LONG: Duration = Duration::from_millis(900);
 /// More than the mirror applies in one step.
 const FULL: usize = 2_500;
+
+async fn is_waiting_for_a_lock(pool: &PgPool) -> bool {
+    let sessions = server::active_sessions(pool).await.expect("the sessions");
+    sessions.keys().any(|waits_for| waits_for.starts_with("Lock:"))
+}
 
 /// Brings more than the mirror takes at once, with a change that it cannot write while the row of the execution 1 is
 /// locked. The chain stays as it is, so a snapshot writes nothing.
@@ -138,8 +145,7 @@ async fn a_row_that_is_being_written_is_not_taken_for_wrong() {
     let lock = lock_execution(running.pool(), &execution_at(1)).await;
     let (address, data) = execution(1, 2, Some("r"));
     node.change(address, data);
-    // The stream brings it, and its row is being written.
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    running.until("its row is being written", async || is_waiting_for_a_lock(running.pool()).await).await;
     node.finalize();
     tokio::time::sleep(LONG).await;
     assert_eq!(node.reads(At::Confirmed), reads, "a row was suspected");
