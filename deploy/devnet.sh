@@ -252,7 +252,13 @@ call() {
     mv "$FOLDER/api-key.new" "$FOLDER/api-key"
   fi
   if [ ! -s "$FOLDER/answer.json" ]; then
-    CRTX_API_KEY=$(cat "$FOLDER/api-key") crtx execute "$AGENT_ID" --task 'One two three.' --json > "$FOLDER/answer.new"
+    # A run that was interrupted asks for the same call again. Only a call that was refunded is followed by another one.
+    [ -s "$FOLDER/first-call" ] || date +first-call-%s%N > "$FOLDER/first-call"
+    if ! CRTX_API_KEY=$(cat "$FOLDER/api-key") crtx execute "$AGENT_ID" --task 'One two three.' --wait --json \
+      --idempotency-key "$(cat "$FOLDER/first-call")" > "$FOLDER/answer.new"; then
+      [ "$(member status < "$FOLDER/answer.new")" != failed ] || rm "$FOLDER/first-call"
+      fail "the call failed; run this again once its reason is mended"
+    fi
     mv "$FOLDER/answer.new" "$FOLDER/answer.json"
   fi
   CRTX_API_KEY=$(cat "$FOLDER/api-key") crtx verify --file "$FOLDER/answer.json"

@@ -95,6 +95,11 @@ impl Shell {
     }
 }
 
+fn write_program(path: &Path, script: &str) {
+    fs::write(path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
 fn end_of(path: &Path) -> String {
     let text = fs::read_to_string(path).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();
@@ -136,9 +141,7 @@ async fn every_command_of_the_deployment_document_works_and_the_call_is_paid_and
     // The validator of the document, on ports that no other test uses.
     fs::create_dir(&programs).unwrap();
     let wrapper = programs.join("solana-test-validator");
-    fs::write(&wrapper, format!("#!/bin/sh\nexec '{}' \"$@\" {}\n", program.display(), ports.arguments().join(" ")))
-        .unwrap();
-    fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
+    write_program(&wrapper, &format!("exec '{}' \"$@\" {}", program.display(), ports.arguments().join(" ")));
 
     let mut script = shell_commands(DOCUMENT);
     let [api, indexer, worker, service] = std::array::from_fn(|_| free_port().unwrap());
@@ -164,13 +167,20 @@ async fn every_command_of_the_deployment_document_works_and_the_call_is_paid_and
     assert_eq!(after, "");
     let mut shell = Shell::start(before, home, &paths);
     shell.ends(home, &place).await;
-    // The script is killed with all that it started, at ever later moments, before a run that ends.
+    // The script is killed with all that it started, at ever later moments, the last one when the call is paid and its
+    // answer is not written yet, before a run that ends.
     let run = format!("{variables}deploy/devnet.sh");
+    let killed_then = "[ \"$1\" != execute ] || { \"$real\" \"$@\" > /dev/null; kill -s KILL 0; }";
+    let (real, wrapped) = (binaries.display(), programs.join("crtx"));
+    write_program(&wrapped, &format!("real='{real}'\n{killed_then}\nexec \"$real\" \"$@\""));
     for pause in [1, 3, 6].map(Duration::from_secs) {
         let interrupted = Shell::start(&run, home, &paths);
         tokio::time::sleep(pause).await;
         drop(interrupted);
     }
+    let (ended, logs) = Shell::start(&run, home, &paths).status(home, &place).await;
+    assert!(!ended.success() && !place.join("answer.json").exists(), "{ended}\n{logs}");
+    fs::remove_file(&wrapped).unwrap();
     let mut whole = Shell::start(&run, home, &paths);
     whole.ends(home, &place).await;
 
@@ -209,11 +219,8 @@ async fn every_command_of_the_deployment_document_works_and_the_call_is_paid_and
     }
 
     // A node that does not answer the question for the configuration is not a chain without one.
-    let silent = programs.join("crtx");
-    let real = binaries.display();
     let no_node = "[ \"$1 $2\" != 'admin status' ] || set -- \"$@\" --rpc-url http://127.0.0.1:1";
-    fs::write(&silent, format!("#!/bin/sh\n{no_node}\nexec '{real}' \"$@\"\n")).unwrap();
-    fs::set_permissions(&silent, fs::Permissions::from_mode(0o755)).unwrap();
+    write_program(&wrapped, &format!("{no_node}\nexec '{real}' \"$@\""));
     let (ended, logs) = Shell::start(&run, home, &paths).status(home, &place).await;
     assert!(!ended.success() && logs.contains("deploy: crtx: no answer from the Solana RPC node"), "{ended}\n{logs}");
     assert_eq!(transactions(&wallets, ports.rpc()).await, signed);
