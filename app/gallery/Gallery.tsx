@@ -1,5 +1,5 @@
 // The components of `shared/ui` and `shared/plot`, and the cards and rows of agents, with fixed data and in each of their
-// states. Only what comes and goes by itself is missing: remarks at the lower edge.
+// states.
 
 import { type ReactNode, useState } from 'react';
 
@@ -28,6 +28,7 @@ import { SectionBoundary } from '../src/shared/ui/SectionBoundary';
 import { Skeleton } from '../src/shared/ui/Skeleton';
 import { Table } from '../src/shared/ui/Table';
 import { Time } from '../src/shared/ui/Time';
+import { Toast } from '../src/shared/ui/Toaster';
 import { AGENTS, DAYS, type Day, NOW, WALLET } from './data';
 
 const LOOKS: readonly Look[] = ['primary', 'plain', 'danger', 'quiet', 'text'];
@@ -136,6 +137,7 @@ const Messages = () => (
                 </ChecklistItem>
             ))}
         </Checklist>
+        <Toast text="The key is revoked." />
     </Group>
 );
 

@@ -28,6 +28,21 @@ test('a newcomer connects, changes the role, and is still connected after a relo
     await context.close();
 });
 
+test('two presses before the panel is built open and close it', async () => {
+    const { page, context, problems } = await open();
+    await page.goto('/');
+    const button = page.getByRole('banner').getByRole('button', { name: 'Connect' });
+    await button.hover();
+    await page.waitForLoadState('networkidle');
+    await button.evaluate((element: HTMLElement) => (element.click(), element.click()));
+    // A frame later React has built what is open now.
+    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))));
+    await button.evaluate((element: HTMLElement) => element.click());
+    await page.getByRole('dialog', { name: 'Wallet' }).waitFor();
+    expect(problems).toEqual([]);
+    await context.close();
+});
+
 test('one click gives a new wallet exactly 1 000 USDC and 10 SOL', async () => {
     const { page, context, problems } = await open();
     await page.goto('/');

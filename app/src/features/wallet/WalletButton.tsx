@@ -47,7 +47,7 @@ export function WalletButton() {
                 look={connection === null ? 'primary' : 'plain'}
                 aria-haspopup="dialog"
                 aria-expanded={isOpen}
-                onPress={() => change(!isOpen)}
+                onPress={() => startTransition(() => setOpen((isNowOpen) => !isNowOpen))}
                 onHoverStart={() => partSoon(load)}
             >
                 {connection === null ? words.connect : <AccountName account={connection.account} />}
