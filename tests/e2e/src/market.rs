@@ -1,6 +1,6 @@
 //! A client of one running marketplace: the calls a user makes, and the balances the chain shows.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use agent_marketplace::state::{AgentListed, Config, SpendingGrant};
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
@@ -14,6 +14,9 @@ use crate::Info;
 
 /// A stream of events that is silent for so long has sent what there was.
 const STREAM_PAUSE: Duration = Duration::from_millis(300);
+/// What a process looks at by itself, every few seconds, it shows within this time.
+const SHOWN_WITHIN: Duration = Duration::from_secs(40);
+const ASK_EVERY: Duration = Duration::from_millis(200);
 
 /// What the service answered.
 #[derive(Debug)]
@@ -112,6 +115,20 @@ impl Market {
 
     pub async fn get(&self, path: &str) -> Answer {
         self.request(Method::GET, path, None, None).await
+    }
+
+    /// Asks for `path` until the answer is as wanted. The index can be a moment behind the chain, and each process looks
+    /// by itself.
+    pub async fn until<T>(&self, path: &str, wanted: impl Fn(&Answer) -> Option<T>) -> T {
+        let started = Instant::now();
+        loop {
+            let answer = self.get(path).await;
+            if let Some(found) = wanted(&answer) {
+                return found;
+            }
+            assert!(started.elapsed() < SHOWN_WITHIN, "{path} never answers it: {answer:?}");
+            tokio::time::sleep(ASK_EVERY).await;
+        }
     }
 
     pub async fn get_as_owner(&self, path: &str) -> Answer {

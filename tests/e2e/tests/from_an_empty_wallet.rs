@@ -14,12 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crtx_e2e::{
-    Info, Up, config_dir, free_port,
-    market::{Answer, Market},
-    server::Server,
-    terminal::Terminal,
-};
+use crtx_e2e::{Info, Up, config_dir, free_port, market::Market, server::Server, terminal::Terminal};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
@@ -96,19 +91,6 @@ async fn until(terminal: &Terminal, arguments: &[&str], is_wanted: impl Fn(&Valu
     }
 }
 
-/// Waits until the index answers what is wanted. It can be a moment behind the chain.
-async fn until_answered(market: &Market, path: &str, is_wanted: impl Fn(&Answer) -> bool) {
-    let started = Instant::now();
-    loop {
-        let answer = market.get(path).await;
-        if is_wanted(&answer) {
-            return;
-        }
-        assert!(started.elapsed() < LIMIT, "{path} never answers it: {answer:?}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-}
-
 /// Every block of docs/quickstart-sell.md, as a stranger pastes them: from an empty folder to a call that is paid and
 /// verified.
 async fn follow_the_quickstart(market: &Market, terminal: &Terminal) {
@@ -150,7 +132,7 @@ async fn follow_the_quickstart(market: &Market, terminal: &Terminal) {
     assert!(started.elapsed() < Duration::from_secs(180), "{:?}", started.elapsed());
     println!("the quickstart took {:?}", started.elapsed());
     let shown = format!("/v1/agents/{agent}");
-    until_answered(market, &shown, |answer| answer.body["successful_executions"] == 1).await;
+    market.until(&shown, |agent| (agent.body["successful_executions"] == 1).then_some(())).await;
     let pid = selling.id().unwrap().to_string();
     assert!(Command::new("kill").args(["-TERM", &pid]).status().await.unwrap().success());
     assert!(timeout(LIMIT, selling.wait()).await.unwrap().unwrap().success(), "SIGTERM is an orderly end");
@@ -250,7 +232,7 @@ async fn an_agent_lives_from_an_empty_wallet_to_its_closing_by_the_command_line_
     creator.sent(&["agent", "withdraw", agent]);
     assert_eq!(market.usdc_of(&creator_wallet).await, before + 10 * USDC, "9 left by the slash, and 1 added");
     creator.sent(&["agent", "close", agent]);
-    until_answered(&market, &format!("/v1/agents/{agent}"), |answer| answer.status == 404).await;
+    market.until(&format!("/v1/agents/{agent}"), |agent| (agent.status == 404).then_some(())).await;
     assert!(!creator.done(&["agent", "list"]).to_string().contains(agent));
     assert_eq!(text(&caller.sent(&opened), "execution_id"), third, "not even when the record is closed");
     up.stop().await.unwrap();

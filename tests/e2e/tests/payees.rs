@@ -111,25 +111,14 @@ impl World {
 
     /// Waits until `/v1/status` names a problem of the treasury, or none; its words.
     async fn treasurys_problem(&self, is_there: bool) -> String {
-        self.until("/v1/status", |status| {
-            let problem = of(&status.body["problems"], "code", "treasury");
-            let message = || problem.map(|problem| problem["message"].as_str().unwrap().to_owned()).unwrap_or_default();
-            (problem.is_some() == is_there).then(message)
-        })
-        .await
-    }
-
-    /// Asks for `path` until the answer is as wanted: each process looks by itself, every few seconds.
-    async fn until<T>(&self, path: &str, wanted: impl Fn(&Answer) -> Option<T>) -> T {
-        let started = Instant::now();
-        loop {
-            let answer = self.market.get(path).await;
-            if let Some(found) = wanted(&answer) {
-                return found;
-            }
-            assert!(started.elapsed() < Duration::from_secs(40), "{answer:?}");
-            tokio::time::sleep(Duration::from_millis(500)).await;
-        }
+        self.market
+            .until("/v1/status", |status| {
+                let problem = of(&status.body["problems"], "code", "treasury");
+                let message =
+                    || problem.map(|problem| problem["message"].as_str().unwrap().to_owned()).unwrap_or_default();
+                (problem.is_some() == is_there).then(message)
+            })
+            .await
     }
 }
 
@@ -169,6 +158,7 @@ async fn fees_go_to_another_account_of_the_treasury_while_the_associated_one_is_
     let words = world.treasurys_problem(true).await;
     assert!(words.contains(&usual.to_string()) && words.contains(&other.to_string()), "{words}");
     world
+        .market
         .until("/readyz", |ready| {
             let check = of(&ready.body["checks"], "name", "treasury").expect("a check");
             ((ready.status.as_u16(), &check["problem"]) == (200, &json!(words))).then_some(())
