@@ -1,4 +1,5 @@
-// Tells a screen reader which page has opened, and moves the focus to the page's beginning.
+// Tells a screen reader which page has opened, and moves the focus to the page's beginning, unless the search has it:
+// somebody has opened that while the page was on its way.
 
 import { useRouter } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
@@ -10,7 +11,8 @@ export function Announcer() {
         () =>
             router.subscribe('onRendered', ({ pathChanged, fromLocation }) => {
                 if (!pathChanged || fromLocation === undefined) return;
-                document.getElementById('main')?.focus({ preventScroll: true });
+                if (document.activeElement?.closest(':popover-open') == null)
+                    document.getElementById('main')?.focus({ preventScroll: true });
                 setText(document.title);
             }),
         [router],

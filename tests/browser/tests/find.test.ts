@@ -96,6 +96,31 @@ test('on a phone it opens with a press, closes with a press beside it, and hosti
     await context.close();
 });
 
+test('a page that comes late does not close it', async () => {
+    const { page, context, problems } = await open();
+    await page.goto('/network');
+    await page.getByRole('heading', { level: 1, name: 'Network' }).waitFor();
+    let release = (): void => undefined;
+    const isReleased = new Promise<void>((resolve) => (release = resolve));
+    await page.route(/\/KeysPage-[^/]*\.js$/, async (route) => {
+        await isReleased;
+        await route.continue();
+    });
+    await page.keyboard.press('Control+k');
+    await field(page).fill('keys');
+    await dialog(page).getByRole('menuitem', { name: /^Keys/ }).waitFor();
+    await page.keyboard.press('Enter');
+    await dialog(page).waitFor({ state: 'detached' });
+    await page.keyboard.press('Control+k');
+    await field(page).fill('theme');
+    release();
+    await page.getByRole('heading', { level: 1, name: 'Keys' }).waitFor();
+    await page.keyboard.press('s');
+    expect(await field(page).inputValue()).toBe('themes');
+    expect(problems).toEqual([]);
+    await context.close();
+});
+
 test('it opens again before the closed one is removed', async () => {
     const { page, context, problems } = await open();
     await page.goto('/network');
