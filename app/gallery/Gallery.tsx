@@ -175,7 +175,13 @@ const Lists = () => (
             />
         ))}
         <More
-            list={{ hasNextPage: true, isFetchingNextPage: false, isError: false, fetchNextPage: () => undefined }}
+            list={{
+                hasNextPage: true,
+                isFetching: false,
+                isFetchingNextPage: false,
+                isError: false,
+                fetchNextPage: () => undefined,
+            }}
             shown={20}
             what="agents"
         />

@@ -11,7 +11,13 @@ import { words } from './words';
 const AHEAD = '600px';
 
 export type MoreProps = {
-    list: { hasNextPage: boolean; isFetchingNextPage: boolean; isError: boolean; fetchNextPage: () => unknown };
+    list: {
+        hasNextPage: boolean;
+        isFetching: boolean;
+        isFetchingNextPage: boolean;
+        isError: boolean;
+        fetchNextPage: () => unknown;
+    };
     shown: number;
     /** One entry in words: `agent`. */
     what: string;
@@ -19,8 +25,9 @@ export type MoreProps = {
 
 export function More({ list, shown, what }: MoreProps) {
     const end = useRef<HTMLDivElement>(null);
-    const { hasNextPage, isFetchingNextPage, isError, fetchNextPage } = list;
-    const canLoad = hasNextPage && !isFetchingNextPage && !isError;
+    const { hasNextPage, isFetching, isFetchingNextPage, isError, fetchNextPage } = list;
+    // Whatever reads the list again stops the reading of its next page, which begins anew after that.
+    const canLoad = hasNextPage && !isFetching && !isError;
     useEffect(() => {
         if (!canLoad || end.current === null) return;
         const watch = new IntersectionObserver(
