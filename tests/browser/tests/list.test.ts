@@ -3,6 +3,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { useBrowser } from '../support/browser';
@@ -315,6 +316,11 @@ test('a change that somebody else made meanwhile is seen before the signature', 
     await other.getByLabel('Time-out').fill('77');
     await other.getByRole('button', { name: 'Sign and save' }).click();
     await other.getByText('The listing is changed.').waitFor();
+    // The node is slow, so the page may not have read the chain again by the second press.
+    await page.route(`${network.rpc_url}/**`, async (route) => {
+        await sleep(500);
+        await route.continue();
+    });
     await page.getByLabel('Price of one call').fill('0.06');
     // Whether the page has read the chain again or the signature finds it: the time-out stays.
     const save = page.getByRole('button', { name: 'Sign and save' });

@@ -1,7 +1,7 @@
 // What an edit changes, what follows from it, and the button that signs and sends it.
 
 import type { Address } from '@solana/kit';
-import { useQuery } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 
 import { feeText } from '../../chain/fee';
@@ -20,7 +20,7 @@ import { DocumentRefused } from './form/document';
 import { DOCUMENT_FIELDS, LABELS, type Problems } from './form/fields';
 import { amountOf } from './form/terms';
 import styles from './Listing.module.css';
-import { type Market, walletQuery } from './market';
+import { type Market, ownListingQuery, walletQuery } from './market';
 import { ShownState } from './ShownState';
 import { words } from './words';
 
@@ -40,6 +40,7 @@ export type ChangePanelProps = {
 export function ChangePanel({ change, differences, problems, onUndo, afterwards, wallet, market }: ChangePanelProps) {
     const transaction = useTransaction();
     const { connection } = useWallet();
+    const queries = useQueryClient();
     const { data: holdings } = useQuery(walletQuery(change.network, wallet, market));
     const [refused, setRefused] = useState<Problems>({});
     const isDocument = DOCUMENT_FIELDS.some((name) => change.changed.has(name));
@@ -48,8 +49,10 @@ export function ChangePanel({ change, differences, problems, onUndo, afterwards,
     const sign = (): void => {
         setRefused({});
         const build = (creator: Address) =>
-            changeInstructions(creator, change).catch((error: unknown) => {
+            changeInstructions(creator, change).catch(async (error: unknown) => {
                 if (error instanceof DocumentRefused) setRefused(error.problems);
+                // The message may be that the listing has changed: the page shows how, before the next press.
+                await queries.refetchQueries({ queryKey: ownListingQuery(change.network, change.agentId).queryKey });
                 throw error;
             });
         void transaction.send({ build, after: afterwards });
