@@ -1,1 +1,0 @@
-import{Or as e,jr as t,kr as n}from"./index-BayLf_E0.js";function r(r,i){return e({...r,enabled:!0,suspense:!0,throwOnError:n,placeholderData:void 0},t,i)}export{r as t};
