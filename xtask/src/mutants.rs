@@ -10,10 +10,15 @@ use std::{
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -77,23 +82,11 @@ pub fn run(names: &[String]) -> Result<()> {
     ensure!(unknown.is_empty(), "no such mutants: {unknown:?}");
     let wanted: Vec<_> = mutants.iter().filter(|mutant| names.is_empty() || names.contains(&mutant.name)).collect();
 
-    let tree = Tree::export()?;
-    let elf = tree.folder.with_file_name("mutant.so");
-    tree.build(&elf).context("the unchanged program does not build")?;
-    let binaries = timed_baseline(&tree, &elf)?;
-
-    let mut outcomes = Vec::new();
-    for (number, mutant) in wanted.iter().enumerate() {
-        let started = Instant::now();
-        let caught_by = tree.with(mutant, || {
-            tree.build(&elf).with_context(|| format!("{} does not build", mutant.name))?;
-            first_failure(&binaries, &tree, &elf)
-        })?;
-        let verdict = caught_by.as_deref().unwrap_or("SURVIVED");
-        let (number, of) = (number.saturating_add(1), wanted.len());
-        println!("{number}/{of} {}: {verdict} ({} s)", mutant.name, started.elapsed().as_secs());
-        outcomes.push((*mutant, caught_by));
-    }
+    let trees = (0..thread::available_parallelism()?.get()).map(Tree::export).collect::<Result<Vec<_>>>()?;
+    let first = trees.first().context("a machine has a core")?;
+    first.build().context("the unchanged program does not build")?;
+    let binaries = timed_baseline(first)?;
+    let outcomes = outcomes(&trees, &wanted, &binaries)?;
 
     let caught = grid(&outcomes);
     let table = caught.table();
@@ -105,6 +98,32 @@ pub fn run(names: &[String]) -> Result<()> {
         outcomes.iter().filter(|(_, test)| test.is_none()).map(|(mutant, _)| mutant.name.as_str()).collect();
     ensure!(survivors.is_empty(), "survived: {}", survivors.join(", "));
     Ok(())
+}
+
+/// Each tree takes the next fault as soon as it is done with its last one.
+fn outcomes<'a>(trees: &[Tree], wanted: &[&'a Mutant], binaries: &[TestBinary]) -> Result<Vec<Outcome<'a>>> {
+    let next = AtomicUsize::new(0);
+    let caught = Mutex::new(BTreeMap::new());
+    let work = |tree: &Tree| -> Result<()> {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(mutant) = wanted.get(number) else { return Ok(()) };
+            let started = Instant::now();
+            let caught_by = tree.with(mutant, || {
+                tree.build().with_context(|| format!("{} does not build", mutant.name))?;
+                first_failure(binaries, tree)
+            })?;
+            let verdict = caught_by.as_deref().unwrap_or("SURVIVED");
+            let (shown, of) = (number.saturating_add(1), wanted.len());
+            println!("{shown}/{of} {}: {verdict} ({} s)", mutant.name, started.elapsed().as_secs());
+            caught.lock().unwrap_or_else(PoisonError::into_inner).insert(number, (*mutant, caught_by));
+        }
+    };
+    thread::scope(|scope| {
+        let workers: Vec<_> = trees.iter().map(|tree| scope.spawn(|| work(tree))).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().map_err(|_| anyhow!("a worker panicked"))?)
+    })?;
+    Ok(caught.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().collect())
 }
 
 /// The faults, each of which must still apply.
@@ -150,14 +169,19 @@ impl Mutant {
 struct Tree {
     folder: PathBuf,
     target: PathBuf,
+    elf: PathBuf,
+    /// What the recipe sets up once. The first tree uses what every build uses.
+    home: Option<PathBuf>,
 }
 
 impl Tree {
     /// Copies every file that git tracks or would track. Equal files keep their time, so nothing is rebuilt for them.
-    fn export() -> Result<Self> {
+    fn export(number: usize) -> Result<Self> {
         let root = workspace::root();
-        let base = root.join("target/mutants");
-        let tree = Self { folder: base.join("tree"), target: base.join("sbf") };
+        let base = root.join("target/mutants").join(number.to_string());
+        let home = (number > 0).then(|| base.join("home"));
+        let (folder, target, elf) = (base.join("tree"), base.join("sbf"), base.join("mutant.so"));
+        let tree = Self { folder, target, elf, home };
         let mut wanted = BTreeSet::new();
         for name in workspace::files()? {
             let (from, to) = (root.join(&name), tree.folder.join(&name));
@@ -174,8 +198,9 @@ impl Tree {
         Ok(tree)
     }
 
-    fn build(&self, elf: &Path) -> Result<()> {
-        if let Some(why) = program::build_elf(program::recipe_here(), &self.folder, Some(&self.target), elf)? {
+    fn build(&self) -> Result<()> {
+        let (recipe, home) = (program::recipe_here(), self.home.as_deref());
+        if let Some(why) = program::build_elf(recipe, &self.folder, Some(&self.target), home, &self.elf)? {
             bail!("the program cannot be built on this machine: {why}");
         }
         Ok(())
@@ -198,12 +223,12 @@ impl Tree {
 
 /// Builds the test programs and runs them against the unchanged program. They must pass, else their results
 /// for a mutant mean nothing. Returns the quick ones first.
-fn timed_baseline(tree: &Tree, elf: &Path) -> Result<Vec<TestBinary>> {
+fn timed_baseline(tree: &Tree) -> Result<Vec<TestBinary>> {
     let mut timed = Vec::new();
     let built = suites::program_tests()?;
     for binary in kept(built, &tree.folder.with_file_name("tests"))? {
         let started = Instant::now();
-        if let Some(test) = failing_test(&binary, tree, elf)? {
+        if let Some(test) = failing_test(&binary, tree)? {
             bail!("{test} fails for the program as it is");
         }
         timed.push((started.elapsed(), binary));
@@ -231,17 +256,17 @@ fn kept(mut binaries: Vec<TestBinary>, folder: &Path) -> Result<Vec<TestBinary>>
     Ok(binaries)
 }
 
-fn first_failure(binaries: &[TestBinary], tree: &Tree, elf: &Path) -> Result<Option<String>> {
-    binaries.iter().find_map(|binary| failing_test(binary, tree, elf).transpose()).transpose()
+fn first_failure(binaries: &[TestBinary], tree: &Tree) -> Result<Option<String>> {
+    binaries.iter().find_map(|binary| failing_test(binary, tree).transpose()).transpose()
 }
 
 /// Runs one test program until its first failing test.
-fn failing_test(binary: &TestBinary, tree: &Tree, elf: &Path) -> Result<Option<String>> {
+fn failing_test(binary: &TestBinary, tree: &Tree) -> Result<Option<String>> {
     let program = binary.name();
     let mut child = Command::new(&binary.executable)
         // In the copy, so that failures that property tests record do not reach the workspace.
         .current_dir(tree.folder.join("tests/program"))
-        .env("CRTX_PROGRAM_ELF", elf)
+        .env("CRTX_PROGRAM_ELF", &tree.elf)
         .env("PROPTEST_MAX_SHRINK_ITERS", "0")
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

@@ -46,7 +46,7 @@ pub fn build() -> Result<()> {
     let elf = workspace::root().join(ELF);
     let source_sha256 = source_hash::of_program()?;
     fs::write(workspace::root().join(SOURCE), &source_sha256)?;
-    if let Some(why) = build_elf(recipe, &workspace::root(), None, &elf)? {
+    if let Some(why) = build_elf(recipe, &workspace::root(), None, None, &elf)? {
         bail!("the program cannot be built on this machine: {why}");
     }
     let record = Record {
@@ -91,7 +91,7 @@ pub fn check() -> Result<String> {
     }
     let folder = tempfile::tempdir()?;
     let rebuilt = folder.path().join("agent_marketplace.so");
-    if let Some(why) = build_elf(record.recipe, &root, None, &rebuilt)? {
+    if let Some(why) = build_elf(record.recipe, &root, None, None, &rebuilt)? {
         return only_hashes(why);
     }
     let sha256 = source_hash::of_file(&rebuilt)?;
@@ -102,8 +102,15 @@ pub fn check() -> Result<String> {
 }
 
 /// Builds the program of the workspace in `root` to `out`, in a target folder of its own if one is named;
-/// `Some(reason)` if the toolchain is unavailable on this machine.
-pub fn build_elf(recipe: Recipe, root: &Path, target: Option<&Path>, out: &Path) -> Result<Option<String>> {
+/// `Some(reason)` if the toolchain is unavailable on this machine. `home`: where the upstream recipe keeps what it sets up
+/// once; builds that share it wait for each other.
+pub fn build_elf(
+    recipe: Recipe,
+    root: &Path,
+    target: Option<&Path>,
+    home: Option<&Path>,
+    out: &Path,
+) -> Result<Option<String>> {
     let mut command = match recipe {
         Recipe::Anza => anza_build(root, out)?,
         Recipe::Upstream => upstream_build(root, out),
@@ -111,6 +118,9 @@ pub fn build_elf(recipe: Recipe, root: &Path, target: Option<&Path>, out: &Path)
     if let Some(target) = target {
         let variable = if recipe == Recipe::Anza { "CARGO_TARGET_DIR" } else { "SBF_TARGET_DIR" };
         command.env(variable, target);
+    }
+    if let Some(home) = home {
+        command.env("SBF_HOME", home);
     }
     // The checks of `.ci/run` lint on the way; the program's bytes come from the plain compiler.
     command.env_remove("RUSTC_WORKSPACE_WRAPPER");

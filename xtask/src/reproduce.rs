@@ -42,7 +42,8 @@ fn build(clone: &Path) -> Result<()> {
     let (elf, dashboard) = (clone.join(program::ELF), clone.join(web::BUILD));
     std::fs::remove_file(&elf)?;
     std::fs::remove_dir_all(&dashboard)?;
-    let unavailable = program::build_elf(program::recipe_here(), clone, Some(&clone.join("target/program")), &elf)?;
+    let target = clone.join("target/program");
+    let unavailable = program::build_elf(program::recipe_here(), clone, Some(&target), None, &elf)?;
     ensure!(unavailable.is_none(), "the program cannot be built on this machine: {unavailable:?}");
     let app = Package::at(clone.join("app").to_str().context("the path is text")?);
     app.install()?;
