@@ -6,7 +6,7 @@
 //! units for every bump that is tried.
 
 use agent_marketplace::{instructions as ix, state::*};
-use crtx_chain::instructions::Opening;
+use crtx_chain::{Budget, RecentBlockhash, SignedTransaction, instructions::Opening};
 use litesvm::types::TransactionResult;
 use solana_instruction::Instruction;
 use solana_keypair::Keypair;
@@ -24,6 +24,9 @@ use crate::{
 pub const SAMPLES: u64 = 20;
 /// Largest transaction that the network carries.
 const MAX_TRANSACTION_BYTES: u64 = 1_232;
+/// Openings that share a transaction in the cheapest way to make calls at once, and settlements, as the gateway does it.
+const OPENINGS_AT_ONCE: usize = 20;
+const SETTLEMENTS_AT_ONCE: usize = 10;
 /// Largest ELF that this project allows itself.
 const MAX_ELF_BYTES: u64 = 600_000;
 
@@ -326,10 +329,41 @@ pub fn measure_costs() -> Vec<CostRow> {
         cost("open_transaction", open_bytes, "bytes", Some(MAX_TRANSACTION_BYTES)),
         cost("complete_transaction", settle_bytes, "bytes", Some(MAX_TRANSACTION_BYTES)),
         cost("execution_base_fee", fees, "lamports", Some(20_000)),
+        cost("execution_base_fee_of_4_at_once", fee_of_each_at_once(4), "lamports", Some(10_000)),
+        cost("execution_base_fee_of_20_at_once", fee_of_each_at_once(OPENINGS_AT_ONCE), "lamports", Some(6_000)),
         cost("execution_rent_locked", locked, "lamports", None),
         cost("execution_rent_locked_through_window", through_window, "lamports", None),
         cost("execution_rent_not_returned", not_returned, "lamports", Some(0)),
     ]
+}
+
+/// Network fee of each of `count` calls that share transactions, with everything that a transaction of version 1 carries.
+fn fee_of_each_at_once(count: usize) -> u64 {
+    let mut world = World::with_seed(2);
+    world.payer = world.gateway.clone();
+    let agent = world.agent.clone();
+    world.bind(&agent, true);
+    let (gateway, session) = (world.gateway.keypair.insecure_clone(), world.session.insecure_clone());
+    let executions: Vec<_> = (0..count).map(|_| world.new_execution()).collect();
+    let mut fee = 0;
+    for together in executions.chunks(OPENINGS_AT_ONCE) {
+        let openings: Vec<_> = together.iter().map(|one| world.open_execution_with_grant(one)).collect();
+        fee += fee_together(&mut world, &openings, &[&gateway, &session]);
+    }
+    for together in executions.chunks(SETTLEMENTS_AT_ONCE) {
+        let pair = |one| [world.proof(one).instruction(), world.complete_execution(one)];
+        let settlements: Vec<_> = together.iter().flat_map(pair).collect();
+        fee += fee_together(&mut world, &settlements, &[&gateway]);
+    }
+    fee.div_ceil(count as u64)
+}
+
+/// Sends one transaction that is short enough for the network.
+fn fee_together(world: &mut World, instructions: &[Instruction], signers: &[&Keypair]) -> u64 {
+    let blockhash = RecentBlockhash { hash: world.svm.latest_blockhash(), last_valid_block_height: 1 };
+    let budget = Budget { units: 1_390_000, unit_price: 0 };
+    SignedTransaction::sign_version_1(instructions, budget, signers, blockhash).expect("fits a transaction");
+    world.must(instructions, signers).fee
 }
 
 /// Bytes of a transaction on the wire.
