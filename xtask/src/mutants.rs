@@ -20,7 +20,7 @@ use std::{
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     figures::{self, Grid},
@@ -55,13 +55,17 @@ struct Edit {
     replace: String,
 }
 
-/// A mutant, and the test program and test that noticed it; `None`: it survived.
-type Outcome<'a> = (&'a Mutant, Option<String>);
+/// A mutant, and the test program and test that noticed it, or what went wrong.
+type Outcome<'a> = (&'a Mutant, Result<String, &'static str>);
 
-/// A fault that no test notices is shown as such.
+/// No test noticed the fault.
+const SURVIVED: &str = "**SURVIVED**";
+/// The text of the fault does not fit the source any more.
+const UNBUILT: &str = "**DOES NOT BUILD**";
+
 fn grid(outcomes: &[Outcome<'_>]) -> Grid {
     let row = |(mutant, caught_by): &Outcome<'_>| {
-        let by = caught_by.as_ref().map_or_else(|| "**SURVIVED**".to_owned(), |test| format!("`{test}`"));
+        let by = caught_by.as_ref().map_or_else(|wrong| (*wrong).to_owned(), |test| format!("`{test}`"));
         vec![json!(mutant.name), json!(format!("`{}`", mutant.file())), json!(by)]
     };
     let columns = ["fault", "where", "caught by"].map(str::to_owned).to_vec();
@@ -94,14 +98,26 @@ pub fn run(names: &[String]) -> Result<()> {
     if names.is_empty() {
         figures::keep("mutants", "Faults planted in the program and the test that notices each", &caught, &table)?;
     }
-    let survivors: Vec<_> =
-        outcomes.iter().filter(|(_, test)| test.is_none()).map(|(mutant, _)| mutant.name.as_str()).collect();
-    ensure!(survivors.is_empty(), "survived: {}", survivors.join(", "));
+    let missed: Vec<_> =
+        outcomes.iter().filter(|(_, test)| test.is_err()).map(|(mutant, _)| mutant.name.as_str()).collect();
+    ensure!(missed.is_empty(), "not caught: {}", missed.join(", "));
     Ok(())
+}
+
+/// By the name of the fault: the test program that noticed it in the last run of all.
+fn last_catchers() -> Result<BTreeMap<String, String>> {
+    let Grid { rows, .. } = figures::committed("mutants")?;
+    let catcher = |row: Vec<Value>| {
+        let (name, test) = (row.first()?.as_str()?, row.get(2)?.as_str()?);
+        let program = test.trim_start_matches('`').split("::").next()?;
+        Some((name.to_owned(), program.to_owned()))
+    };
+    Ok(rows.into_iter().filter_map(catcher).collect())
 }
 
 /// Each tree takes the next fault as soon as it is done with its last one.
 fn outcomes<'a>(trees: &[Tree], wanted: &[&'a Mutant], binaries: &[TestBinary]) -> Result<Vec<Outcome<'a>>> {
+    let last = last_catchers()?;
     let next = AtomicUsize::new(0);
     let caught = Mutex::new(BTreeMap::new());
     let work = |tree: &Tree| -> Result<()> {
@@ -109,12 +125,12 @@ fn outcomes<'a>(trees: &[Tree], wanted: &[&'a Mutant], binaries: &[TestBinary]) 
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some(mutant) = wanted.get(number) else { return Ok(()) };
             let started = Instant::now();
-            let caught_by = tree.with(mutant, || {
-                tree.build().with_context(|| format!("{} does not build", mutant.name))?;
-                first_failure(binaries, tree)
+            let caught_by = tree.with(mutant, || match tree.build() {
+                Ok(()) => Ok(first_failure(binaries, last.get(&mutant.name), tree)?.ok_or(SURVIVED)),
+                Err(_) => Ok(Err(UNBUILT)),
             })?;
-            let verdict = caught_by.as_deref().unwrap_or("SURVIVED");
             let (shown, of) = (number.saturating_add(1), wanted.len());
+            let verdict = caught_by.as_deref().unwrap_or_else(|wrong| wrong);
             println!("{shown}/{of} {}: {verdict} ({} s)", mutant.name, started.elapsed().as_secs());
             caught.lock().unwrap_or_else(PoisonError::into_inner).insert(number, (*mutant, caught_by));
         }
@@ -256,8 +272,11 @@ fn kept(mut binaries: Vec<TestBinary>, folder: &Path) -> Result<Vec<TestBinary>>
     Ok(binaries)
 }
 
-fn first_failure(binaries: &[TestBinary], tree: &Tree) -> Result<Option<String>> {
-    binaries.iter().find_map(|binary| failing_test(binary, tree).transpose()).transpose()
+/// `likely`: the test program that is tried first.
+fn first_failure(binaries: &[TestBinary], likely: Option<&String>, tree: &Tree) -> Result<Option<String>> {
+    let mut binaries: Vec<_> = binaries.iter().collect();
+    binaries.sort_by_key(|binary| Some(&binary.name()) != likely);
+    binaries.into_iter().find_map(|binary| failing_test(binary, tree).transpose()).transpose()
 }
 
 /// Runs one test program until its first failing test.
@@ -293,7 +312,7 @@ mod tests {
     fn a_fault_that_no_test_notices_is_shown() {
         let edit = vec![Edit { file: "src/a.rs".to_owned(), find: String::new(), replace: String::new() }];
         let mutant = &Mutant { name: "no check".to_owned(), edit };
-        let outcomes = [Some("t::works".to_owned()), None].map(|caught_by| (mutant, caught_by));
+        let outcomes = [Ok("t::works".to_owned()), Err(SURVIVED)].map(|caught_by| (mutant, caught_by));
         let table = grid(&outcomes).table();
         assert!(
             table.contains("| no check | `a.rs` | `t::works` |\n| no check | `a.rs` | **SURVIVED** |\n"),
