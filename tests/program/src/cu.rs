@@ -16,7 +16,8 @@ use solana_transaction::Transaction;
 use crate::{
     expect::assert_ok,
     forge::forged,
-    people::{START_UNIX_S, USDC},
+    packing::{MOST_UNITS, OPENINGS, SETTLEMENTS},
+    people::{Execution, START_UNIX_S, USDC},
     world::{World, elf},
 };
 
@@ -24,9 +25,6 @@ use crate::{
 pub const SAMPLES: u64 = 20;
 /// Largest transaction that the network carries.
 const MAX_TRANSACTION_BYTES: u64 = 1_232;
-/// Openings that share a transaction in the cheapest way to make calls at once, and settlements, as the gateway does it.
-const OPENINGS_AT_ONCE: usize = 20;
-const SETTLEMENTS_AT_ONCE: usize = 10;
 /// Largest ELF that this project allows itself.
 const MAX_ELF_BYTES: u64 = 600_000;
 
@@ -126,15 +124,13 @@ impl Meter {
 
     /// One of ten that share a transaction, each with its own proof.
     fn shared_settlement(&mut self) {
-        const SHARED: u64 = 10;
         let agent = self.world.agent.clone();
         self.world.bind(&agent, true);
-        let executions: Vec<_> = (0..SHARED).map(|_| self.world.opened()).collect();
-        let pair = |one| [self.world.proof(one).instruction(), self.world.complete_execution(one)];
-        let instructions: Vec<_> = executions.iter().flat_map(pair).collect();
+        let executions: Vec<_> = (0..SETTLEMENTS).map(|_| self.world.opened()).collect();
+        let instructions: Vec<_> = executions.iter().flat_map(|one| settlement(&self.world, one)).collect();
         let gateway = self.world.gateway.keypair.insecure_clone();
         let settled = self.world.must(&instructions, &[&gateway]).compute_units_consumed;
-        self.rows.push(("complete_execution_in_shared_transaction", settled.div_ceil(SHARED)));
+        self.rows.push(("complete_execution_in_shared_transaction", settled.div_ceil(SETTLEMENTS as u64)));
         self.world.bind(&agent, false);
     }
 
@@ -308,7 +304,7 @@ pub fn measure_costs() -> Vec<CostRow> {
     let open_bytes = transaction_bytes(&world, std::slice::from_ref(&open), &world.session.insecure_clone());
     assert_ok(world.send(&[open], &[&world.session.insecure_clone()]));
     let locked = world.lamports(&execution.record);
-    let settle = [world.proof(&execution).instruction(), world.complete_execution(&execution)];
+    let settle = settlement(&world, &execution);
     let settle_bytes = transaction_bytes(&world, &settle, &world.gateway.keypair.insecure_clone());
     assert_ok(world.send(&settle, &[&world.gateway.keypair.insecure_clone()]));
     let through_window = world.lamports(&execution.record);
@@ -330,11 +326,16 @@ pub fn measure_costs() -> Vec<CostRow> {
         cost("complete_transaction", settle_bytes, "bytes", Some(MAX_TRANSACTION_BYTES)),
         cost("execution_base_fee", fees, "lamports", Some(20_000)),
         cost("execution_base_fee_of_4_at_once", fee_of_each_at_once(4), "lamports", Some(10_000)),
-        cost("execution_base_fee_of_20_at_once", fee_of_each_at_once(OPENINGS_AT_ONCE), "lamports", Some(6_000)),
+        cost("execution_base_fee_of_20_at_once", fee_of_each_at_once(OPENINGS), "lamports", Some(6_000)),
         cost("execution_rent_locked", locked, "lamports", None),
         cost("execution_rent_locked_through_window", through_window, "lamports", None),
         cost("execution_rent_not_returned", not_returned, "lamports", Some(0)),
     ]
+}
+
+/// The completion, with its proof directly before it.
+fn settlement(world: &World, execution: &Execution) -> [Instruction; 2] {
+    [world.proof(execution).instruction(), world.complete_execution(execution)]
 }
 
 /// Network fee of each of `count` calls that share transactions, with everything that a transaction of version 1 carries.
@@ -346,13 +347,12 @@ fn fee_of_each_at_once(count: usize) -> u64 {
     let (gateway, session) = (world.gateway.keypair.insecure_clone(), world.session.insecure_clone());
     let executions: Vec<_> = (0..count).map(|_| world.new_execution()).collect();
     let mut fee = 0;
-    for together in executions.chunks(OPENINGS_AT_ONCE) {
+    for together in executions.chunks(OPENINGS) {
         let openings: Vec<_> = together.iter().map(|one| world.open_execution_with_grant(one)).collect();
         fee += fee_together(&mut world, &openings, &[&gateway, &session]);
     }
-    for together in executions.chunks(SETTLEMENTS_AT_ONCE) {
-        let pair = |one| [world.proof(one).instruction(), world.complete_execution(one)];
-        let settlements: Vec<_> = together.iter().flat_map(pair).collect();
+    for together in executions.chunks(SETTLEMENTS) {
+        let settlements: Vec<_> = together.iter().flat_map(|one| settlement(&world, one)).collect();
         fee += fee_together(&mut world, &settlements, &[&gateway]);
     }
     fee.div_ceil(count as u64)
@@ -361,7 +361,7 @@ fn fee_of_each_at_once(count: usize) -> u64 {
 /// Sends one transaction that is short enough for the network.
 fn fee_together(world: &mut World, instructions: &[Instruction], signers: &[&Keypair]) -> u64 {
     let blockhash = RecentBlockhash { hash: world.svm.latest_blockhash(), last_valid_block_height: 1 };
-    let budget = Budget { units: 1_390_000, unit_price: 0 };
+    let budget = Budget { units: MOST_UNITS, unit_price: 0 };
     SignedTransaction::sign_version_1(instructions, budget, signers, blockhash).expect("fits a transaction");
     world.must(instructions, signers).fee
 }

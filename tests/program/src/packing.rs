@@ -36,15 +36,15 @@ pub const SLOT_S: f64 = 0.4;
 /// Calls of a group: whole shared transactions of each kind.
 const GROUP: usize = 40;
 /// As the gateway shares transactions: openings (21 fit), settlements, and refunds; and as its housekeeping closes records.
-const OPENINGS: usize = 20;
-const SETTLEMENTS: usize = 10;
+pub(crate) const OPENINGS: usize = 20;
+pub(crate) const SETTLEMENTS: usize = 10;
 const REFUNDS: usize = 20;
 const CLOSINGS: usize = 8;
 /// Compute units that the gateway asks for: for each opening, for each settlement or refund, for each closing, and at most.
 const OPEN_UNITS: u32 = 80_000;
 const SETTLE_UNITS: u32 = 60_000;
 const CLOSE_UNITS: u32 = 30_000;
-const MOST_UNITS: u32 = 1_390_000;
+pub(crate) const MOST_UNITS: u32 = 1_390_000;
 /// The two instructions for limit and price in a transaction without them in its header.
 const BUDGET_UNITS: u64 = 300;
 /// Account data that a transaction loads, mostly the program: less than a MiB.
