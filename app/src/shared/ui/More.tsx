@@ -26,7 +26,7 @@ export type MoreProps = {
 export function More({ list, shown, what }: MoreProps) {
     const end = useRef<HTMLDivElement>(null);
     const { hasNextPage, isFetching, isFetchingNextPage, isError, fetchNextPage } = list;
-    // Whatever reads the list again stops the reading of its next page, which begins anew after that.
+    // A refetch of the list cancels the fetch of its next page. So the next page is fetched after the refetch.
     const canLoad = hasNextPage && !isFetching && !isError;
     useEffect(() => {
         if (!canLoad || end.current === null) return;
