@@ -87,9 +87,9 @@ pub fn run(names: &[String]) -> Result<()> {
     let wanted: Vec<_> = mutants.iter().filter(|mutant| names.is_empty() || names.contains(&mutant.name)).collect();
 
     let trees = (0..thread::available_parallelism()?.get()).map(Tree::export).collect::<Result<Vec<_>>>()?;
-    let first = trees.first().context("a machine has a core")?;
-    first.build().context("the unchanged program does not build")?;
-    let binaries = timed_baseline(first)?;
+    // So that a later failure to build is the fault's, and not the machine's.
+    trees.iter().try_for_each(Tree::build).context("the unchanged program does not build")?;
+    let binaries = timed_baseline(trees.first().context("a machine has a core")?)?;
     let outcomes = outcomes(&trees, &wanted, &binaries)?;
 
     let caught = grid(&outcomes);
