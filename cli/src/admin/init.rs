@@ -65,7 +65,7 @@ struct ParameterArgs {
     #[arg(long, value_name = "BASIS_POINTS", default_value_t = MarketParameters::DEFAULT.fee_bps, help_heading = "Parameters")]
     fee_bps: u32,
     /// Lowest price of a call in USDC
-    #[arg(long, value_name = "AMOUNT", default_value = "0.001", value_parser = some_usdc, help_heading = "Parameters")]
+    #[arg(long, value_name = "AMOUNT", default_value = "0.01", value_parser = some_usdc, help_heading = "Parameters")]
     min_price: UsdcBase,
     /// What a caller deposits to raise a dispute, in USDC
     #[arg(long, value_name = "AMOUNT", default_value = "0.10", value_parser = usdc, help_heading = "Parameters")]

@@ -235,10 +235,10 @@ async fn a_creator_and_an_agent_below_the_minimum_price_are_refused_before_money
     let answer = market.execute(&task()).await;
     assert_eq!((answer.status, answer.code()), (403, "forbidden"), "{answer:?}");
     assert!(answer.message().contains("its own agent"), "{answer:?}");
-    market.set_listing(AgentListed { price: 999, ..listing });
+    market.set_listing(AgentListed { price: 9_999, ..listing });
     let answer = market.execute(&task()).await;
     assert_eq!((answer.status, answer.code()), (503, "unavailable"), "{answer:?}");
-    assert!(answer.message().contains("minimum of 0.001 USDC"), "{answer:?}");
+    assert!(answer.message().contains("minimum of 0.01 USDC"), "{answer:?}");
     assert!(market.node.script().sent.is_empty(), "no transaction was sent");
 }
 

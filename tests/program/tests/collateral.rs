@@ -65,7 +65,7 @@ fn a_delisted_agent_is_off_the_market_for_good() {
     for instruction in [
         world.delist_agent(&agent),
         world.set_agent_status(&agent, AgentStatus::Active),
-        world.update_listing(&agent, ix::UpdateListingArgs { price: Some(1_000), ..Default::default() }),
+        world.update_listing(&agent, ix::UpdateListingArgs { price: Some(10_000), ..Default::default() }),
         world.deposit_collateral(&agent, 1),
     ] {
         refused(&mut world, instruction, &[&creator], E::AgentDelisted);

@@ -81,10 +81,10 @@ fn an_interruption_of_the_gateway_is_no_failure_of_the_agent() {
 
 /// Opening, proof and settlement by one wallet in one transaction, at a price without a fee.
 #[test]
-fn fifty_wash_trades_cost_five_hundred_base_units_in_fees_and_a_second_wallet() {
+fn fifty_wash_trades_cost_five_thousand_base_units_in_fees_and_a_second_wallet() {
     let mut world = World::new();
     let creator = world.agent.creator.clone();
-    set_price(&mut world, 1_000);
+    set_price(&mut world, 10_000);
     // The price whose fee rounded down to nothing is refused.
     let edit = ix::UpdateListingArgs { price: Some(99), ..Default::default() };
     let free = world.update_listing(&world.agent, edit);
@@ -104,10 +104,10 @@ fn fifty_wash_trades_cost_five_hundred_base_units_in_fees_and_a_second_wallet() 
         world.must(&[open, proof, settle], &[&second_wallet.keypair, &creator.keypair]);
     }
     let after = world.balance(&creator.token) + world.balance(&second_wallet.token);
-    assert_eq!(before - after, 500, "10 base units for each of 50 calls at the minimum price");
-    assert_eq!(world.balance(&world.treasury.token), PURSE + 500);
+    assert_eq!(before - after, 5_000, "100 base units for each of 50 calls at the minimum price");
+    assert_eq!(world.balance(&world.treasury.token), PURSE + 5_000);
     let listing = world.listing(&world.agent);
-    assert_eq!((listing.successful_executions, listing.platform_fees_total), (50, 500));
+    assert_eq!((listing.successful_executions, listing.platform_fees_total), (50, 5_000));
 }
 
 /// Every signature that ever settled is public. A competitor settles the own call with an old one, and disputes.

@@ -15,7 +15,7 @@ fn the_configuration_holds_what_it_was_given() {
     assert_eq!(config.insurance_owner, world.insurance.key());
     assert_eq!((config.openings_paused, config.listings_paused, config.revision), (0, 0, 1));
     let parameters = config.parameters;
-    assert_eq!((parameters.fee_bps, parameters.min_price, parameters.max_penalty_multiple), (100, 1_000, 20));
+    assert_eq!((parameters.fee_bps, parameters.min_price, parameters.max_penalty_multiple), (100, 10_000, 20));
     assert_eq!((parameters.dispute_window_s, parameters.settle_grace_s), (259_200, 120));
     assert_eq!(parameters, MarketParameters::DEFAULT);
 }

@@ -99,10 +99,10 @@ impl MarketParameters {
     pub const MAX_DISPUTE_BOND: u64 = 1_000_000;
     /// Highest limit of a penalty, in multiples of the amount paid.
     pub const MAX_PENALTY_MULTIPLE: u32 = 100;
-    /// The parameters of the specification. Collateral: 10 USDC for prices up to 0.10 USDC, 50 up to 1 USDC, 200 up
+    /// The parameters that a market begins with. Collateral: 10 USDC for prices up to 0.10 USDC, 50 up to 1 USDC, 200 up
     /// to 10 USDC, 1 000 above.
     pub const DEFAULT: Self = Self {
-        min_price: 1_000,
+        min_price: 10_000,
         dispute_bond: 100_000,
         dispute_window_s: Self::MIN_DISPUTE_WINDOW_S,
         settle_grace_s: 120,

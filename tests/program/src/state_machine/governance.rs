@@ -29,7 +29,7 @@ impl Parameters {
         window: WINDOW_S,
         grace: GRACE_S,
         tiers_factor: 1,
-        min_price: 1_000,
+        min_price: 10_000,
         penalty_limit: 20,
         bond: 100_000,
     };

@@ -185,7 +185,7 @@ fn listings(state: &Model) -> BoxedStrategy<Step> {
 fn terms(state: &Model) -> BoxedStrategy<Step> {
     let there = || agent(state, |index| state.is_listed(index));
     prop_oneof![
-        2 => (there(), prop_oneof![Just(999), 1_000..200_000u64, Just(HIGHEST_PRICE + 1)])
+        2 => (there(), prop_oneof![Just(9_999), 1_000..200_000u64, Just(HIGHEST_PRICE + 1)])
             .prop_map(|(agent, price)| Step::SetPrice { agent, price }),
         1 => (there(), prop_oneof![Just(0), Just(1), Just(900), Just(901)])
             .prop_map(|(agent, seconds)| Step::SetTimeout { agent, seconds }),
@@ -301,7 +301,7 @@ fn parameters(state: &Model) -> BoxedStrategy<Step> {
         1 => (admin(), prop_oneof![Just(-1), Just(0), Just(GRACE_S), Just(86_400), Just(86_401)])
             .prop_map(|(who, seconds)| Step::SetGrace { who, seconds }),
         1 => (admin(), 1..3u64).prop_map(|(who, factor)| Step::SetTiers { who, factor }),
-        1 => (admin(), prop_oneof![Just(0), Just(99), Just(1_000), Just(PRICE), Just(PRICE + 1)])
+        1 => (admin(), prop_oneof![Just(0), Just(99), Just(1_000), Just(10_000), Just(PRICE), Just(PRICE + 1)])
             .prop_map(|(who, price)| Step::SetMinPrice { who, price }),
         1 => (admin(), prop_oneof![Just(0), Just(1), Just(20), Just(100), Just(101)])
             .prop_map(|(who, multiple)| Step::SetPenaltyLimit { who, multiple }),

@@ -75,7 +75,7 @@ fn listings_beyond_the_limits_are_refused() {
     let good = world.list_args(&agent);
     for (args, error) in [
         (ix::ListAgentArgs { price: 0, ..good.clone() }, E::PriceOutOfRange),
-        (ix::ListAgentArgs { price: 999, ..good.clone() }, E::PriceOutOfRange),
+        (ix::ListAgentArgs { price: 9_999, ..good.clone() }, E::PriceOutOfRange),
         (ix::ListAgentArgs { price: MAX_PRICE + 1, collateral: u64::MAX, ..good.clone() }, E::PriceOutOfRange),
         (ix::ListAgentArgs { timeout_seconds: 901, ..good.clone() }, E::TimeoutOutOfRange),
         (ix::ListAgentArgs { result_key: Default::default(), ..good.clone() }, E::ResultKeyMissing),
@@ -237,7 +237,7 @@ fn edits_beyond_the_limits_are_refused() {
     let metadata = |uri: &str| Some(ix::MetadataRef { hash: [1; 32], uri: uri.to_owned() });
     for (args, error) in [
         (none.clone(), E::NothingToChange),
-        (ix::UpdateListingArgs { price: Some(999), ..none.clone() }, E::PriceOutOfRange),
+        (ix::UpdateListingArgs { price: Some(9_999), ..none.clone() }, E::PriceOutOfRange),
         (ix::UpdateListingArgs { price: Some(MAX_PRICE + 1), ..none.clone() }, E::PriceOutOfRange),
         (ix::UpdateListingArgs { price: Some(100_001), ..none.clone() }, E::CollateralTooLow),
         (ix::UpdateListingArgs { timeout_seconds: Some(0), ..none.clone() }, E::TimeoutOutOfRange),
@@ -250,7 +250,7 @@ fn edits_beyond_the_limits_are_refused() {
         refused(&mut world, update, &[&agent.creator.keypair], error);
     }
     let stranger = world.stranger.clone();
-    let edit = ix::UpdateListingArgs { price: Some(1_000), ..none };
+    let edit = ix::UpdateListingArgs { price: Some(10_000), ..none };
     let update = signed_by(world.update_listing(&agent, edit.clone()), &stranger);
     refused(&mut world, update, &[&stranger.keypair], E::NotCreator);
     world.tamper_state::<AgentListed>(&agent.address, |listing| listing.status = AgentStatus::Delisted as u8);

@@ -143,16 +143,11 @@ impl Load {
         Run { shots, from, until }
     }
 
-    /// A client with a lot of work: `size` calls at once, and again when all have their answers.
-    pub async fn bursts(&self, size: usize, length: Duration) -> Run {
+    /// A client with a lot of work: `size` calls at once.
+    pub async fn burst(&self, size: usize) -> Run {
         let from = Instant::now();
-        let until = from + length;
-        let mut shots = Vec::new();
-        while Instant::now() < until {
-            let since = Instant::now();
-            shots.extend(join_all((0..size).map(|_| self.call(0, since))).await);
-        }
-        Run { shots, from, until }
+        let shots = join_all((0..size).map(|_| self.call(0, from))).await;
+        Run { shots, from, until: Instant::now() }
     }
 
     async fn call_until(&self, caller: usize, until: Instant) -> Vec<Shot> {

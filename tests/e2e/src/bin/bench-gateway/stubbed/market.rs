@@ -48,7 +48,7 @@ use super::{
 
 const WALLETS: u8 = 16;
 const AGENTS: u8 = 4;
-const PRICE: u64 = 1_000;
+const PRICE: u64 = 10_000;
 /// Of all agents.
 const CREATOR: Pubkey = Pubkey::new_from_array([16; 32]);
 const HOLDING: u64 = 1_000_000_000_000;
