@@ -31,13 +31,13 @@ export type ChangePanelProps = {
     differences: readonly Difference[];
     problems: Problems;
     onUndo: () => void;
-    /** Once it is confirmed. */
-    afterwards: () => Promise<void>;
+    /** Once the change is confirmed and the page has read it. */
+    onSaved: () => void;
     wallet: Address;
     market: Market;
 };
 
-export function ChangePanel({ change, differences, problems, onUndo, afterwards, wallet, market }: ChangePanelProps) {
+export function ChangePanel({ change, differences, problems, onUndo, onSaved, wallet, market }: ChangePanelProps) {
     const transaction = useTransaction();
     const { connection } = useWallet();
     const queries = useQueryClient();
@@ -46,16 +46,19 @@ export function ChangePanel({ change, differences, problems, onUndo, afterwards,
     const isDocument = DOCUMENT_FIELDS.some((name) => change.changed.has(name));
     const isShort = holdings !== undefined && holdings.usdc < change.deposit;
     const isReady = differences.length > 0 && Object.keys(problems).length === 0 && !isShort;
+    const readAgain = () =>
+        queries.refetchQueries({ queryKey: ownListingQuery(change.network, change.agentId).queryKey });
     const sign = (): void => {
         setRefused({});
         const build = (creator: Address) =>
             changeInstructions(creator, change).catch(async (error: unknown) => {
                 if (error instanceof DocumentRefused) setRefused(error.problems);
                 // The message may be that the listing has changed: the page shows how, before the next press.
-                await queries.refetchQueries({ queryKey: ownListingQuery(change.network, change.agentId).queryKey });
+                await readAgain();
                 throw error;
             });
-        void transaction.send({ build, after: afterwards });
+        const after = () => readAgain().then(onSaved);
+        void transaction.send({ build, after });
     };
     const button = (
         <Button look="primary" onPress={sign} isDisabled={!isReady || transaction.isBusy}>

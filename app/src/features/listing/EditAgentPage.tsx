@@ -2,7 +2,6 @@
 // signature sends.
 
 import type { Address } from '@solana/kit';
-import { useQueryClient } from '@tanstack/react-query';
 import { Link, getRouteApi } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
 
@@ -20,7 +19,7 @@ import { KeySection } from './form/KeySection';
 import { PriceSection } from './form/PriceSection';
 import { SchemaSection } from './form/SchemaSection';
 import styles from './Listing.module.css';
-import { ownListingQuery, ruleBookOf } from './market';
+import { ruleBookOf } from './market';
 import { OwnAgent, type OwnAgentData } from './OwnAgent';
 import { useShownProblems } from './useShownProblems';
 import { words } from './words';
@@ -79,7 +78,6 @@ function Editable(props: EditProps) {
 }
 
 function Editor({ agentId, network, market, own, wallet }: EditProps) {
-    const queries = useQueryClient();
     const base = fieldsOf(own);
     const { changes, change, clear } = useChanges(agentId, base);
     const [hasFile, setHasFile] = useState(false);
@@ -94,8 +92,7 @@ function Editor({ agentId, network, market, own, wallet }: EditProps) {
     const deposit =
         listing === null ? 0n : depositFor(own.listing, collateralTiers, coveredBy(own.listing, changed, listing));
     const form = { fields, set: change, problems: shown };
-    const afterwards = async (): Promise<void> => {
-        await queries.refetchQueries({ queryKey: ownListingQuery(network, agentId).queryKey });
+    const onSaved = (): void => {
         clear();
         setHasFile(false);
     };
@@ -131,7 +128,7 @@ function Editor({ agentId, network, market, own, wallet }: EditProps) {
                 differences={found}
                 problems={problems}
                 onUndo={clear}
-                afterwards={afterwards}
+                onSaved={onSaved}
                 wallet={wallet}
                 market={market}
             />
