@@ -1,1 +1,0 @@
-import{pt as e}from"./index-InePH4OP.js";var t=t=>t===0?`none`:e(t,`call`);export{t};

@@ -1,1 +1,0 @@
-var e=864e5,t=t=>Math.floor(Date.parse(`${t}T00:00:00Z`)/e),n=t=>new Date(t*e).toISOString().slice(0,10),r=t=>Math.floor(t.getTime()/e);function i(e,n,i){return 1-Math.min(Math.max(r(i)-t(e),0),n-1)/Math.max(n-1,1)}export{n as i,r as n,i as r,t};

@@ -1,1 +1,0 @@
-import{Q as e}from"./index.browser-CA2L0mia.js";import{i as t}from"./proof-dzZOGcT7.js";import{t as n}from"./smallOrder-RrUrtfRY.js";async function r(r){let i=e().encode(r.resultKey);return n(i)||n(r.signature.slice(0,32))?!1:t(r)}export{r as t};

@@ -1,1 +1,0 @@
-function e({on_chain_record:e}){let t=new URL(e).pathname.split(`/`).reverse().find(e=>/^[1-9A-HJ-NP-Za-km-z]{32,44}$/.test(e));if(t===void 0)throw Error(`The link to the record names no account.`);return t}export{e as t};

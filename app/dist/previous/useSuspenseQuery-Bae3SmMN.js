@@ -1,1 +1,0 @@
-import{Jn as e,Yn as t,qn as n}from"./index-InePH4OP.js";function r(r,i){return n({...r,enabled:!0,suspense:!0,throwOnError:e,placeholderData:void 0},t,i)}export{r as t};
