@@ -9,9 +9,9 @@ const WALLET = '9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin';
 const EXECUTION = '806E1EBA-133b-4100-9a5e-ddbe7c578906';
 const everything = () => true;
 const idsOf = (text: string, exists: (route: string) => boolean = everything): string[] =>
-    sectionsOf(text, PAGES, exists).map(({ id }) => id);
+    sectionsOf(text, [], PAGES, exists).map(({ id }) => id);
 const toOf = (text: string, exists: (route: string) => boolean = everything): (string | undefined)[] =>
-    sectionsOf(text, PAGES, exists).flatMap(({ entries }) => entries.map(({ to }) => to));
+    sectionsOf(text, [], PAGES, exists).flatMap(({ entries }) => entries.map(({ to }) => to));
 
 test('without a text it offers every page and every action', () => {
     expect(idsOf('')).toEqual(['pages', 'actions']);
@@ -43,7 +43,7 @@ test.each(['0OIl', `${WALLET}0`, '../admin', '//evil.example', 'javascript:alert
 test('words find pages by name and by what someone does there, in any order', () => {
     expect(toOf('keys')).toContain('/keys');
     expect(toOf('WITHIN let')).toEqual(['/keys']);
-    expect(sectionsOf('theme', PAGES, everything).flatMap(({ entries }) => entries.map(({ id }) => id))).toEqual([
+    expect(sectionsOf('theme', [], PAGES, everything).flatMap(({ entries }) => entries.map(({ id }) => id))).toEqual([
         CHANGE_THEME,
     ]);
     expect(idsOf('nothing of that name')).toEqual([]);

@@ -104,7 +104,7 @@ test('a page that comes late does not close it', async () => {
     const isReleased = new Promise<void>((resolve) => (release = resolve));
     await page.route(/\/KeysPage-[^/]*\.js$/, async (route) => {
         await isReleased;
-        await route.continue();
+        await route.fallback();
     });
     await page.keyboard.press('Control+k');
     await field(page).fill('keys');
@@ -135,6 +135,46 @@ test('it opens again before the closed one is removed', async () => {
     await expect.poll(() => field(page).inputValue()).toBe('');
     await page.keyboard.press('x');
     expect(await field(page).inputValue()).toBe('x');
+    expect(problems).toEqual([]);
+    await context.close();
+});
+
+test('arrow keys and the pointer choose, and the choice stays when agents arrive above it', async () => {
+    const { page, context, problems } = await open();
+    let release = (): void => undefined;
+    const isReleased = new Promise<void>((resolve) => (release = resolve));
+    await page.route(/\/v1\/agents\?.*relevance/, async (route) => {
+        const answer = await route.fetch({ url: new URL('/v1/agents?limit=2', route.request().url()).href });
+        await isReleased;
+        await route.fulfill({ response: answer });
+    });
+    await page.goto('/network');
+    await page.getByRole('heading', { level: 1, name: 'Network' }).waitFor();
+    await page.keyboard.press('Control+k');
+    await field(page).waitFor();
+    const items = dialog(page).getByRole('menuitem');
+    const chosen = async (): Promise<number> => {
+        const id = await field(page).getAttribute('aria-activedescendant');
+        return (await items.evaluateAll((all) => all.map((item) => item.id))).indexOf(id ?? '');
+    };
+    const last = (await items.count()) - 1;
+    // Nothing is chosen before somebody types or presses an arrow key.
+    expect(await chosen()).toBe(-1);
+    for (const [key, position] of [['ArrowUp', last], ['ArrowDown', 0], ['ArrowDown', 1]] as const) {
+        await page.keyboard.press(key);
+        expect(await chosen()).toBe(position);
+    }
+    await items.nth(3).hover();
+    await expect.poll(chosen).toBe(3);
+    await field(page).fill('key');
+    const first = (await items.first().textContent()) ?? '';
+    expect(await chosen()).toBe(0);
+    release();
+    await dialog(page).getByRole('group', { name: 'Agents' }).waitFor();
+    expect(await chosen()).toBe(2);
+    expect(await items.nth(2).textContent()).toBe(first);
+    await items.first().click();
+    await page.waitForURL(/\/agents\//);
     expect(problems).toEqual([]);
     await context.close();
 });

@@ -43,6 +43,30 @@ test('two presses before the panel is built open and close it', async () => {
     await context.close();
 });
 
+test('the panel closes on a press of its button or beside it, on Escape, and when the focus leaves it', async () => {
+    const { page, context, problems } = await open();
+    await page.goto('/');
+    const button = page.getByRole('banner').getByRole('button', { name: 'Connect' });
+    const panel = page.getByRole('dialog', { name: 'Wallet' });
+    const ways: [() => Promise<void>, boolean][] = [
+        [() => button.click(), true],
+        [() => page.locator('main').click({ position: { x: 5, y: 400 } }), false],
+        [() => page.keyboard.press('Escape'), true],
+        [() => page.keyboard.press('Shift+Tab'), true],
+    ];
+    for (const [close, isFocusBack] of ways) {
+        await button.click();
+        await panel.waitFor();
+        expect(await panel.evaluate((element) => element === document.activeElement)).toBe(true);
+        await close();
+        await panel.waitFor({ state: 'detached' });
+        await expect.poll(() => button.getAttribute('aria-expanded')).toBe('false');
+        if (isFocusBack) expect(await button.evaluate((element) => element === document.activeElement)).toBe(true);
+    }
+    expect(problems).toEqual([]);
+    await context.close();
+});
+
 test('one click gives a new wallet exactly 1 000 USDC and 10 SOL', async () => {
     const { page, context, problems } = await open();
     await page.goto('/');

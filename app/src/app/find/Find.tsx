@@ -1,12 +1,13 @@
-// The search over agents, executions, addresses, pages and actions. It is a popover and no modal dialog: a modal one
-// makes the browser compute the styles of the whole page again when it opens and when it closes.
+// The search over agents, executions, addresses, pages and actions.
 
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useRouter } from '@tanstack/react-router';
-import { useLayoutEffect, useRef, useState } from 'react';
+import { useRef, useState } from 'react';
 
+import type { Schemas } from '../../shared/api/client';
 import { networkQuery } from '../../shared/api/queries';
 import { useSoon } from '../../shared/soon';
+import { Layer } from '../../shared/ui/Layer';
 import { useWallet } from '../../shared/wallet/useWallet';
 import { pagesFor } from '../navigation';
 import { chooseTheme, nextTheme, useTheme } from '../theme';
@@ -22,48 +23,30 @@ export default function Find({ onClose }: { onClose: () => void }) {
     const [asked, setAsked] = useState('');
     const { soon } = useSoon((typed: string) => setAsked(typed.trim()));
     const agents = useQuery({ ...foundAgentsQuery(asked), enabled: asked !== '' });
-    const sections = useSections(text);
+    const sections = useSections(text, asked === '' || text.trim() === '' ? [] : (agents.data ?? []));
     const choose = useChoice();
-    // The browser closes it on Escape and gives the focus back to what had it.
-    useLayoutEffect(() => {
-        const shown = layer.current;
-        shown?.showPopover();
-        shown?.querySelector('input')?.focus();
-        return () => shown?.hidePopover();
-    }, []);
-    const end = (): void => layer.current?.hidePopover();
-    const isOutside = (element: Element | null): boolean =>
-        element !== null && layer.current?.contains(element) === false;
     return (
-        <div
-            ref={layer}
-            popover="auto"
-            className={styles.layer}
-            onToggle={({ newState }) => newState === 'closed' && onClose()}
-            onClick={({ target }) => target === layer.current && end()}
-            onBlur={({ relatedTarget }) => isOutside(relatedTarget) && end()}
-        >
+        <Layer layer={layer} className={styles.layer} onClose={onClose} focusOn="input" isBackdrop>
             <div role="dialog" aria-label={words.find.name} className={styles.dialog}>
                 <Results
                     text={text}
                     onText={(typed) => (setText(typed), soon(typed))}
                     sections={sections}
-                    agents={asked === '' || text.trim() === '' ? [] : (agents.data ?? [])}
                     isAsking={text.trim() !== asked || (asked !== '' && agents.isPending && !agents.isError)}
                     failed={asked !== '' && agents.isError}
-                    onChoose={(entry) => (end(), choose(entry))}
+                    onChoose={(entry) => (layer.current?.hidePopover(), choose(entry))}
                 />
             </div>
-        </div>
+        </Layer>
     );
 }
 
-function useSections(text: string) {
+function useSections(text: string, agents: readonly Schemas['AgentSummary'][]) {
     const { data: network } = useQuery(networkQuery);
     const { connection } = useWallet();
     const { routesByPath } = useRouter();
     const exists = (route: string): boolean => route in routesByPath;
-    return sectionsOf(text, pagesFor(exists, connection?.account.address ?? null, network?.roles), exists);
+    return sectionsOf(text, agents, pagesFor(exists, connection?.account.address ?? null, network?.roles), exists);
 }
 
 function useChoice(): (entry: Entry) => void {

@@ -1,16 +1,9 @@
-// The field of the search and what it found. The focus stays in the field while the arrow keys go through the list.
+// The field of the search and what it found. The focus stays in the field while the arrow keys go through the list. Plain
+// elements: the library's menu builds each entry twice, and a slow device answers no key meanwhile.
 
-import type { ReactNode } from 'react';
-import { Autocomplete } from 'react-aria-components/Autocomplete';
-import { Header } from 'react-aria-components/Header';
-import { Input } from 'react-aria-components/Input';
-import { Menu, MenuItem, MenuSection } from 'react-aria-components/Menu';
-import { SearchField } from 'react-aria-components/SearchField';
+import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react';
 
-import type { Schemas } from '../../shared/api/client';
-import { formatUsdc } from '../../shared/money';
 import { UserText } from '../../shared/text/UserText';
-import { visible } from '../../shared/text/visible';
 import { words } from '../words';
 import type { Entry, Section } from './entries';
 import styles from './Find.module.css';
@@ -21,80 +14,111 @@ export type ResultsProps = {
     text: string;
     onText: (text: string) => void;
     sections: readonly Section[];
-    agents: readonly Schemas['AgentSummary'][];
     isAsking: boolean;
     failed: boolean;
     onChoose: (entry: Entry) => void;
 };
 
-export function Results({ text, onText, sections, agents, isAsking, failed, onChoose }: ResultsProps) {
+export function Results({ text, onText, sections, isAsking, failed, onChoose }: ResultsProps) {
+    const menu = useId();
+    const entries = sections.flatMap((section) => section.entries);
+    const count = entries.length;
+    const { active, setActive, step } = useActive(entries, text);
+    const idOf = (entry: Entry): string => `${menu}-${entries.indexOf(entry)}`;
     const remark = failed ? find.failed : isAsking ? find.asking : find.nothing;
-    const count = agents.length + sections.reduce((sum, { entries }) => sum + entries.length, 0);
-    const [first, ...others] = sections;
-    const open = first?.id === 'open' ? first : undefined;
+    const press = (event: KeyboardEvent): void => {
+        if (event.nativeEvent.isComposing) return;
+        if (event.key === 'ArrowDown') step(1);
+        else if (event.key === 'ArrowUp') step(-1);
+        else if (event.key === 'Enter' && active !== undefined) onChoose(active);
+        else return;
+        event.preventDefault();
+    };
     return (
-        <Autocomplete inputValue={text} onInputChange={onText}>
-            <SearchField className={styles.field ?? ''} aria-label={find.name}>
-                <Input className={styles.input ?? ''} placeholder={find.placeholder} autoFocus maxLength={200} />
-            </SearchField>
+        <>
+            <div className={styles.field}>
+                <input
+                    type="search"
+                    className={styles.input}
+                    aria-label={find.name}
+                    aria-controls={menu}
+                    aria-autocomplete="list"
+                    aria-activedescendant={active && idOf(active)}
+                    placeholder={find.placeholder}
+                    autoComplete="off"
+                    spellCheck={false}
+                    maxLength={200}
+                    value={text}
+                    onChange={(event) => onText(event.target.value)}
+                    onKeyDown={press}
+                />
+            </div>
             <p role="status" className={count === 0 || failed ? styles.remark : 'visually-hidden'}>
                 {count === 0 || failed ? remark : find.found(count)}
             </p>
-            <Menu aria-label={find.results} className={styles.menu ?? ''}>
-                {open && <EntrySection section={open} onChoose={onChoose} />}
-                {agents.length > 0 && (
-                    <MenuSection id="agents">
-                        <Header className={styles.title ?? ''}>{find.sections.agents}</Header>
-                        {agents.map((agent) => (
-                            <AgentItem key={agent.agent_id} agent={agent} onChoose={onChoose} />
+            <div id={menu} role="menu" aria-label={find.results} className={styles.menu}>
+                {sections.map((section) => (
+                    <div key={section.id} role="group" aria-label={find.sections[section.id]}>
+                        <div aria-hidden="true" className={styles.title}>
+                            {find.sections[section.id]}
+                        </div>
+                        {section.entries.map((entry) => (
+                            <Item
+                                key={entry.id}
+                                id={idOf(entry)}
+                                entry={entry}
+                                isActive={entry === active}
+                                onPoint={() => setActive(entry)}
+                                onChoose={() => onChoose(entry)}
+                            />
                         ))}
-                    </MenuSection>
-                )}
-                {(open ? others : sections).map((section) => (
-                    <EntrySection key={section.id} section={section} onChoose={onChoose} />
+                    </div>
                 ))}
-            </Menu>
-        </Autocomplete>
+            </div>
+        </>
     );
 }
 
-type OnChoose = { onChoose: (entry: Entry) => void };
+/** The entry that Enter chooses: the first one of what was typed, until an arrow key or the pointer goes to another. */
+function useActive(entries: readonly Entry[], text: string) {
+    const [chosen, setChosen] = useState({ id: '', text: '' });
+    const isThere = chosen.text === text && entries.some(({ id }) => id === chosen.id);
+    const active = isThere ? entries.find(({ id }) => id === chosen.id) : text.trim() === '' ? undefined : entries[0];
+    // It stays the same one when agents arrive in front of it.
+    if (active !== undefined && !isThere) setChosen({ id: active.id, text });
+    const setActive = ({ id }: Entry): void => setChosen({ id, text });
+    const step = (by: 1 | -1): void => {
+        const at = active === undefined ? (by === 1 ? -1 : 0) : entries.indexOf(active);
+        const next = entries.at((at + by) % entries.length);
+        if (next !== undefined) setActive(next);
+    };
+    return { active, setActive, step };
+}
 
-const EntrySection = ({ section: { id, entries }, onChoose }: { section: Section } & OnChoose) => (
-    <MenuSection id={id}>
-        <Header className={styles.title ?? ''}>{find.sections[id]}</Header>
-        {entries.map((entry) => (
-            <Item key={entry.id} id={entry.id} name={entry.label} hint={entry.hint} onAction={() => onChoose(entry)}>
-                {entry.label}
-            </Item>
-        ))}
-    </MenuSection>
-);
+type ItemProps = { id: string; entry: Entry; isActive: boolean; onPoint: () => void; onChoose: () => void };
 
-const AgentItem = ({ agent, onChoose }: { agent: Schemas['AgentSummary'] } & OnChoose) => (
-    <Item
-        id={`agent-${agent.agent_id}`}
-        name={visible(agent.name)}
-        hint={find.price(formatUsdc(agent.price_per_call_usdc))}
-        onAction={() =>
-            onChoose({ id: agent.agent_id, label: agent.name, to: `/agents/${encodeURIComponent(agent.agent_id)}` })
-        }
-    >
-        <UserText text={agent.name} />
-    </Item>
-);
-
-type ItemProps = {
-    id: string;
-    name: string;
-    hint: string | undefined;
-    onAction: () => void;
-    children: ReactNode;
-};
-
-const Item = ({ id, name, hint, onAction, children }: ItemProps) => (
-    <MenuItem id={id} textValue={name} className={styles.item ?? ''} onAction={onAction}>
-        <span className={styles.label}>{children}</span>
-        {hint !== undefined && <span className={styles.hint}>{hint}</span>}
-    </MenuItem>
-);
+function Item({ id, entry: { label, hint }, isActive, onPoint, onChoose }: ItemProps) {
+    const item = useRef<HTMLDivElement>(null);
+    useEffect(() => {
+        if (isActive) item.current?.scrollIntoView({ block: 'nearest' });
+    }, [isActive]);
+    return (
+        <div
+            ref={item}
+            id={id}
+            role="menuitem"
+            tabIndex={-1}
+            className={styles.item}
+            data-active={isActive || undefined}
+            onPointerMove={isActive ? undefined : onPoint}
+            // The focus stays in the field.
+            onMouseDown={(event) => event.preventDefault()}
+            onClick={onChoose}
+        >
+            <span className={styles.label}>
+                <UserText text={label} />
+            </span>
+            {hint !== undefined && <span className={styles.hint}>{hint}</span>}
+        </div>
+    );
+}

@@ -1,6 +1,8 @@
-// What the search of the header offers for a text, apart from agents: an execution, an address, pages and actions.
+// What the search of the header offers for a text: an execution, an address, agents, pages and actions.
 
 import { isAddress } from '../../shared/address';
+import type { Schemas } from '../../shared/api/client';
+import { formatUsdc } from '../../shared/money';
 import type { PageLink } from '../navigation';
 import { words } from '../words';
 
@@ -14,7 +16,10 @@ export type Entry = {
     readonly search?: Readonly<Record<string, string>>;
 };
 
-export type Section = { readonly id: 'open' | 'pages' | 'actions'; readonly entries: readonly Entry[] };
+export type Section = {
+    readonly id: 'open' | 'agents' | 'pages' | 'actions';
+    readonly entries: readonly Entry[];
+};
 
 /** The ids of actions that lead nowhere. */
 export const CHANGE_THEME = 'change-theme';
@@ -49,6 +54,13 @@ const ACTIONS: readonly Entry[] = [
     { id: CHANGE_THEME, label: find.changeTheme },
 ];
 
+const agentEntry = ({ agent_id, name, price_per_call_usdc }: Schemas['AgentSummary']): Entry => ({
+    id: `agent-${agent_id}`,
+    label: name,
+    hint: find.price(formatUsdc(price_per_call_usdc)),
+    to: `/agents/${encodeURIComponent(agent_id)}`,
+});
+
 /** All words of the text are in the label or the hint, in any order. */
 function matches({ label, hint = '' }: { label: string; hint?: string }, text: string): boolean {
     const said = `${label} ${hint}`.toLowerCase();
@@ -58,7 +70,13 @@ function matches({ label, hint = '' }: { label: string; hint?: string }, text: s
         .every((word) => said.includes(word));
 }
 
-export function sectionsOf(typed: string, pages: readonly PageLink[], exists: (route: string) => boolean): Section[] {
+/** `agents`: those that the service found. */
+export function sectionsOf(
+    typed: string,
+    agents: readonly Schemas['AgentSummary'][],
+    pages: readonly PageLink[],
+    exists: (route: string) => boolean,
+): Section[] {
     const text = typed.trim();
     const links = pages.map(({ to, label, hint, search }) => ({
         id: `page-${label}`,
@@ -69,6 +87,7 @@ export function sectionsOf(typed: string, pages: readonly PageLink[], exists: (r
     }));
     const sections: Section[] = [
         { id: 'open', entries: openOf(text, exists) },
+        { id: 'agents', entries: agents.map(agentEntry) },
         { id: 'pages', entries: links.filter((entry) => matches(entry, text)) },
         {
             id: 'actions',

@@ -33,28 +33,29 @@ export function WalletButton() {
     useLocalWallet();
     const { connection } = useWallet();
     const [isOpen, setOpen] = useState(false);
-    const [wasOpen, setWasOpen] = useState(false);
-    const button = useRef<HTMLButtonElement>(null);
-    const [home, setHome] = useState<HTMLDivElement | null>(null);
-    if (isOpen && !wasOpen) setWasOpen(true);
+    const wanted = useRef(false);
+    const wasWanted = useRef(false);
     // The page answers a press or a key before it builds or removes the panel.
-    const change = (isNowOpen: boolean): void => startTransition(() => setOpen(isNowOpen));
+    const change = (isNowOpen: boolean): void => {
+        wanted.current = isNowOpen;
+        startTransition(() => setOpen(isNowOpen));
+    };
     return (
         <>
-            <div ref={setHome} />
             <Button
-                ref={button}
                 look={connection === null ? 'primary' : 'plain'}
                 aria-haspopup="dialog"
                 aria-expanded={isOpen}
-                onPress={() => startTransition(() => setOpen((isNowOpen) => !isNowOpen))}
+                // A press takes the focus, which closes the panel before the press has ended.
+                onPressStart={() => (wasWanted.current = wanted.current)}
+                onPress={() => change(!wasWanted.current)}
                 onHoverStart={() => partSoon(load)}
             >
                 {connection === null ? words.connect : <AccountName account={connection.account} />}
             </Button>
-            {wasOpen && (
+            {isOpen && (
                 <Suspense fallback={null}>
-                    <WalletPopover isOpen={isOpen} onOpenChange={change} trigger={button} home={home} />
+                    <WalletPopover onClose={() => change(false)} />
                 </Suspense>
             )}
         </>

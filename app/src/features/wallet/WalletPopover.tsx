@@ -1,37 +1,22 @@
 // What the wallet button opens, below it.
 
-import { type RefObject, Suspense } from 'react';
-import { Dialog } from 'react-aria-components/Dialog';
-import { Popover } from 'react-aria-components/Popover';
+import { Suspense, useRef } from 'react';
 
+import { Layer } from '../../shared/ui/Layer';
 import { Skeleton } from '../../shared/ui/Skeleton';
 import styles from './Wallet.module.css';
 import { WalletPanel } from './WalletPanel';
 import { words } from './words';
 
-export type WalletPopoverProps = {
-    isOpen: boolean;
-    onOpenChange: (isOpen: boolean) => void;
-    /** The button. */
-    trigger: RefObject<HTMLButtonElement | null>;
-    /** The popover belongs to the landmark of this element. */
-    home: HTMLElement | null;
-};
-
-export const WalletPopover = ({ isOpen, onOpenChange, trigger, home }: WalletPopoverProps) => (
-    <Popover
-        className={styles.popover ?? ''}
-        placement="bottom end"
-        triggerRef={trigger}
-        isOpen={isOpen}
-        onOpenChange={onOpenChange}
-        // eslint-disable-next-line @typescript-eslint/no-deprecated -- A provider would be one more element.
-        {...(home && { UNSTABLE_portalContainer: home })}
-    >
-        <Dialog className={styles.dialog ?? ''} aria-label={words.wallet}>
-            <Suspense fallback={<Skeleton height="12rem" />}>
-                <WalletPanel />
-            </Suspense>
-        </Dialog>
-    </Popover>
-);
+export function WalletPopover({ onClose }: { onClose: () => void }) {
+    const layer = useRef<HTMLDivElement>(null);
+    return (
+        <Layer layer={layer} className={styles.popover} onClose={onClose} focusOn="[role=dialog]">
+            <div role="dialog" tabIndex={-1} aria-label={words.wallet} className={styles.dialog}>
+                <Suspense fallback={<Skeleton height="12rem" />}>
+                    <WalletPanel />
+                </Suspense>
+            </div>
+        </Layer>
+    );
+}
