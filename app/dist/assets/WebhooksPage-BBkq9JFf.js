@@ -1,1 +1,0 @@
-import{Pr as e,l as t}from"./index-CIw8UCN4.js";import{t as n}from"./Gate-Cn4iuljZ.js";import r,{t as i}from"./Webhooks-DgNzs595.js";var a=e(),o=()=>(0,a.jsxs)(t,{title:i.page.title,children:[(0,a.jsx)(`p`,{className:`muted`,children:i.page.what}),(0,a.jsx)(n,{why:i.page.why,children:e=>(0,a.jsx)(r,{account:e},e)})]});export{o as WebhooksPage};

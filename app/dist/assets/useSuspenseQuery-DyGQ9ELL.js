@@ -1,1 +1,0 @@
-import{Or as e,jr as t,kr as n}from"./index-CIw8UCN4.js";function r(r,i){return e({...r,enabled:!0,suspense:!0,throwOnError:n,placeholderData:void 0},t,i)}export{r as t};
