@@ -11,6 +11,7 @@ import { WalletButton } from '../src/features/wallet/WalletButton';
 import { makeQueryClient, networkQuery } from '../src/shared/api/queries';
 import { LOCAL_WALLET } from '../src/shared/wallet/local/name';
 import { MockWallet } from './support/mockWallet';
+import './support/popover';
 
 const load = vi.hoisted(() => ({ loadLocalWallet: vi.fn<() => Promise<void>>() }));
 vi.mock('../src/shared/wallet/local/load', () => load);

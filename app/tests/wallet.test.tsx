@@ -14,6 +14,7 @@ import { signIn } from '../src/shared/wallet/session';
 import { isUsable } from '../src/shared/wallet/standard';
 import { walletStore } from '../src/shared/wallet/useWallet';
 import { MockWallet } from './support/mockWallet';
+import './support/popover';
 
 let mock: MockWallet;
 const network = {

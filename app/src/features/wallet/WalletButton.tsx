@@ -1,4 +1,5 @@
-// The button in the header that connects a wallet, and shows which account signs.
+// The button in the header that connects a wallet, and shows which account signs. A plain one: the library's button renders
+// again at each part of a press, and this one is pressed first on a page that still loads.
 
 import { useQuery } from '@tanstack/react-query';
 import { Suspense, lazy, startTransition, useEffect, useRef, useState } from 'react';
@@ -7,7 +8,7 @@ import { networkQuery } from '../../shared/api/queries';
 import { part, partSoon } from '../../shared/part';
 import { visible } from '../../shared/text/visible';
 import { short } from '../../shared/text/short';
-import { Button } from '../../shared/ui/Button';
+import { buttonClass } from '../../shared/ui/Button';
 import { loadLocalWallet } from '../../shared/wallet/local/load';
 import { LOCAL_WALLET } from '../../shared/wallet/local/name';
 import { useWallet, walletStore } from '../../shared/wallet/useWallet';
@@ -40,19 +41,24 @@ export function WalletButton() {
         wanted.current = isNowOpen;
         startTransition(() => setOpen(isNowOpen));
     };
+    const click = (): void => {
+        change(!wanted.current && !wasWanted.current);
+        wasWanted.current = false;
+    };
     return (
         <>
-            <Button
-                look={connection === null ? 'primary' : 'plain'}
+            <button
+                type="button"
+                className={buttonClass(connection === null ? 'primary' : 'plain')}
                 aria-haspopup="dialog"
                 aria-expanded={isOpen}
-                // A press takes the focus, which closes the panel before the press has ended.
-                onPressStart={() => (wasWanted.current = wanted.current)}
-                onPress={() => change(!wasWanted.current)}
-                onHoverStart={() => partSoon(load)}
+                // A press takes the focus, which closes the panel before the click.
+                onPointerDown={() => (wasWanted.current = wanted.current)}
+                onClick={click}
+                onPointerEnter={() => partSoon(load)}
             >
                 {connection === null ? words.connect : <AccountName account={connection.account} />}
-            </Button>
+            </button>
             {isOpen && (
                 <Suspense fallback={null}>
                     <WalletPopover onClose={() => change(false)} />
