@@ -241,7 +241,7 @@ fn tokens_that_were_not_reported_stay_unreported() {
 
 #[test]
 fn the_part_of_a_base_unit_in_a_fee_goes_to_the_creator() {
-    for (price, fee) in [(1_000, 10), (1_099, 10), (1_100, 11)] {
+    for (price, fee) in [(10_000, 100), (10_099, 100), (10_100, 101)] {
         let mut world = World::new();
         let agent = world.agent.clone();
         let cheap = world.update_listing(&agent, ix::UpdateListingArgs { price: Some(price), ..Default::default() });

@@ -94,7 +94,7 @@ fn listings_beyond_the_limits_are_refused() {
 #[test]
 fn each_price_tier_takes_its_collateral() {
     for (price, tier) in [
-        (1_000, 10),
+        (10_000, 10),
         (100_000, 10),
         (100_001, 50),
         (1_000_000, 50),
