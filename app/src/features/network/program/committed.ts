@@ -2,6 +2,6 @@
 // `programs/agent-marketplace/artifacts/agent_marketplace.json`. A test compares the two.
 
 export const COMMITTED_PROGRAM = {
-    sha256: 'e0eb05f10f96abbc5796c8bf33bc7d8ee542e815b2291fe0a0b3693cf12b9fad',
+    sha256: 'a69764ea3fa9139ba0de4d91fb932b36faf4b4097b3e62ce8e3536cd75473695',
     bytes: 575_464,
 } as const;
