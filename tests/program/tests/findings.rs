@@ -79,7 +79,7 @@ fn an_interruption_of_the_gateway_is_no_failure_of_the_agent() {
     assert_eq!(world.balance(&world.caller.token), PURSE - PRICE);
 }
 
-/// Opening, proof and settlement by one wallet in one transaction, at a price without a fee.
+/// Opening, proof and settlement by one wallet in one transaction, at the lowest price.
 #[test]
 fn fifty_wash_trades_cost_five_thousand_base_units_in_fees_and_a_second_wallet() {
     let mut world = World::new();
