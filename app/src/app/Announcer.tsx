@@ -1,5 +1,5 @@
-// Tells a screen reader which page has opened, and moves the focus to the page's beginning, unless the user has
-// opened the search while the page was loading.
+// Tells a screen reader which page has opened, and moves the focus to the page's beginning, unless the user has opened
+// the search or the wallet panel while the page was loading.
 
 import { useRouter } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';

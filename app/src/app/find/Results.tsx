@@ -82,10 +82,10 @@ export function Results({ text, onText, sections, isAsking, failed, onChoose }: 
 /** The entry that Enter chooses: the first one of what was typed, until an arrow key or the pointer goes to another. */
 function useActive(entries: readonly Entry[], text: string) {
     const [chosen, setChosen] = useState({ id: '', text: '' });
-    const isThere = chosen.text === text && entries.some(({ id }) => id === chosen.id);
-    const active = isThere ? entries.find(({ id }) => id === chosen.id) : text.trim() === '' ? undefined : entries[0];
+    const kept = chosen.text === text ? entries.find(({ id }) => id === chosen.id) : undefined;
+    const active = kept ?? (text.trim() === '' ? undefined : entries[0]);
     // It stays the same one when agents arrive in front of it.
-    if (active !== undefined && !isThere) setChosen({ id: active.id, text });
+    if (active !== undefined && active !== kept) setChosen({ id: active.id, text });
     const setActive = ({ id }: Entry): void => setChosen({ id, text });
     const step = (by: 1 | -1): void => {
         const at = active === undefined ? (by === 1 ? -1 : 0) : entries.indexOf(active);
