@@ -1,0 +1,1 @@
+import{r as e}from"./explorer-B-5s-s7f.js";function t({on_chain_record:t}){let n=e(t);if(n===null)throw Error(`The link to the record names no account.`);return n}export{t};

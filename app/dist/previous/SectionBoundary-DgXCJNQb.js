@@ -1,1 +1,0 @@
-import{Ar as e,Pr as t,Sr as n,at as r,fr as i,st as a}from"./index-Bn5Vw6Um.js";var o=t(),s=({name:e,children:t})=>(0,o.jsx)(n,{getResetKey:()=>e,errorComponent:t=>(0,o.jsx)(c,{...t,name:e}),children:t});function c({name:t,error:n,reset:s}){let c=e();if(n instanceof i)throw n;return(0,o.jsx)(r,{title:a.section.notShown(t),error:n,onRetry:()=>{c.reset(),s()}})}export{s as t};

@@ -1,1 +1,0 @@
-import{Pr as e,l as t}from"./index-Bn5Vw6Um.js";import{t as n}from"./Gate-CNGXvD_p.js";import r,{t as i}from"./Webhooks-DoA9qslt.js";var a=e(),o=()=>(0,a.jsxs)(t,{title:i.page.title,children:[(0,a.jsx)(`p`,{className:`muted`,children:i.page.what}),(0,a.jsx)(n,{why:i.page.why,children:e=>(0,a.jsx)(r,{account:e},e)})]});export{o as WebhooksPage};

@@ -1,1 +1,0 @@
-import{Ct as e,mr as t}from"./index-Bn5Vw6Um.js";var n=n=>n===0?t.noCover:e(n,`call`);export{n as t};

@@ -1,1 +1,0 @@
-import{$n as e,Er as t,Qn as n,Zn as r}from"./index-Bn5Vw6Um.js";var i=(t,i,a)=>e(r.GET(`/v1/executions/totals`,{...n(t),params:{query:i},signal:a})),a=(e,n)=>t({queryKey:[`executions`,e,`totals`,n],queryFn:({signal:t})=>i(e,n,t)});export{a as n,i as t};

@@ -1,1 +1,0 @@
-import{Or as e,jr as t,kr as n}from"./index-Bn5Vw6Um.js";function r(r,i){return e({...r,enabled:!0,suspense:!0,throwOnError:n,placeholderData:void 0},t,i)}export{r as t};
