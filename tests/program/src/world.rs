@@ -1,7 +1,7 @@
 //! The program in LiteSVM, wallets with USDC, and what tests need to read and to change accounts. Every key
 //! follows from the world's seed, so worlds with one seed are equal.
 
-use std::{cell::RefCell, sync::OnceLock};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use agent_marketplace::{
     state::{
@@ -89,13 +89,12 @@ pub fn elf() -> &'static [u8] {
     })
 }
 
-thread_local! {
-    /// The program is verified once per thread; every world starts from a copy.
-    static EMPTY: RefCell<Option<LiteSVM>> = const { RefCell::new(None) };
-}
+/// The program is verified and compiled once per process; every world starts from a copy.
+static EMPTY: Mutex<Option<LiteSVM>> = Mutex::new(None);
 
 fn empty_svm() -> LiteSVM {
-    EMPTY.with_borrow_mut(|empty| empty.get_or_insert_with(|| with_programs(LiteSVM::new(), elf())).clone())
+    let mut empty = EMPTY.lock().unwrap_or_else(PoisonError::into_inner);
+    empty.get_or_insert_with(|| with_programs(LiteSVM::new(), elf())).clone()
 }
 
 fn with_programs(mut svm: LiteSVM, elf: &[u8]) -> LiteSVM {
@@ -104,9 +103,9 @@ fn with_programs(mut svm: LiteSVM, elf: &[u8]) -> LiteSVM {
     svm
 }
 
-/// Every later world of this thread starts from a copy of `svm`, with `elf` as the program.
+/// Every later world starts from a copy of `svm`, with `elf` as the program.
 pub fn start_from(svm: LiteSVM, elf: &[u8]) {
-    EMPTY.set(Some(with_programs(svm, elf)));
+    *EMPTY.lock().unwrap_or_else(PoisonError::into_inner) = Some(with_programs(svm, elf));
 }
 
 impl World {
