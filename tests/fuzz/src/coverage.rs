@@ -13,7 +13,7 @@ const COUNTERS: usize = 1 << 16;
 #[unsafe(link_section = "__libfuzzer_extra_counters")]
 static JUMPS: [AtomicU8; COUNTERS] = [const { AtomicU8::new(0) }; COUNTERS];
 
-/// Counts the jumps of every program in every world that starts from now on.
+/// Counts the jumps of every program in every world. Called before the first one starts.
 pub fn watch() {
     let mut svm = LiteSVM::new_debuggable(true);
     svm.set_invocation_inspect_callback(Watcher);

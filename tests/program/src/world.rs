@@ -1,7 +1,7 @@
 //! The program in LiteSVM, wallets with USDC, and what tests need to read and to change accounts. Every key
 //! follows from the world's seed, so worlds with one seed are equal.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use agent_marketplace::{
     state::{
@@ -90,11 +90,10 @@ pub fn elf() -> &'static [u8] {
 }
 
 /// The program is verified and compiled once per process; every world starts from a copy.
-static EMPTY: Mutex<Option<LiteSVM>> = Mutex::new(None);
+static EMPTY: OnceLock<LiteSVM> = OnceLock::new();
 
 fn empty_svm() -> LiteSVM {
-    let mut empty = EMPTY.lock().unwrap_or_else(PoisonError::into_inner);
-    empty.get_or_insert_with(|| with_programs(LiteSVM::new(), elf())).clone()
+    EMPTY.get_or_init(|| with_programs(LiteSVM::new(), elf())).clone()
 }
 
 fn with_programs(mut svm: LiteSVM, elf: &[u8]) -> LiteSVM {
@@ -103,9 +102,9 @@ fn with_programs(mut svm: LiteSVM, elf: &[u8]) -> LiteSVM {
     svm
 }
 
-/// Every later world starts from a copy of `svm`, with `elf` as the program.
+/// Every world starts from a copy of `svm`, with `elf` as the program. Called before the first world.
 pub fn start_from(svm: LiteSVM, elf: &[u8]) {
-    *EMPTY.lock().unwrap_or_else(PoisonError::into_inner) = Some(with_programs(svm, elf));
+    assert!(EMPTY.set(with_programs(svm, elf)).is_ok(), "a world has already started");
 }
 
 impl World {
