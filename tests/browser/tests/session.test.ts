@@ -24,7 +24,8 @@ async function endSession(context: BrowserContext): Promise<void> {
 function watch(page: Page): string[] {
     const wrong: string[] = [];
     page.on('request', async (request) => {
-        const { cookie, 'x-crtx-wallet': wallet } = await request.allHeaders();
+        // The headers of a request whose page is closed meanwhile are not known.
+        const { cookie, 'x-crtx-wallet': wallet } = await request.allHeaders().catch((): Record<string, string> => ({}));
         const { pathname } = new URL(request.url());
         const isSession = pathname.startsWith('/v1/sessions') || pathname.startsWith('/v1/sign-in');
         if (cookie?.includes('crtx_session') === true && wallet === undefined && !isSession && pathname.startsWith('/v1/')) wrong.push(pathname);
