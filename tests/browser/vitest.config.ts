@@ -16,9 +16,9 @@ export default defineConfig({
         expect: { poll: { timeout: 30_000 } },
         // A test that hangs is cut off; no test measures time.
         testTimeout: 120_000,
+        hookTimeout: 120_000,
         // An error outside of a test fails the run. It is said once more at the end, where a reader looks for the reason.
         onUnhandledError: ({ message, stack = message }) =>
             void process.once('exit', () => console.error(`outside of a test: ${stack.split('\n', 3).join('\n')}`)),
-        hookTimeout: 120_000,
     },
 });

@@ -24,8 +24,12 @@ async function endSession(context: BrowserContext): Promise<void> {
 function watch(page: Page): string[] {
     const wrong: string[] = [];
     page.on('request', async (request) => {
-        // The headers of a request whose page is closed meanwhile are not known.
-        const { cookie, 'x-crtx-wallet': wallet } = await request.allHeaders().catch((): Record<string, string> => ({}));
+        const headers = await request.allHeaders().catch((error: unknown) => {
+            // A page that is closed meanwhile takes them along. Every other error fails the run.
+            if (!page.isClosed()) throw error;
+            return {} as Record<string, string>;
+        });
+        const { cookie, 'x-crtx-wallet': wallet } = headers;
         const { pathname } = new URL(request.url());
         const isSession = pathname.startsWith('/v1/sessions') || pathname.startsWith('/v1/sign-in');
         if (cookie?.includes('crtx_session') === true && wallet === undefined && !isSession && pathname.startsWith('/v1/')) wrong.push(pathname);
