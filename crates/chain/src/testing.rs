@@ -30,7 +30,7 @@ use solana_message::{Message, VersionedMessage};
 use solana_pubkey::Pubkey;
 use solana_signature::Signature;
 use solana_transaction::versioned::VersionedTransaction;
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, sync::watch};
 
 use crate::{FetchedAccount, token::TokenAccount};
 
@@ -94,6 +94,8 @@ pub struct Script {
     pub simulation: Option<Value>,
     /// Which other simulations fail, by the transaction.
     pub refuses_simulation: SimulationRefusal,
+    /// While this is true, simulations do not answer.
+    pub holds_simulations: Option<watch::Receiver<bool>>,
     /// Every transaction that was simulated, in order.
     pub simulated: Vec<Vec<u8>>,
     /// Lamports that an account must hold, independent of its size.
@@ -152,6 +154,7 @@ impl FakeRpc {
             requests: BTreeMap::new(),
             simulation: None,
             refuses_simulation: Box::new(|_| false),
+            holds_simulations: None,
             simulated: Vec::new(),
             rent: 4_000_000,
             unit_prices: Vec::new(),
@@ -199,6 +202,10 @@ async fn answer(State(behind): State<Behind>, Json(request): Json<Value>) -> Res
     let method = request["method"].as_str().unwrap_or_default().to_owned();
     let script = behind.next(&method);
     let id = request["id"].clone();
+    let held = script.lock().expect("no test panicked holding it").holds_simulations.clone();
+    if let Some(mut held) = held.filter(|_| method == "simulateTransaction") {
+        held.wait_for(|held| !held).await.expect("the test lets go of it");
+    }
     let (fault, result) = {
         let mut script = script.lock().expect("no test panicked holding it");
         let asked = script.requests.entry(method.clone()).or_default();

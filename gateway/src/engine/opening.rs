@@ -42,8 +42,13 @@ fn opening_of(call: &Call, agreed: Agreed) -> Opening {
     }
 }
 
-/// An opening that was signed and simulated, but not sent, and how long that took.
-type Prepared = (Result<(Instruction, SignedTransaction, Simulation), EngineError>, Duration);
+/// An opening that is signed and being simulated, but not sent.
+pub(crate) struct Prepared {
+    instruction: Instruction,
+    transaction: SignedTransaction,
+    /// Returns how long signing and simulating took, too. Dropping it cancels the simulation.
+    simulation: AbortOnDropHandle<(Simulation, Duration)>,
+}
 
 /// What an opening demands of the listing that the call was checked against.
 #[derive(Clone, Copy)]
@@ -65,7 +70,7 @@ pub(crate) struct ToOpen {
     pub caller: Caller,
     pub agreed: Agreed,
     /// Signed and simulated while the call is admitted. Dropping it cancels the work. `None`: nothing is signed yet.
-    pub prepared: Option<AbortOnDropHandle<Prepared>>,
+    pub prepared: Option<AbortOnDropHandle<Result<Prepared, EngineError>>>,
 }
 
 impl ToOpen {
@@ -82,28 +87,44 @@ impl Engine {
     /// Opens the escrow.
     pub(super) async fn open(&self, work: &mut Work, opening: ToOpen) -> Step {
         let ToOpen { caller, agreed, prepared } = opening;
-        let (prepared, took) = match prepared {
+        let prepared = match prepared {
             Some(task) => task.await.map_err(|_| EngineError::Incomplete("its opening"))?,
             None => self.sign_and_simulate(&work.call, &caller, agreed).await,
         };
-        work.spent.chain = work.spent.chain.saturating_add(took);
-        let (instruction, transaction, simulation) = match prepared {
+        let Prepared { instruction, transaction, simulation } = match prepared {
             Ok(prepared) => prepared,
             Err(EngineError::Chain(error)) => {
                 return self.not_opened(work.lease, ApiError::unavailable(error)).await.map(Some);
             }
             Err(error) => return Err(error),
         };
-        if let Simulation::Refused(refused) = simulation {
-            return self.refused_by_simulation(work, &caller, &refused).await;
+        let lease = work.lease;
+        let store = async || self.executions.signed(lease, TransactionKind::Open, &stored(&transaction)).await;
+        let goes_alone = self.opens_alone(&work.call, &caller);
+        if goes_alone {
+            // The simulation goes on meanwhile.
+            store().await?;
         }
-        let (transaction, outcome) = match self.open_with_others(work, &caller, instruction).await {
+        let (simulation, took) = simulation.await.map_err(|_| EngineError::Incomplete("its simulation"))?;
+        work.spent.chain = work.spent.chain.saturating_add(took);
+        if let Simulation::Refused(refused) = simulation {
+            let state = if goes_alone { State::Opening } else { State::Reserved };
+            if goes_alone {
+                // It cannot land: it was not sent, and nobody else has its signatures.
+                self.note(work, &transaction.signature.to_string(), &Outcome::Expired).await?;
+            }
+            return self.refused_by_simulation(work, state, &caller, &refused).await;
+        }
+        let shared = if goes_alone { None } else { self.open_with_others(work, &caller, instruction).await };
+        let (transaction, outcome) = match shared {
             Some((shared, outcome)) => {
                 let outcome = self.outcome_of_shared(work, &shared, outcome).await?;
                 (shared, outcome)
             }
             None => {
-                self.executions.signed(work.lease, TransactionKind::Open, &stored(&transaction)).await?;
+                if !goes_alone {
+                    store().await?;
+                }
                 let outcome = self.send(work, &transaction, self.config.limits.open_patience).await?;
                 (transaction, outcome)
             }
@@ -126,14 +147,13 @@ impl Engine {
         }
     }
 
-    async fn sign_and_simulate(&self, call: &Call, caller: &Caller, agreed: Agreed) -> Prepared {
+    async fn sign_and_simulate(&self, call: &Call, caller: &Caller, agreed: Agreed) -> Result<Prepared, EngineError> {
         let started = Instant::now();
-        let prepared = async {
-            let (instruction, transaction) = self.sign_opening(call, caller, agreed).await?;
-            let simulation = self.chain.simulate(&transaction).await;
-            Ok((instruction, transaction, simulation))
-        };
-        (prepared.await, started.elapsed())
+        let (instruction, transaction) = self.sign_opening(call, caller, agreed).await?;
+        let (chain, signed) = (self.chain.clone(), transaction.clone());
+        let simulate = async move { (chain.simulate(&signed).await, started.elapsed()) };
+        let simulation = AbortOnDropHandle::new(tokio::spawn(simulate));
+        Ok(Prepared { instruction, transaction, simulation })
     }
 
     async fn sign_opening(
@@ -154,7 +174,7 @@ impl Engine {
     }
 
     /// A simulation failed; nothing is sent.
-    async fn refused_by_simulation(&self, work: &mut Work, caller: &Caller, refused: &Refused) -> Step {
+    async fn refused_by_simulation(&self, work: &mut Work, state: State, caller: &Caller, refused: &Refused) -> Step {
         tracing::info!(error = %refused.error(), "the chain would refuse the opening");
         let record = match self.chain.account(&work.call.record).await {
             Ok(read) => self.decode::<Execution>(read.value.as_ref()),
@@ -163,7 +183,7 @@ impl Engine {
         let error = match record {
             Some(record) => match check_is_of(&record, &work.call) {
                 Ok(()) => {
-                    self.executions.opened(work.lease, State::Reserved).await?;
+                    self.executions.opened(work.lease, state).await?;
                     work.state = State::Pending;
                     return Ok(None);
                 }

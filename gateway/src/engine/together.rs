@@ -12,7 +12,7 @@ use crtx_chain::{
 };
 use crtx_http::Caller;
 use crtx_protocol::transaction::Outcome;
-use crtx_store::executions::{Delivered, ExecutionsError, Lease, TransactionKind};
+use crtx_store::executions::{Call, Delivered, ExecutionsError, Lease, TransactionKind};
 use futures::future::join_all;
 use moka::sync::Cache;
 use solana_instruction::Instruction;
@@ -108,12 +108,24 @@ impl Together {
     }
 }
 
+/// Openings of one key at one agent gather.
+fn kind_of(call: &Call, caller: &Caller) -> [Pubkey; 3] {
+    [caller.wallet, caller.session_key, call.agent]
+}
+
 /// Openings of one key.
 impl Engine {
+    /// Whether it is clear before the simulation that the opening goes alone: no other call of its wallet is under way.
+    /// Others that follow gather behind it.
+    pub(super) fn opens_alone(&self, call: &Call, caller: &Caller) -> bool {
+        let calls = self.gate.calls(&Holder::Wallet(caller.wallet));
+        calls == 1 && self.together.openings.goes_first(kind_of(call, caller), calls)
+    }
+
     /// `None`: the opening goes alone.
     pub(super) async fn open_with_others(&self, work: &Work, caller: &Caller, opening: Instruction) -> Option<Shared> {
         let (lease, agent) = (work.lease, work.call.agent);
-        let kind = [caller.wallet, caller.session_key, agent];
+        let kind = kind_of(&work.call, caller);
         let calls = || self.gate.calls(&Holder::Wallet(caller.wallet));
         let unit_price = self.unit_price(&agent, None);
         let waiting =

@@ -77,20 +77,31 @@ impl<K: Copy + Eq + Hash, T> Windows<K, T> {
         Some(answer.await)
     }
 
-    fn enter(&self, now: Instant, kind: K, calls: u32, waiting: impl FnOnce() -> T) -> Entered<T> {
-        let expected = usize::try_from(calls).unwrap_or(usize::MAX);
-        let mut open = self.open();
+    /// Whether what comes now is done alone. A window begins behind it, in which others gather.
+    pub fn goes_first(&self, kind: K, calls: u32) -> bool {
+        self.first(&mut self.open(), Instant::now(), kind, calls)
+    }
+
+    fn first(&self, open: &mut HashMap<K, Window<T>>, now: Instant, kind: K, calls: u32) -> bool {
         if open.len() >= MANY {
             open.retain(|_, window| window.ends > now || !window.waiting.is_empty());
         }
         let window = open.entry(kind).or_insert(Window { ends: now, waiting: Vec::new() });
-        if window.ends <= now && window.waiting.is_empty() {
+        let begins = window.ends <= now && window.waiting.is_empty();
+        if begins {
             window.ends = self.end(now, calls);
-            if expected < SEVERAL_CALLS {
-                return Entered::First;
-            }
         }
+        begins && usize::try_from(calls).unwrap_or(usize::MAX) < SEVERAL_CALLS
+    }
+
+    fn enter(&self, now: Instant, kind: K, calls: u32, waiting: impl FnOnce() -> T) -> Entered<T> {
+        let mut open = self.open();
+        if self.first(&mut open, now, kind, calls) {
+            return Entered::First;
+        }
+        let window = open.entry(kind).or_insert(Window { ends: now, waiting: Vec::new() });
         window.waiting.push(waiting());
+        let expected = usize::try_from(calls).unwrap_or(usize::MAX);
         // While few calls are under way, more of them are admitted before a short window ends.
         let full = if calls > CALLS_WITHOUT_HASTE { expected.min(self.most) } else { self.most };
         match window.waiting.len() {
@@ -149,6 +160,20 @@ mod tests {
         assert_eq!(windows.enter(after(17), "kind", 3, || 6), Entered::First);
         assert_eq!(windows.enter(after(30), "kind", 4, || 7), Entered::Collects(after(35)), "others are expected");
         assert_eq!(collect(35, 35), [7]);
+    }
+
+    #[test]
+    fn who_goes_first_is_told_before_it_is_ready_and_who_follows_it_gathers() {
+        let windows = Windows::new(LENGTH, 10);
+        let started = Instant::now();
+        let first = |at, kind, calls| windows.first(&mut windows.open(), after(started, at), kind, calls);
+        assert!(!first(0, "busy", 4), "others are expected");
+        assert!(first(0, "kind", 1));
+        assert!(!first(4, "kind", 1), "the window behind the first has begun");
+        assert_eq!(windows.enter(after(started, 4), "kind", 2, || ()), Entered::Collects(after(started, 5)));
+        assert!(!first(6, "kind", 2), "it is not collected yet");
+        assert!(first(0, "other", 3));
+        assert!(first(5, "other", 3), "nobody followed");
     }
 
     #[test]

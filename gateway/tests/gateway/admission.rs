@@ -18,6 +18,7 @@ use crtx_store::{
 };
 use futures::future::join_all;
 use serde_json::{Value, json};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
@@ -332,6 +333,27 @@ async fn an_opening_that_the_simulation_refuses_is_not_sent() {
     assert!(market.node.script().sent.is_empty(), "so the gateway pays no fee");
     market.node.script().simulation = None;
     assert_eq!(market.execute_once("k", &task()).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_opening_is_stored_while_it_is_simulated_and_sent_only_after_the_verdict() {
+    for (verdict, status, sent) in [(None, 200, 2), (Some(json!("InsufficientFundsForFee")), 503, 0)] {
+        let market = Market::start().await;
+        let (hold, held) = watch::channel(true);
+        (market.node.script().holds_simulations, market.node.script().simulation) = (Some(held), verdict);
+        let is_stored = async {
+            while market.find(market.id_of("k")).await.is_none_or(|row| row.state != State::Opening) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            assert!(market.node.script().sent.is_empty(), "there is no verdict yet");
+            hold.send(false).expect("somebody waits");
+        };
+        let task = task();
+        let (answer, ()) = tokio::join!(market.execute_once("k", &task), is_stored);
+        assert_eq!(answer.status, status, "{answer:?}");
+        assert_eq!(market.node.script().sent.len(), sent);
+        assert_eq!(market.find(market.id_of("k")).await.is_some(), status == 200, "what was refused leaves nothing");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
