@@ -29,7 +29,7 @@ use crate::{
 /// A transaction is polled again after this part of its age, within these bounds. A local network confirms within
 /// milliseconds, a public one within half a second.
 const POLL_FRACTION: f32 = 0.125;
-const MIN_POLL: Duration = Duration::from_millis(1);
+const MIN_POLL: Duration = Duration::from_micros(500);
 const MAX_POLL: Duration = Duration::from_millis(250);
 /// A transaction that is not confirmed by then is polled at every node, because one node may lag.
 const ASK_EVERY_NODE_AFTER: Duration = Duration::from_secs(1);
