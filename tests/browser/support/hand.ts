@@ -50,7 +50,10 @@ export function keyboard(page: Page): Hand {
         },
         attach: async (field, files) => {
             await tabTo(page, field);
-            const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.keyboard.press('Enter')]);
+            const opens = page.waitForEvent('filechooser').catch(async () => {
+                throw new Error(`Enter opens no window that chooses files; the focus is at ${await focusOf(page)}.`);
+            });
+            const [chooser] = await Promise.all([opens, page.keyboard.press('Enter')]);
             await chooser.setFiles(files);
         },
     };

@@ -325,6 +325,28 @@ test('nothing is signed while something is missing, and a rejected signature lea
     await context.close();
 });
 
+test('a read in the background that fails leaves the form with its text and its focus', async () => {
+    const { page, context } = await open();
+    await addMockWallet(page, await callerKey(network));
+    await page.goto('/');
+    await page.getByRole('banner').getByRole('button', { name: 'Connect' }).click();
+    await page.getByRole('button', { name: 'Mock wallet' }).click();
+    await page.keyboard.press('Escape');
+    const id = await call(page, network);
+    await page.clock.install();
+    await page.goto(`/disputes/new?execution=${id}`);
+    const field = page.getByLabel('What happened');
+    await field.fill('It is wrong.');
+    await page.route(network.rpc_url, (route) => route.abort());
+    // Longer than the page waits before it reads the record again.
+    const [failed] = await Promise.all([page.waitForEvent('requestfailed'), page.clock.runFor(61_000)]);
+    expect(failed.url()).toContain(network.rpc_url);
+    await page.clock.runFor(1_000);
+    expect(await field.inputValue()).toBe('It is wrong.');
+    expect(await field.evaluate((element) => element === element.ownerDocument.activeElement)).toBe(true);
+    await context.close();
+});
+
 test('evidence that was altered or lost is not shown as evidence', async () => {
     const { page, context, problems } = await open();
     await page.goto('/');

@@ -56,8 +56,9 @@ function Raise({ wallet, executionId }: { wallet: Address; executionId: string }
     const { data: execution } = useQuery(executionQuery(executionId, wallet, false));
     const transaction = useTransaction();
     if (network?.rpc_url === null) return <Failure error={new Error(t.noNode)} />;
-    if (error) return <Failure error={error} onRetry={() => void refetch()} />;
-    if (disputable === undefined) return <Skeleton height="24rem" />;
+    if (disputable === undefined) {
+        return error ? <Failure error={error} onRetry={() => void refetch()} /> : <Skeleton height="24rem" />;
+    }
     // Once the transaction is sent, the chain says that there is a dispute already. The form stays until the page of
     // the dispute opens.
     const isSent = transaction.status.kind === 'busy' || transaction.status.kind === 'done';

@@ -27,8 +27,9 @@ export function Creator({ wallet }: { wallet: string }) {
     const { data: network } = useQuery(networkQuery);
     const { data: profile, error, refetch } = useQuery(profileQuery(network?.rpc_url, wallet));
     const { data: known } = useQuery(walletQuery(wallet));
-    if (error) return <Failure error={error} onRetry={() => void refetch()} />;
-    if (profile === undefined) return <Skeleton height="14rem" />;
+    if (profile === undefined) {
+        return error ? <Failure error={error} onRetry={() => void refetch()} /> : <Skeleton height="14rem" />;
+    }
     if (profile === null) {
         return (
             <Notice title={words.creator.missing}>
