@@ -1,0 +1,1 @@
+import{Cr as e,at as t,dr as n,st as r,tr as i,yr as a}from"./index-LSk9B4BG.js";var o=e(),s=({name:e,children:t})=>(0,o.jsx)(n,{getResetKey:()=>e,errorComponent:t=>(0,o.jsx)(c,{...t,name:e}),children:t});function c({name:e,error:n,reset:s}){let c=a();if(n instanceof i)throw n;return(0,o.jsx)(t,{title:r.section.notShown(e),error:n,onRetry:()=>{c.reset(),s()}})}export{s as t};

@@ -1,0 +1,1 @@
+import{n as e,t}from"./moments-Ce2yh7Aw.js";import{Cr as n}from"./index-LSk9B4BG.js";var r=n(),i=2592e3;function a({iso:n}){let a=new Date(n),o=(Date.now()-a.getTime())/1e3;return(0,r.jsx)(`time`,{dateTime:n,title:e(a.getTime()/1e3),className:`number`,children:o>i?n.slice(0,10):t(o)})}export{a as t};

@@ -1,0 +1,1 @@
+import{Cr as e,l as t}from"./index-LSk9B4BG.js";import{t as n}from"./Gate-Cnp-fIeT.js";import r,{t as i}from"./Webhooks-BJZwikzv.js";var a=e(),o=()=>(0,a.jsxs)(t,{title:i.page.title,children:[(0,a.jsx)(`p`,{className:`muted`,children:i.page.what}),(0,a.jsx)(n,{why:i.page.why,children:e=>(0,a.jsx)(r,{account:e},e)})]});export{o as WebhooksPage};

@@ -1,0 +1,1 @@
+import{Ct as e,rr as t}from"./index-LSk9B4BG.js";var n=n=>n===0?t.noCover:e(n,`call`);export{n as t};

@@ -1,0 +1,1 @@
+import{r as e}from"./explorer-DR7savd5.js";function t({on_chain_record:t}){let n=e(t);if(n===null)throw Error(`The link to the record names no account.`);return n}export{t};

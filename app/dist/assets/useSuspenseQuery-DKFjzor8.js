@@ -1,0 +1,1 @@
+import{_r as e,br as t,vr as n}from"./index-LSk9B4BG.js";function r(r,i){return e({...r,enabled:!0,suspense:!0,throwOnError:n,placeholderData:void 0},t,i)}export{r as t};

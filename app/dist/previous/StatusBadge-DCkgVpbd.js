@@ -1,1 +1,0 @@
-import{Cr as e,st as t,wt as n}from"./index-DbrgIdWn.js";var r=e(),i={pending:`plain`,running:`accent`,completed:`good`,failed:`bad`,disputed:`warn`,expired:`plain`},a=e=>t.statuses[e],o=({status:e})=>(0,r.jsx)(n,{kind:i[e],children:a(e)});export{a as n,o as t};

@@ -1,1 +1,0 @@
-import{n as e,t}from"./moments-BGwyGpxL.js";import{Cr as n}from"./index-DbrgIdWn.js";var r=n(),i=2592e3;function a({iso:n}){let a=new Date(n),o=(Date.now()-a.getTime())/1e3;return(0,r.jsx)(`time`,{dateTime:n,title:e(a.getTime()/1e3),className:`number`,children:o>i?n.slice(0,10):t(o)})}export{a as t};

@@ -1,1 +1,0 @@
-import{Cr as e,l as t}from"./index-DbrgIdWn.js";import{t as n}from"./Gate-D_T0T9Ox.js";import r,{t as i}from"./Webhooks-C3IIWLaI.js";var a=e(),o=()=>(0,a.jsxs)(t,{title:i.page.title,children:[(0,a.jsx)(`p`,{className:`muted`,children:i.page.what}),(0,a.jsx)(n,{why:i.page.why,children:e=>(0,a.jsx)(r,{account:e},e)})]});export{o as WebhooksPage};

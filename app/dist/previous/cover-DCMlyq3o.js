@@ -1,1 +1,0 @@
-import{Ct as e,rr as t}from"./index-DbrgIdWn.js";var n=n=>n===0?t.noCover:e(n,`call`);export{n as t};

@@ -1,1 +1,0 @@
-import{Qn as e}from"./index-DbrgIdWn.js";var t=5000n,n=1000000n,r=500000n,i=14e5,a=({signers:e=1,proofs:n=0,units:r=0,price:i=0n})=>t*BigInt(e+n)+o(r,i),o=(e,t)=>(BigInt(e)*t+n-1n)/n,s=e=>r*n/BigInt(e),c=(t=0)=>{let n=a({proofs:t});return`${e(n)} to ${e(n+r)} SOL`};export{a,s as i,i as n,o,c as r,r as t};

@@ -1,1 +1,0 @@
-import{r as e}from"./explorer-Dd5Kryb6.js";function t({on_chain_record:t}){let n=e(t);if(n===null)throw Error(`The link to the record names no account.`);return n}export{t};

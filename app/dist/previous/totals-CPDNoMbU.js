@@ -1,1 +1,0 @@
-import{Bn as e,Hn as t,Vn as n,hr as r}from"./index-DbrgIdWn.js";var i=(r,i,a)=>t(e.GET(`/v1/executions/totals`,{...n(r),params:{query:i},signal:a})),a=(e,t)=>r({queryKey:[`executions`,e,`totals`,t],queryFn:({signal:n})=>i(e,t,n)});export{a as n,i as t};
