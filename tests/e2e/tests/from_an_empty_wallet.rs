@@ -18,6 +18,7 @@ use crtx_e2e::{Info, Up, config_dir, free_port, market::Market, server::Server, 
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
+    net::TcpStream,
     process::{Child, Command},
     time::timeout,
 };
@@ -121,6 +122,13 @@ async fn follow_the_quickstart(market: &Market, terminal: &Terminal) {
     };
     let _service = shell(&format!("exec {service}")).spawn().unwrap();
     done(describe.to_owned()).await;
+    // A person sees that the service runs before pasting the next block.
+    let listens = async {
+        while TcpStream::connect(("127.0.0.1", upstream)).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(LIMIT, listens).await.unwrap();
     let mut selling = shell(&format!("exec {sell}")).spawn().unwrap();
     let mut lines = BufReader::new(selling.stdout.take().unwrap()).lines();
     let agent = timeout(LIMIT, lines.next_line()).await.unwrap().unwrap().expect("the agent's address");
@@ -198,8 +206,9 @@ async fn an_agent_lives_from_an_empty_wallet_to_its_closing_by_the_command_line_
     assert_eq!(market.usdc_of(&caller_wallet).await, before_caller + 80_000, "the price comes back");
     assert_eq!(market.usdc_of(&insurance).await, before_insurance + USDC - 80_000, "the rest is the penalty");
     assert_eq!(market.usdc_of(&creator_wallet).await, before_creator, "the creator keeps what it was paid");
-    let shown = until(&caller, &["executions", "show", &second], |shown| shown["status"] == "failed").await;
-    assert_eq!(shown["dispute"]["status"], "upheld");
+    let is_decided = |shown: &Value| shown["status"] == "failed" && shown["dispute"]["status"] == "upheld";
+    // The index reads record and dispute one after the other.
+    until(&caller, &["executions", "show", &second], is_decided).await;
     let decided = caller.done(&["dispute", "show", &second]);
     assert!(decided.to_string().contains("upheld"), "{decided}");
 
