@@ -327,11 +327,8 @@ test('nothing is signed while something is missing, and a rejected signature lea
 
 test('a read in the background that fails leaves the form with its text and its focus', async () => {
     const { page, context } = await open();
-    await addMockWallet(page, await callerKey(network));
     await page.goto('/');
-    await page.getByRole('banner').getByRole('button', { name: 'Connect' }).click();
-    await page.getByRole('button', { name: 'Mock wallet' }).click();
-    await page.keyboard.press('Escape');
+    await connect(page);
     const id = await call(page, network);
     await page.clock.install();
     await page.goto(`/disputes/new?execution=${id}`);

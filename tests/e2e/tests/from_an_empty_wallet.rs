@@ -47,11 +47,7 @@ impl ExampleService {
             .expect("node runs");
         let endpoint = format!("http://127.0.0.1:{port}/execute");
         edit(agent, "http://127.0.0.1:4021/execute", &endpoint);
-        let started = Instant::now();
-        while tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_err() {
-            assert!(started.elapsed() < LIMIT, "the example service listens");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        until_listening(port).await;
         Self { _process: process, endpoint }
     }
 }
@@ -75,6 +71,15 @@ fn person(terminal: &Terminal, name: &str) -> (Terminal, String) {
 
 fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value[field].as_str().unwrap_or_else(|| panic!("`{field}` is a text: {value}"))
+}
+
+/// Waits until a service listens.
+async fn until_listening(port: u16) {
+    let started = Instant::now();
+    while TcpStream::connect(("127.0.0.1", port)).await.is_err() {
+        assert!(started.elapsed() < LIMIT, "the service listens");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 /// Waits until a command prints what is wanted.
@@ -123,12 +128,7 @@ async fn follow_the_quickstart(market: &Market, terminal: &Terminal) {
     let _service = shell(&format!("exec {service}")).spawn().unwrap();
     done(describe.to_owned()).await;
     // A person sees that the service runs before pasting the next block.
-    let listens = async {
-        while TcpStream::connect(("127.0.0.1", upstream)).await.is_err() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    timeout(LIMIT, listens).await.unwrap();
+    until_listening(upstream).await;
     let mut selling = shell(&format!("exec {sell}")).spawn().unwrap();
     let mut lines = BufReader::new(selling.stdout.take().unwrap()).lines();
     let agent = timeout(LIMIT, lines.next_line()).await.unwrap().unwrap().expect("the agent's address");
