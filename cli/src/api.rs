@@ -44,7 +44,7 @@ pub struct Api {
 
 /// An answer of the API, of any status.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct ApiAnswer {
     pub status: StatusCode,
     pub body: Vec<u8>,
     pub request_id: Option<String>,
@@ -98,13 +98,13 @@ impl Api {
     }
 
     /// Sends with an API key, or with the token of a session.
-    pub async fn send_as(&self, token: &str, request: RequestBuilder) -> anyhow::Result<Answer> {
+    pub async fn send_as(&self, token: &str, request: RequestBuilder) -> anyhow::Result<ApiAnswer> {
         self.check_secrets()?;
         self.send(request.bearer_auth(token)).await
     }
 
     /// Fails only if there is no whole answer.
-    pub async fn send(&self, request: RequestBuilder) -> anyhow::Result<Answer> {
+    pub async fn send(&self, request: RequestBuilder) -> anyhow::Result<ApiAnswer> {
         let request = request.build()?;
         let url = request.url().clone();
         let response = match self.client.execute(request).await {
@@ -118,7 +118,7 @@ impl Api {
         let (status, request_id, retry_after) = (response.status(), header("x-request-id"), header("retry-after"));
         let body = crtx_download::read(response, MAX_ANSWER_BYTES).await;
         let body = body.context("the connection ended before the answer was complete")?;
-        Ok(Answer { status, body, request_id, retry_after, asked: self.asked.clone() })
+        Ok(ApiAnswer { status, body, request_id, retry_after, asked: self.asked.clone() })
     }
 
     /// Without credentials.
@@ -127,7 +127,7 @@ impl Api {
     }
 }
 
-impl Answer {
+impl ApiAnswer {
     /// The body of a success; any other status is an error with the API's own words.
     pub fn json<T: DeserializeOwned>(&self) -> anyhow::Result<T> {
         self.success()?;
@@ -172,8 +172,8 @@ mod tests {
 
     use super::*;
 
-    fn answer(status: StatusCode, body: &[u8]) -> Answer {
-        Answer { status, body: body.to_vec(), request_id: None, retry_after: None, asked: String::new() }
+    fn answer(status: StatusCode, body: &[u8]) -> ApiAnswer {
+        ApiAnswer { status, body: body.to_vec(), request_id: None, retry_after: None, asked: String::new() }
     }
 
     #[test]
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn an_error_names_the_service_that_was_asked() {
-        let answer = Answer {
+        let answer = ApiAnswer {
             asked: "127.0.0.1:8081, from the last `crtx up`".to_owned(),
             ..answer(StatusCode::NOT_FOUND, b"")
         };
@@ -240,7 +240,7 @@ mod tests {
     fn an_error_says_when_to_come_again_and_cannot_control_the_terminal() {
         let body = br#"{"error":{"code":"rate_limited","message":"slow\u001b[2J","execution_id":null}}"#;
         let limited = answer(StatusCode::TOO_MANY_REQUESTS, body);
-        let text = Answer { retry_after: Some("7".to_owned()), ..limited }.error_text();
+        let text = ApiAnswer { retry_after: Some("7".to_owned()), ..limited }.error_text();
         assert!(text.ends_with("(try again in 7 s)") && !text.contains('\u{1b}'), "{text}");
     }
 }

@@ -15,7 +15,7 @@ use url::Url;
 
 use crate::{
     keypair_file, private_file,
-    settings::{Role, Settings},
+    settings::{Settings, SignerRole},
     usage::http_url,
 };
 
@@ -52,7 +52,7 @@ pub struct KeypairArgs {
 impl KeypairArgs {
     /// The key pair that is given, else that of the user's own wallet.
     pub fn read(&self, settings: &Settings) -> anyhow::Result<Keypair> {
-        keypair_file::read(&settings.keypair(self.keypair.as_deref(), Role::Wallet)?.value)
+        keypair_file::read(&settings.keypair(self.keypair.as_deref(), SignerRole::Wallet)?.value)
     }
 }
 

@@ -15,12 +15,12 @@ use solana_signer::Signer;
 use uuid::Uuid;
 
 use crate::{
-    api::{Answer, Api, ApiArgs},
+    api::{Api, ApiAnswer, ApiArgs},
     arguments::{KeypairArgs, ServiceArgs},
     keypair_file,
     output::cell,
     private_file,
-    settings::{Network, Role, Settings},
+    settings::{Network, Settings, SignerRole},
     usage::UsageError,
 };
 
@@ -44,7 +44,7 @@ impl Asker {
         if arguments.api_key.is_some() || (given.is_none() && settings.api_key(None, &url).is_ok()) {
             return Self::with_key(settings, arguments);
         }
-        let path = settings.keypair(given, Role::Wallet).map_err(|_| {
+        let path = settings.keypair(given, SignerRole::Wallet).map_err(|_| {
             UsageError::new(
                 "No API key and no key pair. Set CRTX_API_KEY or CRTX_KEYPAIR, or pass --api-key or --keypair.",
             )
@@ -70,7 +70,7 @@ impl Asker {
         Ok(Self { api, who: Who::Wallet(Box::new(session)) })
     }
 
-    pub async fn send(&self, request: RequestBuilder) -> anyhow::Result<Answer> {
+    pub async fn send(&self, request: RequestBuilder) -> anyhow::Result<ApiAnswer> {
         match &self.who {
             Who::Key(key) => self.api.send_as(key, request).await,
             Who::Wallet(session) => session.send(&self.api, request).await,
@@ -86,7 +86,7 @@ impl Asker {
     }
 
     /// The answer of `GET /v1/executions/{id}`.
-    pub async fn execution(&self, id: &Uuid) -> anyhow::Result<Answer> {
+    pub async fn execution(&self, id: &Uuid) -> anyhow::Result<ApiAnswer> {
         self.send(self.api.request(Method::GET, &format!("/v1/executions/{id}"))).await
     }
 
@@ -109,7 +109,7 @@ struct Session {
 
 impl Session {
     /// Sends with the token that is kept, and once more with a new one if the service does not take it.
-    async fn send(&self, api: &Api, request: RequestBuilder) -> anyhow::Result<Answer> {
+    async fn send(&self, api: &Api, request: RequestBuilder) -> anyhow::Result<ApiAnswer> {
         if let Some(token) = self.kept_token()? {
             let first = request.try_clone().context("the request cannot be sent twice")?;
             let answer = api.send_as(&token, first).await?;

@@ -51,7 +51,7 @@ pub async fn run(arguments: AuditArgs, settings: &Settings) -> anyhow::Result<()
     let comparing = compare(&api, &rpc_url, program, Duration::from_secs(arguments.wait));
     let compared = during("reading every account of the program", comparing).await?;
     show(&compared, &api.base_url, arguments.output.json)?;
-    ensure!(compared.verdict == Verdict::Equal, AlreadySaid);
+    ensure!(compared.verdict == DigestVerdict::Equal, AlreadySaid);
     Ok(())
 }
 
@@ -71,7 +71,7 @@ fn print(digest: &NodeDigest, as_json: bool) -> anyhow::Result<()> {
 fn show(compared: &Compared, base_url: &str, as_json: bool) -> anyhow::Result<()> {
     if as_json {
         return output::json(&json!({
-            "equal": compared.verdict == Verdict::Equal,
+            "equal": compared.verdict == DigestVerdict::Equal,
             "verdict": compared.verdict,
             "slot": compared.node.to_slot,
             "node": {"accounts": compared.node.accounts, "checksum": hex::encode(compared.node.checksum)},
@@ -97,7 +97,7 @@ pub struct ServiceDigest {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Verdict {
+pub enum DigestVerdict {
     Equal,
     Different,
     /// Accounts changed while the node read them in parts.
@@ -106,7 +106,7 @@ pub enum Verdict {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compared {
-    pub verdict: Verdict,
+    pub verdict: DigestVerdict,
     pub node: NodeDigest,
     pub service: ServiceDigest,
 }
@@ -115,12 +115,12 @@ impl Compared {
     pub fn words(&self, base_url: &str) -> String {
         let (slot, ours, theirs) = (self.node.to_slot, self.node.accounts, self.service.accounts);
         match self.verdict {
-            Verdict::Equal => format!(
+            DigestVerdict::Equal => format!(
                 "{base_url} shows the chain as the node does: at finalized slot {slot} both have {ours} accounts and the \
                  digest {}.",
                 self.service.checksum
             ),
-            Verdict::Different => {
+            DigestVerdict::Different => {
                 let count = match theirs.cmp(&ours) {
                     std::cmp::Ordering::Equal => format!("Both have {ours} accounts, so at least one has other bytes."),
                     std::cmp::Ordering::Less => format!("The service misses at least {}.", ours.saturating_sub(theirs)),
@@ -135,7 +135,7 @@ impl Compared {
                     self.service.checksum
                 )
             }
-            Verdict::Moving => format!(
+            DigestVerdict::Moving => format!(
                 "The node read its accounts in parts, from slot {} to slot {slot}, and they changed meanwhile. Nothing is \
                  proved; try again or ask another node.",
                 self.node.from_slot
@@ -167,7 +167,7 @@ async fn compare(api: &Api, rpc_url: &Url, program: Pubkey, wait: Duration) -> a
             }
         };
         let compared = judge(node, from, to);
-        if compared.verdict != Verdict::Moving || tries >= SNAPSHOTS {
+        if compared.verdict != DigestVerdict::Moving || tries >= SNAPSHOTS {
             return Ok(compared);
         }
         tries = tries.saturating_add(1);
@@ -190,9 +190,9 @@ fn judge(node: NodeDigest, from: ServiceDigest, to: ServiceDigest) -> Compared {
     let ours = hex::encode(node.checksum);
     let equal = ours == from.checksum || ours == to.checksum;
     let verdict = match (equal, from.checksum == to.checksum) {
-        (true, _) => Verdict::Equal,
-        (false, true) => Verdict::Different,
-        (false, false) => Verdict::Moving,
+        (true, _) => DigestVerdict::Equal,
+        (false, true) => DigestVerdict::Different,
+        (false, false) => DigestVerdict::Moving,
     };
     Compared { verdict, node, service: to }
 }
@@ -243,20 +243,20 @@ mod tests {
     #[test]
     fn equal_digests_are_equal_and_others_say_who_has_more() {
         let equal = judge(node(7, 7, 1), service(7, 5, 1), service(7, 5, 1));
-        assert_eq!(equal.verdict, Verdict::Equal);
+        assert_eq!(equal.verdict, DigestVerdict::Equal);
         assert!(equal.words("http://a").contains("at finalized slot 7 both have 5 accounts"));
         for (accounts, says) in [(5, "at least one has other bytes"), (3, "misses at least 2"), (6, "has at least 1")] {
             let other = judge(node(7, 7, 1), service(7, accounts, 2), service(7, accounts, 2));
-            assert_eq!(other.verdict, Verdict::Different);
+            assert_eq!(other.verdict, DigestVerdict::Different);
             assert!(other.words("http://a").contains(says), "{}", other.words("http://a"));
         }
     }
 
     #[test]
     fn parts_that_were_read_at_different_slots_prove_nothing_if_accounts_changed_between() {
-        assert_eq!(judge(node(7, 9, 1), service(7, 5, 2), service(9, 5, 3)).verdict, Verdict::Moving);
-        assert_eq!(judge(node(7, 9, 1), service(7, 5, 2), service(9, 5, 2)).verdict, Verdict::Different);
-        assert_eq!(judge(node(7, 9, 1), service(7, 5, 1), service(9, 5, 3)).verdict, Verdict::Equal);
-        assert_eq!(judge(node(7, 9, 1), service(7, 5, 1), service(9, 5, 1)).verdict, Verdict::Equal);
+        assert_eq!(judge(node(7, 9, 1), service(7, 5, 2), service(9, 5, 3)).verdict, DigestVerdict::Moving);
+        assert_eq!(judge(node(7, 9, 1), service(7, 5, 2), service(9, 5, 2)).verdict, DigestVerdict::Different);
+        assert_eq!(judge(node(7, 9, 1), service(7, 5, 1), service(9, 5, 3)).verdict, DigestVerdict::Equal);
+        assert_eq!(judge(node(7, 9, 1), service(7, 5, 1), service(9, 5, 1)).verdict, DigestVerdict::Equal);
     }
 }

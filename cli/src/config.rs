@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::{
     arguments::{OutputArgs, ReadArgs},
     output::{self, say, table},
-    settings::{CONFIG_FILE_NAME, Found, LocalRun, Role, Settings, Source},
+    settings::{CONFIG_FILE_NAME, LocalRun, Settings, SignerRole, Source, Sourced},
     usage::UsageError,
 };
 
@@ -42,7 +42,7 @@ pub fn run(command: ConfigCommand, settings: &Settings) -> anyhow::Result<()> {
 }
 
 fn show(arguments: &ReadArgs, settings: &Settings) -> anyhow::Result<()> {
-    let keypair = settings.keypair(arguments.keypair.keypair.as_deref(), Role::Wallet).ok();
+    let keypair = settings.keypair(arguments.keypair.keypair.as_deref(), SignerRole::Wallet).ok();
     let rows = [
         ("url", settings.url(arguments.service.url.as_ref()).ok().map(text)),
         ("rpc_url", settings.rpc_url_if_any(arguments.chain.rpc_url.as_ref())?.map(text)),
@@ -94,7 +94,7 @@ fn show(arguments: &ReadArgs, settings: &Settings) -> anyhow::Result<()> {
 }
 
 /// A value as text, and where it comes from.
-fn text(found: Found<impl ToString>) -> (String, Source) {
+fn text(found: Sourced<impl ToString>) -> (String, Source) {
     (found.value.to_string(), found.source)
 }
 

@@ -22,7 +22,7 @@ use crate::{
     execution_ref::ExecutionRef,
     market::Market,
     output::{self, note, pairs, printable, quoted, say, table, time},
-    settings::{Role, Settings},
+    settings::{Settings, SignerRole},
     transaction::{Plan, Sender},
 };
 
@@ -92,7 +92,7 @@ pub struct StatementArgs {
 
 async fn open(arguments: &StatementArgs, settings: &Settings) -> anyhow::Result<()> {
     let document = arguments.evidence.read()?;
-    let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
+    let sender = Sender::open(settings, &arguments.send, SignerRole::Wallet).await?;
     let (record, execution) = arguments.execution.find(&sender.market, &sender.wallet()).await?;
     check(&sender, &execution).await?;
     let asker = Asker::wallet(settings, &arguments.service, sender.keypair()?)?;
@@ -140,7 +140,7 @@ async fn check(sender: &Sender, execution: &Execution) -> anyhow::Result<()> {
 }
 
 async fn cancel(execution: ExecutionRef, send: &SendArgs, settings: &Settings) -> anyhow::Result<()> {
-    let sender = Sender::open(settings, send, Role::Wallet).await?;
+    let sender = Sender::open(settings, send, SignerRole::Wallet).await?;
     let case = Case::find(&sender.market, execution, &sender.wallet()).await?;
     if case.dispute.raised_by != sender.wallet() {
         bail!("only the caller {} cancels this dispute; name its key pair with --keypair", case.dispute.raised_by);
@@ -160,7 +160,7 @@ async fn cancel(execution: ExecutionRef, send: &SendArgs, settings: &Settings) -
 
 async fn answer(arguments: &StatementArgs, settings: &Settings) -> anyhow::Result<()> {
     let document = arguments.evidence.read()?;
-    let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
+    let sender = Sender::open(settings, &arguments.send, SignerRole::Wallet).await?;
     let case = Case::find(&sender.market, arguments.execution, &sender.wallet()).await?;
     if case.agent.creator != sender.wallet() {
         bail!("only the creator {} answers this dispute; name its key pair with --keypair", case.agent.creator);

@@ -14,12 +14,12 @@ use crate::{
     api::Api,
     arguments::{ChainArgs, CodeArgs, KeypairArgs, ReadArgs, ServiceArgs},
     keypair_file,
-    keys::Funds,
+    keys::WalletFunds,
     market::Market,
     output::{self, AlreadySaid, duration, note, printable, shell_word, sol},
     private_file,
     progress::during,
-    settings::{Network, Role, Settings},
+    settings::{Network, Settings, SignerRole},
 };
 
 #[derive(Clone, Debug, clap::Args)]
@@ -116,7 +116,7 @@ fn configuration(settings: &Settings) -> Finding {
 /// What was found, and the address of the wallet.
 fn wallet(settings: &Settings, keypair: &KeypairArgs) -> (Finding, Option<Pubkey>) {
     let name = "wallet";
-    let found = match settings.keypair(keypair.keypair.as_deref(), Role::Wallet) {
+    let found = match settings.keypair(keypair.keypair.as_deref(), SignerRole::Wallet) {
         Ok(found) => found,
         Err(error) => return (Finding::wrong(name, error.to_string(), "crtx wallet new"), None),
     };
@@ -205,7 +205,7 @@ async fn program(market: &Market, code: &CodeArgs) -> anyhow::Result<Finding> {
 }
 
 async fn balances(settings: &Settings, market: &Market, wallet: &Pubkey) -> anyhow::Result<Vec<Finding>> {
-    let (lamports, funds) = (market.lamports_of(wallet).await?, Funds::read(market, wallet).await?);
+    let (lamports, funds) = (market.lamports_of(wallet).await?, WalletFunds::read(market, wallet).await?);
     let fund = match settings.network {
         Network::Local => "crtx wallet fund".to_owned(),
         _ => format!("send some to {wallet}"),

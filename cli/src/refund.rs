@@ -11,12 +11,12 @@ use crate::{
     arguments::SendArgs,
     execution_ref::ExecutionRef,
     output::{duration, time},
-    settings::{Role, Settings},
+    settings::{Settings, SignerRole},
     transaction::{Plan, Sender},
 };
 
 pub async fn run(execution: ExecutionRef, send: &SendArgs, settings: &Settings) -> anyhow::Result<()> {
-    let sender = Sender::open(settings, send, Role::Wallet).await?;
+    let sender = Sender::open(settings, send, SignerRole::Wallet).await?;
     let (record, execution) = execution.find(&sender.market, &sender.wallet()).await?;
     let amount = UsdcBase(execution.amount);
     let more = json!({

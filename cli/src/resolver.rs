@@ -17,7 +17,7 @@ use crate::{
     evidence::{self, Stored},
     market::Market,
     output::{self, duration, note, table, time},
-    settings::{Role, Settings},
+    settings::{Settings, SignerRole},
     transaction::{Plan, Sender},
 };
 
@@ -108,7 +108,7 @@ async fn decide(
     slash: UsdcBase,
 ) -> anyhow::Result<()> {
     let document = arguments.evidence.read()?;
-    let sender = Sender::open(settings, &arguments.send, Role::Resolver).await?;
+    let sender = Sender::open(settings, &arguments.send, SignerRole::Resolver).await?;
     let case = Case::find(&sender.market, arguments.execution, &sender.wallet()).await?;
     refuse_what_cannot_be(&sender, &case, decision, slash).await?;
     let asker = Asker::wallet(settings, &arguments.service, sender.keypair()?)?;

@@ -20,7 +20,7 @@ use crate::{
     content,
     execution_ref::ExecutionRef,
     output::{note, time},
-    settings::{Role, Settings},
+    settings::{Settings, SignerRole},
     transaction::{Plan, Sender},
     usage::UsageError,
 };
@@ -63,7 +63,7 @@ pub struct SettleArgs {
 
 /// The members of a creator's answer that a settlement needs. Others are skipped.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-struct Answer {
+struct CreatorAnswer {
     execution_id: Option<String>,
     status: Option<String>,
     result: Option<String>,
@@ -83,7 +83,7 @@ struct Proven {
 
 pub async fn run(arguments: SettleArgs, settings: &Settings) -> anyhow::Result<()> {
     let proven = read_answer(&arguments)?.proven()?;
-    let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
+    let sender = Sender::open(settings, &arguments.send, SignerRole::Wallet).await?;
     let (record, execution) = arguments.execution.find(&sender.market, &sender.wallet()).await?;
     let more = json!({
         "record": record.to_string(),
@@ -101,19 +101,19 @@ pub async fn run(arguments: SettleArgs, settings: &Settings) -> anyhow::Result<(
     sender.say(Some(sent), &format!("execution {record} is settled with {}", proven.hash), more)
 }
 
-fn read_answer(arguments: &SettleArgs) -> anyhow::Result<Answer> {
+fn read_answer(arguments: &SettleArgs) -> anyhow::Result<CreatorAnswer> {
     if let Some(path) = &arguments.result {
         let result = String::from_utf8(read_input(path, MAX_ANSWER_BYTES)?).context("the result is not UTF-8 text")?;
-        return Ok(Answer {
+        return Ok(CreatorAnswer {
             result: Some(result),
             signature: arguments.signature.clone(),
             call_signature: arguments.call_signature.clone(),
             tokens_used: arguments.tokens_used,
-            ..Answer::default()
+            ..CreatorAnswer::default()
         });
     }
     let path = arguments.answer.as_ref().context("no answer")?;
-    let answer: Answer = serde_json::from_slice(&read_input(path, MAX_ANSWER_BYTES)?)
+    let answer: CreatorAnswer = serde_json::from_slice(&read_input(path, MAX_ANSWER_BYTES)?)
         .with_context(|| format!("{} is not the answer of a creator's service", path.display()))?;
     if let (Some(named), ExecutionRef::Id(id)) = (&answer.execution_id, arguments.execution)
         && *named != id.to_string()
@@ -123,7 +123,7 @@ fn read_answer(arguments: &SettleArgs) -> anyhow::Result<Answer> {
     Ok(answer)
 }
 
-impl Answer {
+impl CreatorAnswer {
     /// Checks the forms; the signatures are checked against the record.
     fn proven(self) -> anyhow::Result<Proven> {
         if self.status.as_deref().is_some_and(|status| status != "completed") {
@@ -232,14 +232,14 @@ mod tests {
 
     use super::*;
 
-    fn answer() -> Answer {
+    fn answer() -> CreatorAnswer {
         let hash = ResultHash::of(b"result");
         let proof = CallProof::sign(
             &SigningKey::from_bytes(&[7; 32]),
             &OpeningId { record: [1; 32], opened_at_unix_s: 1 },
             &hash,
         );
-        Answer {
+        CreatorAnswer {
             execution_id: None,
             status: Some("completed".to_owned()),
             result: Some("result".to_owned()),
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_proves_nothing_is_refused_with_the_reason() {
-        type Spoil = fn(&mut Answer);
+        type Spoil = fn(&mut CreatorAnswer);
         let cases: [(Spoil, &str); 5] = [
             (|answer| answer.status = Some("failed".to_owned()), "failure"),
             (|answer| answer.result = None, "`result`"),

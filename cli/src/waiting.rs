@@ -7,7 +7,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::{
-    api::{Answer, NetworkGone},
+    api::{ApiAnswer, NetworkGone},
     asker::Asker,
     output::{note, printable},
     progress::during,
@@ -23,16 +23,16 @@ const LONGEST_ASKED_PAUSE: Duration = Duration::from_secs(30);
 const ASK_EVERY: Duration = Duration::from_millis(500);
 
 /// Repeats a request that is safe to repeat, until its answer is final or patience ends. Then the last outcome counts.
-pub async fn until_answered(what: &str, ask: impl AsyncFn() -> anyhow::Result<Answer>) -> anyhow::Result<Answer> {
+pub async fn until_answered(what: &str, ask: impl AsyncFn() -> anyhow::Result<ApiAnswer>) -> anyhow::Result<ApiAnswer> {
     repeated(what, ask, PATIENCE, FIRST_PAUSE).await
 }
 
 async fn repeated(
     what: &str,
-    ask: impl AsyncFn() -> anyhow::Result<Answer>,
+    ask: impl AsyncFn() -> anyhow::Result<ApiAnswer>,
     patience: Duration,
     mut pause: Duration,
-) -> anyhow::Result<Answer> {
+) -> anyhow::Result<ApiAnswer> {
     let started = Instant::now();
     for number in 0_u32.. {
         let outcome = during(what.to_owned(), ask()).await;
@@ -58,18 +58,18 @@ async fn repeated(
 }
 
 /// Answers that say when to come again, with the same key.
-fn is_later(answer: &Answer) -> bool {
+fn is_later(answer: &ApiAnswer) -> bool {
     let may_wait =
         matches!(answer.status, StatusCode::CONFLICT | StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS);
     may_wait && answer.retry_after.is_some()
 }
 
-fn asked_pause(answer: &Answer) -> Option<Duration> {
+fn asked_pause(answer: &ApiAnswer) -> Option<Duration> {
     answer.retry_after.as_deref()?.parse().ok().map(|seconds| Duration::from_secs(seconds).min(LONGEST_ASKED_PAUSE))
 }
 
 /// The execution's record, once it has ended. Waits as long as it takes: the chain bounds it.
-pub async fn until_ended(asker: &Asker, id: &Uuid) -> anyhow::Result<Answer> {
+pub async fn until_ended(asker: &Asker, id: &Uuid) -> anyhow::Result<ApiAnswer> {
     let asking = async {
         loop {
             let answer = until_answered("reading the execution", || asker.execution(id)).await?;
@@ -85,7 +85,7 @@ pub async fn until_ended(asker: &Asker, id: &Uuid) -> anyhow::Result<Answer> {
 }
 
 /// The id of an execution that an answer leaves open.
-pub fn still_open(answer: &Answer) -> Option<Uuid> {
+pub fn still_open(answer: &ApiAnswer) -> Option<Uuid> {
     let body: Value = serde_json::from_slice(&answer.body).ok()?;
     let open = matches!(body.get("status")?.as_str()?, "pending" | "running");
     body.get("execution_id")?.as_str().filter(|_| open && answer.status.is_success())?.parse().ok()
@@ -97,8 +97,8 @@ mod tests {
 
     use super::*;
 
-    fn answer(status: u16, retry_after: Option<&str>, body: &str) -> Answer {
-        Answer {
+    fn answer(status: u16, retry_after: Option<&str>, body: &str) -> ApiAnswer {
+        ApiAnswer {
             status: StatusCode::from_u16(status).expect("a status"),
             body: body.as_bytes().to_vec(),
             request_id: None,

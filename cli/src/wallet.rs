@@ -15,7 +15,7 @@ use crate::{
     keypair_file,
     market::Market,
     output::{self, LAMPORTS_PER_SOL, note, pairs, say, sol},
-    settings::{Role, Settings},
+    settings::{Settings, SignerRole},
     transaction::{Plan, Sender},
     usage::UsageError,
 };
@@ -177,7 +177,7 @@ async fn transfer(
     send: &SendArgs,
     settings: &Settings,
 ) -> anyhow::Result<()> {
-    let sender = Sender::open(settings, send, Role::Wallet).await?;
+    let sender = Sender::open(settings, send, SignerRole::Wallet).await?;
     let wallet = sender.wallet();
     let mut plan = Plan::new(format!("Send from your wallet to {to}"), Vec::new());
     if let Some(lamports) = lamports {
@@ -236,7 +236,7 @@ async fn airdrop(market: &Market, wallet: &Pubkey, lamports: u64) -> anyhow::Res
 /// An ordinary transaction, so that the local network keeps it like every other.
 async fn mint(settings: &Settings, chain: &ChainArgs, wallet: &Pubkey, usdc: UsdcBase) -> anyhow::Result<()> {
     let send = SendArgs { chain: chain.clone(), yes: true, ..SendArgs::default() };
-    let admin = Sender::open(settings, &send, Role::Admin).await?;
+    let admin = Sender::open(settings, &send, SignerRole::Admin).await?;
     let (payer, usdc_mint) = (admin.wallet(), admin.market.instructions.usdc_mint);
     let account = admin.market.instructions.usdc_of(wallet);
     let create = token::create_associated_token_account(&payer, wallet, &usdc_mint);

@@ -16,7 +16,7 @@ use crtx_http::{
 use solana_pubkey::Pubkey;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::admission::turns::{Policies, Subject, Turn, Turns};
+use crate::admission::turns::{Policies, Turn, TurnSubject, Turns};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 /// Tests of one wallet, of one client address, of one host, and of all of them, in one process.
@@ -53,20 +53,20 @@ pub(crate) struct AgentTests {
     /// Of the tests that run or wait.
     queue: Arc<Semaphore>,
     all: Allowances<()>,
-    tests: Limits,
-    seconds: Arc<Limits>,
+    tests: TestLimits,
+    seconds: Arc<TestLimits>,
 }
 
 /// A limit of wallets, client addresses and hosts.
-struct Limits {
-    wallets: Allowances<Subject>,
-    addresses: Allowances<Subject>,
-    hosts: Allowances<Subject>,
+struct TestLimits {
+    wallets: Allowances<TurnSubject>,
+    addresses: Allowances<TurnSubject>,
+    hosts: Allowances<TurnSubject>,
 }
 
 /// A test that may run. Its place is free again when this is dropped, and its time is counted.
 pub(crate) struct Admitted {
-    seconds: Arc<Limits>,
+    seconds: Arc<TestLimits>,
     started: Instant,
     turn: Turn,
     _places: (OwnedSemaphorePermit, OwnedSemaphorePermit),
@@ -81,16 +81,16 @@ impl AgentTests {
             places: places(AT_ONCE),
             queue: places(AT_ONCE.saturating_add(WAITING)),
             all: Allowances::new(IN_ALL),
-            tests: Limits::new(PER_WALLET, PER_ADDRESS, PER_HOST),
-            seconds: Arc::new(Limits::new(SECONDS_PER_WALLET, SECONDS_PER_ADDRESS, SECONDS_PER_HOST)),
+            tests: TestLimits::new(PER_WALLET, PER_ADDRESS, PER_HOST),
+            seconds: Arc::new(TestLimits::new(SECONDS_PER_WALLET, SECONDS_PER_ADDRESS, SECONDS_PER_HOST)),
         }
     }
 
     /// Takes a place for a test, and waits for it for a moment, or answers 429. An endpoint that may not be called gets no
     /// request and has no host.
     pub async fn admit(&self, wallet: Pubkey, client: Option<IpAddr>, endpoint: &str) -> Result<Admitted, ApiError> {
-        let host = self.host(endpoint).map(Subject::Host);
-        let turn = self.turns.take(Subject::of(wallet, client).into_iter().chain(host).collect()).await?;
+        let host = self.host(endpoint).map(TurnSubject::Host);
+        let turn = self.turns.take(TurnSubject::of(wallet, client).into_iter().chain(host).collect()).await?;
         for subject in &turn.holders {
             let (seconds, whose) = self.seconds.of(subject);
             seconds.check(subject.clone(), whose)?;
@@ -119,17 +119,17 @@ fn busy() -> ApiError {
     ApiError::rate_limited("other tests are under way; try again when they have ended", limit, RETRY_AFTER)
 }
 
-impl Limits {
+impl TestLimits {
     fn new(wallets: Rate, addresses: Rate, hosts: Rate) -> Self {
         Self { wallets: Allowances::new(wallets), addresses: Allowances::new(addresses), hosts: Allowances::new(hosts) }
     }
 
     /// The allowance of the subject, and what it is of.
-    const fn of(&self, subject: &Subject) -> (&Allowances<Subject>, &'static str) {
+    const fn of(&self, subject: &TurnSubject) -> (&Allowances<TurnSubject>, &'static str) {
         match subject {
-            Subject::Wallet(_) => (&self.wallets, "tests of this wallet"),
-            Subject::Address(_) => (&self.addresses, "tests from this address"),
-            Subject::Host(_) => (&self.hosts, "tests of this host"),
+            TurnSubject::Wallet(_) => (&self.wallets, "tests of this wallet"),
+            TurnSubject::Address(_) => (&self.addresses, "tests from this address"),
+            TurnSubject::Host(_) => (&self.hosts, "tests of this host"),
         }
     }
 }

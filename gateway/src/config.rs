@@ -12,7 +12,7 @@ use crtx_protocol::{
 };
 use crtx_store::{
     admission::{CallLimits, PerSubject},
-    held_content::{HoldLimits, Room},
+    held_content::{HoldLimits, HoldingLimits},
 };
 use solana_pubkey::Pubkey;
 
@@ -121,9 +121,9 @@ impl Default for Limits {
             compute_unit_price: 0,
             max_compute_unit_price: 100_000,
             held_content: HoldLimits {
-                wallet: Room { pieces: 200, bytes: 32 * MIB },
-                unknown_wallets: Room { pieces: 20_000, bytes: 1_024 * MIB },
-                known_wallets: Room { pieces: 100_000, bytes: 8 * 1_024 * MIB },
+                wallet: HoldingLimits { pieces: 200, bytes: 32 * MIB },
+                unknown_wallets: HoldingLimits { pieces: 20_000, bytes: 1_024 * MIB },
+                known_wallets: HoldingLimits { pieces: 100_000, bytes: 8 * 1_024 * MIB },
                 keep_for: Duration::from_secs(24 * 3_600),
             },
             calls: CallLimits {

@@ -9,7 +9,7 @@ use crtx_http::{
 };
 use solana_pubkey::Pubkey;
 
-use crate::admission::turns::{Policies, Subject, Turn, Turns};
+use crate::admission::turns::{Policies, Turn, TurnSubject, Turns};
 
 const MINUTE: Duration = Duration::from_secs(60);
 /// Documents of one wallet, and of one client address, in one process.
@@ -48,7 +48,7 @@ impl Examinations {
 
     /// Takes their turn for a document that is there, or answers 429.
     pub async fn begin(&self, wallet: Pubkey, client: Option<IpAddr>) -> Result<Turn, ApiError> {
-        self.turns.take(Subject::of(wallet, client)).await
+        self.turns.take(TurnSubject::of(wallet, client)).await
     }
 }
 

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use crtx_content::ContentError;
 use crtx_http::{ApiError, ErrorCode, QuotaUnit, RateLimit};
 use crtx_protocol::result_hash::ResultHash;
-use crtx_store::held_content::{self as store, Fate, Held, Piece, Room};
+use crtx_store::held_content::{self as store, Fate, Held, HoldingLimits, Piece};
 use solana_pubkey::Pubkey;
 
 use crate::engine::{Engine, EngineError};
@@ -87,8 +87,8 @@ async fn in_time<T>(work: impl Future<Output = Result<T, ContentError>>) -> Resu
     done.map_err(|_| ApiError::unavailable("the content store does not answer"))?.map_err(ApiError::unavailable)
 }
 
-fn wallet_full(room: &Room, window: Duration, retry_after: Duration) -> ApiError {
-    let Room { pieces, bytes } = room;
+fn wallet_full(room: &HoldingLimits, window: Duration, retry_after: Duration) -> ApiError {
+    let HoldingLimits { pieces, bytes } = room;
     let message = format!(
         "this wallet may have {pieces} pieces of content stored that nothing on chain refers to, and {bytes} bytes \
          together with what its listings named since yesterday"

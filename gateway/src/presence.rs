@@ -25,9 +25,9 @@ const SILENCE: Duration = Duration::from_secs(3);
 /// When this process proved the last time that it is the leader. A proof holds for [`SILENCE`]: a process that was stopped
 /// no longer leads when it goes on.
 #[derive(Debug, Default)]
-pub(crate) struct Leadership(watch::Sender<Option<Instant>>);
+pub(crate) struct LeaderWatch(watch::Sender<Option<Instant>>);
 
-impl Leadership {
+impl LeaderWatch {
     pub fn is_ours(&self) -> bool {
         self.0.borrow().is_some_and(|proved| proved.elapsed() < SILENCE)
     }

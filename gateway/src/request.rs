@@ -8,7 +8,7 @@ use crtx_protocol::{
     strict_json::{self, JsonError},
     usdc::UsdcBase,
 };
-use crtx_store::executions::{Call, Request};
+use crtx_store::executions::{Call, CallRequest};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -36,7 +36,7 @@ pub struct ExecuteBody {
 /// A well-formed request. The agent's schema is checked later.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReceivedCall {
-    pub request: Request,
+    pub request: CallRequest,
     pub is_async: bool,
     pub request_hash: [u8; 32],
     /// Hash of agent, task, parameters and mode, to which an idempotency key is bound.
@@ -66,7 +66,7 @@ impl ReceivedCall {
         let request_hash = request_hash::of(&task, &parameters).map_err(bad_number)?;
         let bound = Bound { agent_id: agent.to_string(), r#async: is_async, parameters: &parameters, task: &task };
         let body_hash = Sha256::digest(serde_json_canonicalizer::to_vec(&bound).map_err(bad_number)?).into();
-        Ok(Self { request: Request { task, parameters }, is_async, request_hash, body_hash })
+        Ok(Self { request: CallRequest { task, parameters }, is_async, request_hash, body_hash })
     }
 
     /// The request as a call whose escrow the wallet itself opens, and whose terms are not known yet.

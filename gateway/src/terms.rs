@@ -15,7 +15,7 @@ use crate::engine::Engine;
 
 /// The agent's terms at the time of the call, and the money that the call may use.
 #[derive(Clone, Copy, Debug)]
-pub struct Terms {
+pub struct CallTerms {
     pub listing: AgentListed,
     pub market: MarketTerms,
     pub price: UsdcBase,
@@ -36,7 +36,7 @@ pub struct Spendable {
 
 impl Engine {
     /// Reads all accounts that decide about the call in one request, and checks them.
-    pub(crate) async fn terms(&self, wallet: &Pubkey, key: &Pubkey, agent: &Pubkey) -> Result<Terms, ApiError> {
+    pub(crate) async fn terms(&self, wallet: &Pubkey, key: &Pubkey, agent: &Pubkey) -> Result<CallTerms, ApiError> {
         let read_at = Instant::now();
         let known = &self.instructions.addresses;
         let usdc = self.instructions.usdc_of(wallet);
@@ -66,7 +66,7 @@ impl Engine {
         self.allow_payees(agent, owners, fee, [creator, treasury]).await?;
         let grant_left = UsdcBase(left_of(&grant, Utc::now().timestamp()));
         let market = config.parameters.market_terms();
-        Ok(Terms { price, listing, market, funds: Spendable { holding, approved, grant_left }, read_at })
+        Ok(CallTerms { price, listing, market, funds: Spendable { holding, approved, grant_left }, read_at })
     }
 }
 

@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 use agent_marketplace::state::{Config, ExecutionRecord};
 use crtx_store::{
     admission,
-    executions::{Claimed, State},
+    executions::{ClaimedLease, State},
     fee_payers, sessions,
 };
 use solana_pubkey::Pubkey;
@@ -22,7 +22,7 @@ use crate::{
     gateway::Gateway,
     held_content,
     housekeeping::{self, Pauses, sweep::sweep},
-    presence::{self, Leadership},
+    presence::{self, LeaderWatch},
     webhooks,
 };
 
@@ -90,7 +90,7 @@ pub async fn run(gateway: Gateway, recovery: Recovery, shutdown: CancellationTok
 }
 
 async fn recover(engine: &Arc<Engine>, authority: Pubkey, shutdown: &CancellationToken) {
-    let leadership = Leadership::default();
+    let leadership = LeaderWatch::default();
     let (sweeps, chores) = (Pauses::default(), Pauses::default());
     let limits = engine.config.limits;
     tokio::join!(
@@ -152,7 +152,7 @@ impl Lane {
         }
         let executions = &engine.executions;
         let claimed = executions.claim(self.states, free).await?;
-        for Claimed { lease, agent } in claimed {
+        for ClaimedLease { lease, agent } in claimed {
             let Ok(permit) = busy.take(vec![agent], |_, _| self.slots_per_agent) else {
                 if let Err(error) = executions.postpone(lease, AGENT_PAUSE).await {
                     tracing::warn!(record = %lease.record, %error, "the lease could not be released; it expires later");

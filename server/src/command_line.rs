@@ -4,7 +4,7 @@ use std::{ffi::OsString, path::PathBuf};
 
 use clap::{Arg, ArgAction, Command, value_parser};
 
-use crate::config::{Kind, Setting, settings};
+use crate::config::{Setting, ValueKind, settings};
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +91,7 @@ pub fn command() -> Command {
 }
 
 fn flag(setting: &Setting) -> Arg {
-    let list = matches!(setting.kind, Kind::List(_));
+    let list = matches!(setting.kind, ValueKind::List(_));
     let help = if setting.secret {
         format!("File that holds: {}", setting.documentation)
     } else {
@@ -101,11 +101,11 @@ fn flag(setting: &Setting) -> Arg {
         "FILE".to_owned()
     } else {
         match &setting.kind {
-            Kind::Integer { .. } => "NUMBER".to_owned(),
-            Kind::Flag => "true|false".to_owned(),
-            Kind::Choice(options) => options.join("|"),
-            Kind::List(_) => "LIST".to_owned(),
-            Kind::Text => "VALUE".to_owned(),
+            ValueKind::Integer { .. } => "NUMBER".to_owned(),
+            ValueKind::Flag => "true|false".to_owned(),
+            ValueKind::Choice(options) => options.join("|"),
+            ValueKind::List(_) => "LIST".to_owned(),
+            ValueKind::Text => "VALUE".to_owned(),
         }
     };
     Arg::new(setting.flag())

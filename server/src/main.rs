@@ -12,7 +12,7 @@ use crtx_http::log::OneLine;
 use crtx_server::{
     Running, Service, StopLimits,
     command_line::{self, Action, Arguments},
-    config::{self, Loaded, LogFormat, Resolved, Settings},
+    config::{self, Loaded, LogFormat, Resolved, ServerSettings},
     process::{self, StopSignal},
     traces::{self, ExporterBuildError, Traces},
 };
@@ -84,7 +84,7 @@ fn main() -> ExitCode {
 }
 
 /// Writes the log to standard error, and sends traces if there is a collector.
-fn start_logs(settings: &Settings) -> Result<Option<Traces>, ExporterBuildError> {
+fn start_logs(settings: &ServerSettings) -> Result<Option<Traces>, ExporterBuildError> {
     let roles: Vec<String> = settings.role.iter().map(|role| format!("{role:?}").to_lowercase()).collect();
     let collector = settings.traces.endpoint.as_ref();
     let traces = collector.map(|collector| Traces::to(&collector.0.0, &roles.join(","))).transpose()?;

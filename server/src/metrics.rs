@@ -46,9 +46,9 @@ type Durations = Family<Labels<1>, Histogram, fn() -> Histogram>;
 
 /// The figures of one process. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Metrics(Arc<Figures>);
+pub(crate) struct Metrics(Arc<ProcessFigures>);
 
-struct Figures {
+struct ProcessFigures {
     pools: Pools,
     /// What the indexer of this process counts; `None` without that role.
     indexer: Option<Arc<IndexerFigures>>,
@@ -71,7 +71,7 @@ impl Metrics {
         if let Some(gateway) = gateway {
             gateway.figures().register(&mut registry);
         }
-        Self(Arc::new(Figures { pools, indexer, requests, durations, registry, gauges, read: Mutex::new(None) }))
+        Self(Arc::new(ProcessFigures { pools, indexer, requests, durations, registry, gauges, read: Mutex::new(None) }))
     }
 
     /// Counts the requests of a router.

@@ -30,7 +30,7 @@ const MAX_MIRROR_AGE_S: i64 = 30;
 const TREASURY: &str = "treasury";
 
 /// The last result of every check.
-type Checks = watch::Receiver<Vec<Check>>;
+type Checks = watch::Receiver<Vec<ReadinessCheck>>;
 
 /// What is asked.
 pub(crate) struct Dependencies {
@@ -45,7 +45,7 @@ pub(crate) struct Dependencies {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Check {
+pub(crate) struct ReadinessCheck {
     name: &'static str,
     failing_since: Option<Instant>,
     /// Why it failed last; `None` after a success.
@@ -53,7 +53,7 @@ pub(crate) struct Check {
     succeeded: bool,
 }
 
-impl Check {
+impl ReadinessCheck {
     fn new(name: &'static str) -> Self {
         Self { name, failing_since: None, problem: Some("it was not checked yet".to_owned()), succeeded: false }
     }
@@ -93,16 +93,16 @@ fn note_slot(progress: &mut Progress, slot: u64, now: Instant) -> Result<(), Str
 impl Dependencies {
     /// Begins to check, until `shutdown`.
     pub fn watch(self, shutdown: CancellationToken) -> Checks {
-        let mut checks = vec![Check::new("database"), Check::new("rpc")];
+        let mut checks = vec![ReadinessCheck::new("database"), ReadinessCheck::new("rpc")];
         if self.mirror {
-            checks.push(Check::new("mirror"));
+            checks.push(ReadinessCheck::new("mirror"));
         }
         if let Some(agents) = &self.agents {
             agents.start();
-            checks.push(Check::new("agents"));
+            checks.push(ReadinessCheck::new("agents"));
         }
         if self.gateway {
-            checks.push(Check::new(TREASURY));
+            checks.push(ReadinessCheck::new(TREASURY));
         }
         let (sender, receiver) = watch::channel(checks);
         tokio::spawn(async move { shutdown.run_until_cancelled(check_again_and_again(&self, &sender)).await });
@@ -110,7 +110,7 @@ impl Dependencies {
     }
 }
 
-async fn check_again_and_again(dependencies: &Dependencies, checks: &watch::Sender<Vec<Check>>) {
+async fn check_again_and_again(dependencies: &Dependencies, checks: &watch::Sender<Vec<ReadinessCheck>>) {
     let Dependencies { database, chain, agents, .. } = dependencies;
     let mut progress: Progress = (0, Instant::now());
     loop {
@@ -198,7 +198,7 @@ struct DependencyReport {
 }
 
 impl DependencyReport {
-    fn of(check: &Check) -> Self {
+    fn of(check: &ReadinessCheck) -> Self {
         Self { name: check.name, ready: check.is_ready(), problem: check.problem.clone() }
     }
 }
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn a_dependency_that_never_answered_is_not_ready() {
-        let mut check = Check::new("rpc");
+        let mut check = ReadinessCheck::new("rpc");
         assert!(!check.is_ready());
         check.note(Err("refused".to_owned()));
         assert!(!check.is_ready());
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn a_dependency_that_fails_for_a_moment_is_still_ready() {
-        let mut check = Check::new("rpc");
+        let mut check = ReadinessCheck::new("rpc");
         check.note(Ok(()));
         check.note(Err("refused".to_owned()));
         assert!(check.is_ready());

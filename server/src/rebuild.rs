@@ -10,7 +10,7 @@ use crtx_chain::{ChainClient, CommitmentConfig};
 use crtx_mirror::{
     IndexerConfig,
     history::Past,
-    rebuild::{Rebuild, Step},
+    rebuild::{Rebuild, RebuildStep},
     source::{EndpointUrls, Endpoints},
 };
 use crtx_store::PgPool;
@@ -26,7 +26,7 @@ pub async fn run(config: &IndexerConfig, pool: &PgPool) -> Result<()> {
     let source = Endpoints::new(&urls, None, config.program_id, config.deadlines)?;
     let history = Past(ChainClient::of_urls(&config.rpc_urls, TIMEOUT), CommitmentConfig::finalized());
     let shown: Mutex<Option<(&'static str, Instant)>> = Mutex::default();
-    let show = |step: Step| {
+    let show = |step: RebuildStep| {
         let mut shown = shown.lock();
         if shown.is_none_or(|(doing, at)| doing != step.doing || at.elapsed() >= SHOW_EVERY) {
             *shown = Some((step.doing, Instant::now()));
@@ -44,7 +44,7 @@ pub async fn run(config: &IndexerConfig, pool: &PgPool) -> Result<()> {
 }
 
 /// `reading transactions: 1200 of 50000 (2 %), 410 a second, 119 s left`
-fn line(step: Step) -> String {
+fn line(step: RebuildStep) -> String {
     let mut text = format!("{}: {}", step.doing, step.done);
     if let Some(percent) = step.done.saturating_mul(100).checked_div(step.total) {
         text += &format!(" of {} ({percent} %)", step.total);
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn a_line_of_progress_has_the_rate_and_the_time_that_is_left() {
-        let step = Step {
+        let step = RebuildStep {
             doing: "reading transactions",
             done: 1_200,
             total: 50_000,
@@ -70,7 +70,7 @@ mod tests {
             since_start: 800,
         };
         assert_eq!(line(step), "reading transactions: 1200 of 50000 (2 %), 400 a second, 122 s left");
-        let unknown = Step { total: 0, doing: "listing transactions", ..step };
+        let unknown = RebuildStep { total: 0, doing: "listing transactions", ..step };
         assert_eq!(line(unknown), "listing transactions: 1200, 400 a second");
     }
 }

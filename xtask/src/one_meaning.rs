@@ -9,15 +9,6 @@ use crate::workspace;
 
 type Counts = BTreeMap<String, usize>;
 
-/// Types of one name, and how many of them there are. An entry goes away when its types are renamed.
-const TO_BE_RENAMED: &str = "\
-    All 2, Answer 4, Answered 2, Body 2, Call 2, Check 5, CheckName 2, Claimed 2, Closing 2, Cluster 2, \
-    Connections 2, Cost 3, Current 2, Delivered 2, Description 2, Ended 2, Execution 2, Failure 2, Fault 2, Figures 2, File 2, Found 5, \
-    Funds 2, Gate 2, Held 2, History 2, Job 2, Kind 2, Leadership 2, Limits 2, Network 2, Node 2, \
-    Opening 2, Pace 2, Problems 2, Progress 3, ReadError 2, Reader 2, Received 2, \
-    Refusal 2, Refused 2, Request 4, Role 2, Room 2, Running 2, Script 2, Search 2, Seen 4, Sender 2, Settings 2, Shared 3, \
-    Shown 2, Step 2, Stream 2, Subject 3, Terms 2, Verdict 4, Walk 2, Wanted 2";
-
 /// Types that share a name and its meaning: arguments of commands and instructions, and one message read by two programs.
 const SAME_MEANING: &str = "AnnounceRolesArgs 2, CreatorRequest 2, ListArgs 4";
 
@@ -91,7 +82,7 @@ fn new(found: &Counts, known: &Counts) -> Vec<String> {
 fn known_homonyms() -> Counts {
     let entry =
         |entry: &str| entry.split_once(' ').and_then(|(name, count)| Some((name.to_owned(), count.parse().ok()?)));
-    [TO_BE_RENAMED, SAME_MEANING].iter().flat_map(|names| names.split(", ")).filter_map(entry).collect()
+    SAME_MEANING.split(", ").filter_map(entry).collect()
 }
 
 fn known_readers() -> Counts {

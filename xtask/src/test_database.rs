@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use crtx_postgres::Cluster;
+use crtx_postgres::PostgresCluster;
 use sqlx::{Connection, PgConnection, migrate::Migrator};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -13,7 +13,7 @@ pub struct TestDatabase {
     url: String,
     runtime: Runtime,
     /// `None` once it is stopped.
-    cluster: Option<Cluster>,
+    cluster: Option<PostgresCluster>,
     folder: TempDir,
 }
 
@@ -22,7 +22,7 @@ impl TestDatabase {
         let folder = tempfile::tempdir()?;
         let runtime = Runtime::new()?;
         let cluster = runtime
-            .block_on(Cluster::start(folder.path(), &|text| eprintln!("{text}")))
+            .block_on(PostgresCluster::start(folder.path(), &|text| eprintln!("{text}")))
             .context("no PostgreSQL for the tests")?;
         Ok(Self { url: cluster.url(), runtime, cluster: Some(cluster), folder })
     }

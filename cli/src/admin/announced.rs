@@ -14,7 +14,7 @@ use super::open;
 use crate::{
     arguments::{RoleArgs, SendArgs, usdc},
     output::{duration, json_time, time},
-    settings::{Role, Settings},
+    settings::{Settings, SignerRole},
     transaction::{Plan, Sender},
     usage::UsageError,
 };
@@ -117,7 +117,7 @@ pub async fn withdraw_parameters(arguments: &RoleArgs, settings: &Settings) -> a
 
 pub async fn apply_parameters(arguments: &SendArgs, settings: &Settings) -> anyhow::Result<()> {
     // Anybody may, so the wallet of the user is good enough where no admin's key pair is known.
-    let sender = Sender::open(settings, arguments, Role::Admin).await?;
+    let sender = Sender::open(settings, arguments, SignerRole::Admin).await?;
     refuse_unless_due(sender.market.config.parameters_apply_from_unix_s, sender.market.now().await?)?;
     let plan = Plan::new("Apply the announced parameters", vec![sender.market.instructions.apply_parameters()])
         .effect("They hold for every listing and every call from now on.");
@@ -151,7 +151,7 @@ pub async fn announce_roles(arguments: &AnnounceRolesArgs, settings: &Settings) 
 }
 
 pub async fn apply_roles(arguments: &SendArgs, settings: &Settings) -> anyhow::Result<()> {
-    let sender = Sender::open(settings, arguments, Role::Admin).await?;
+    let sender = Sender::open(settings, arguments, SignerRole::Admin).await?;
     refuse_unless_due(sender.market.config.roles_apply_from_unix_s, sender.market.now().await?)?;
     let plan = Plan::new("Apply the announced roles", vec![sender.market.instructions.apply_roles()])
         .effect("The announced holders are in office from now on.");

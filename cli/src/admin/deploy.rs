@@ -21,7 +21,7 @@ use crate::{
     output::{note, sol},
     progress::during,
     settings::Settings,
-    transaction::{Cost, Plan, Sender},
+    transaction::{Plan, Sender, TransactionCost},
     usage::UsageError,
 };
 
@@ -306,7 +306,7 @@ impl Run<'_> {
         if let Some(authority) = self.arguments.authority.filter(|authority| *authority != wallet) {
             plan = plan.effect(handed_over(&authority));
         }
-        sender.agree(&plan, &Cost { fee: Some(fee), rent: stays }, needed).await?;
+        sender.agree(&plan, &TransactionCost { fee: Some(fee), rent: stays }, needed).await?;
         if there.is_none() {
             sender.step(format!("Make the buffer {}", upload.buffer), &upload.create(rent, held)?, &[]).await?;
         }

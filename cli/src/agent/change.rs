@@ -18,7 +18,7 @@ use crate::{
     arguments::SendArgs,
     keypair_file,
     output::{duration, sol, time},
-    settings::{Role, Settings},
+    settings::{Settings, SignerRole},
     transaction::{Plan, Sender},
 };
 
@@ -37,7 +37,7 @@ pub struct OwnArgs {
 impl OwnArgs {
     /// The wallet that signs, and its agent.
     async fn open(&self, settings: &Settings) -> anyhow::Result<(Sender, Pubkey, AgentListed)> {
-        let sender = Sender::open(settings, &self.send, Role::Wallet).await?;
+        let sender = Sender::open(settings, &self.send, SignerRole::Wallet).await?;
         let address = self.agent.address(&sender.market, &sender.wallet());
         let agent = own_agent(&sender, &address).await?;
         Ok((sender, address, agent))
@@ -179,7 +179,7 @@ pub async fn withdraw(arguments: &OwnArgs, settings: &Settings) -> anyhow::Resul
 }
 
 pub async fn close(arguments: &OwnArgs, settings: &Settings) -> anyhow::Result<()> {
-    let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
+    let sender = Sender::open(settings, &arguments.send, SignerRole::Wallet).await?;
     let address = arguments.agent.address(&sender.market, &sender.wallet());
     let more = json!({"agent_id": address.to_string(), "status": "closed"});
     if !sender.market.exists(&address).await? {

@@ -51,7 +51,7 @@ pub struct TestCalls {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct ManifestFile {
     name: String,
     tagline: String,
     description: String,
@@ -84,12 +84,12 @@ impl Manifest {
             .with_context(|| format!("cannot read {}; `crtx agent init` writes an example", file.display()))?;
         let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let failed = |problems| ManifestError { path: file.display().to_string(), problems };
-        let parsed: File =
+        let parsed: ManifestFile =
             toml::from_str(&text).map_err(|error| failed(vec![error.to_string().trim_end().to_owned()]))?;
         Self::from_file(folder, parsed).map_err(|problems| failed(problems).into())
     }
 
-    fn from_file(folder: &Path, file: File) -> Result<Self, Vec<String>> {
+    fn from_file(folder: &Path, file: ManifestFile) -> Result<Self, Vec<String>> {
         let mut problems = Vec::new();
         let mut amount = |field: &str, text: &str| {
             UsdcBase::parse(text).unwrap_or_else(|error| {

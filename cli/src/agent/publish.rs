@@ -27,7 +27,7 @@ use crate::{
     asker::Asker,
     output::{self, cell, note, say},
     progress::during,
-    settings::{Role, Settings},
+    settings::{Settings, SignerRole},
     transaction::{Plan, Sender},
 };
 
@@ -54,7 +54,7 @@ type Published = (Pubkey, &'static str, Option<String>);
 
 pub async fn run(arguments: &PublishArgs, settings: &Settings) -> anyhow::Result<()> {
     let manifest = Manifest::read(&arguments.path)?;
-    let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
+    let sender = Sender::open(settings, &arguments.send, SignerRole::Wallet).await?;
     let service = Asker::wallet(settings, &arguments.service, sender.keypair()?)?;
     let publishing = Publishing { arguments, settings, manifest: &manifest, sender: &sender, service: &service };
     let (agent, outcome, transaction) = publishing.run().await?;

@@ -3,7 +3,7 @@
 use std::{fs, path::Path, time::Duration};
 
 use anyhow::{Context, ensure};
-use crtx_conformance::{Check, CheckName, Example, Progress, Report, Subject};
+use crtx_conformance::{Check, CheckName, Example, Progress, Report, TestedEndpoint};
 use crtx_http::outbound::{Outbound, OutboundPolicy};
 use serde_json::Value;
 use solana_pubkey::Pubkey;
@@ -43,7 +43,7 @@ pub async fn report(manifest: &Manifest, network: Network) -> anyhow::Result<Rep
         Network::Devnet | Network::Mainnet => OutboundPolicy::STRICT,
     };
     let test = &manifest.test;
-    let subject = Subject {
+    let subject = TestedEndpoint {
         endpoint: manifest.metadata.endpoint.clone(),
         result_key: manifest.result_key,
         binding: manifest.binding,
@@ -66,7 +66,7 @@ pub async fn report(manifest: &Manifest, network: Network) -> anyhow::Result<Rep
 }
 
 /// A signature of another key is most often of another service on the same port of this machine.
-async fn name_another_service(report: &mut Report, subject: &Subject, policy: OutboundPolicy) {
+async fn name_another_service(report: &mut Report, subject: &TestedEndpoint, policy: OutboundPolicy) {
     let failed = |check: &&mut Check| check.name == CheckName::ResultKey && check.has_failed();
     let Some(check) = report.checks.iter_mut().find(failed) else { return };
     let Ok(url) = Url::parse(&subject.endpoint) else { return };

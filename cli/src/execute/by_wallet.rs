@@ -11,19 +11,23 @@ use serde_json::{Value, json};
 use solana_pubkey::Pubkey;
 use uuid::Uuid;
 
-use super::{Call, ExecuteArgs, show_opened};
+use super::{CallArgs, ExecuteArgs, show_opened};
 use crate::{
-    api::{Answer, Api},
+    api::{Api, ApiAnswer},
     asker::Asker,
     output::{self, note},
-    settings::{Role, Settings},
+    settings::{Settings, SignerRole},
     transaction::{Plan, Sender},
     waiting,
 };
 
 /// Returns the answer of the service; none with `--open-only`.
-pub async fn run(arguments: &ExecuteArgs, call: &Call, settings: &Settings) -> anyhow::Result<Option<(Asker, Answer)>> {
-    let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
+pub async fn run(
+    arguments: &ExecuteArgs,
+    call: &CallArgs,
+    settings: &Settings,
+) -> anyhow::Result<Option<(Asker, ApiAnswer)>> {
+    let sender = Sender::open(settings, &arguments.send, SignerRole::Wallet).await?;
     let asker = Asker::wallet(settings, &arguments.api.service, sender.keypair()?)?;
     let id = execution_id::from_idempotency_key(&sender.wallet(), &call.idempotency_key);
     let record = sender.market.addresses().execution(&sender.wallet(), id.as_bytes());
@@ -66,7 +70,7 @@ async fn is_known(asker: &Asker, id: &Uuid) -> anyhow::Result<bool> {
 }
 
 /// An earlier run opened a record with this key.
-fn check_is_this_call(found: &Execution, call: &Call, hash: &[u8; 32]) -> anyhow::Result<()> {
+fn check_is_this_call(found: &Execution, call: &CallArgs, hash: &[u8; 32]) -> anyhow::Result<()> {
     ensure!(found.agent == call.agent, "the idempotency key was used for a call of the agent {}", found.agent);
     if let Some(terms) = &found.terms {
         ensure!(terms.request_hash == *hash, "the idempotency key was used for another task or other parameters");
@@ -76,7 +80,7 @@ fn check_is_this_call(found: &Execution, call: &Call, hash: &[u8; 32]) -> anyhow
 }
 
 /// Parameters are checked before the call is paid; the program checks the rest.
-async fn open(api: &Api, sender: &Sender, call: &Call, id: &Uuid, hash: [u8; 32]) -> anyhow::Result<()> {
+async fn open(api: &Api, sender: &Sender, call: &CallArgs, id: &Uuid, hash: [u8; 32]) -> anyhow::Result<()> {
     let (market, wallet) = (&sender.market, sender.wallet());
     let listing = market.agent(&call.agent).await?;
     check_parameters(api, call).await?;
@@ -102,7 +106,7 @@ async fn open(api: &Api, sender: &Sender, call: &Call, id: &Uuid, hash: [u8; 32]
 }
 
 /// The service refuses parameters that do not match the agent's schema, and the money would wait for the deadline.
-async fn check_parameters(api: &Api, call: &Call) -> anyhow::Result<()> {
+async fn check_parameters(api: &Api, call: &CallArgs) -> anyhow::Result<()> {
     let path = format!("/v1/agents/{}", call.agent);
     let agent: Value = api.get(&path).await.context("nothing was charged")?;
     let schema = agent.get("input_schema").context("the service shows no input_schema of the agent")?.clone();
@@ -118,7 +122,7 @@ async fn check_parameters(api: &Api, call: &Call) -> anyhow::Result<()> {
 }
 
 /// What a creator needs to answer without the service.
-async fn opened(sender: &Sender, call: &Call, id: &Uuid, record: &Pubkey) -> anyhow::Result<Value> {
+async fn opened(sender: &Sender, call: &CallArgs, id: &Uuid, record: &Pubkey) -> anyhow::Result<Value> {
     let execution = sender.market.execution(record).await?;
     let terms = execution.terms.context("the execution has ended already")?;
     Ok(json!({

@@ -10,7 +10,7 @@ use solana_pubkey::Pubkey;
 use uuid::Uuid;
 
 use crate::{
-    api::{Answer, ApiArgs},
+    api::{ApiAnswer, ApiArgs},
     arguments::{SendArgs, read_text},
     asker::Asker,
     output::{self, note, say},
@@ -71,7 +71,7 @@ fn parse_idempotency_key(text: &str) -> Result<String, String> {
     if good { Ok(text.to_owned()) } else { Err(format!("1 to {MAX_KEY_CHARS} visible ASCII characters are accepted")) }
 }
 
-pub struct Call {
+pub struct CallArgs {
     pub agent: Pubkey,
     pub task: String,
     pub parameters: Map<String, Value>,
@@ -79,7 +79,7 @@ pub struct Call {
     pub idempotency_key: String,
 }
 
-impl Call {
+impl CallArgs {
     pub fn of(arguments: &ExecuteArgs) -> anyhow::Result<Self> {
         let idempotency_key = arguments.idempotency_key.clone().unwrap_or_else(|| {
             let key = Uuid::new_v4().to_string();
@@ -103,7 +103,7 @@ impl Call {
 
 /// Prints the result, or with `--async` the execution's id.
 pub async fn run(arguments: ExecuteArgs, settings: &Settings) -> anyhow::Result<()> {
-    let call = Call::of(&arguments)?;
+    let call = CallArgs::of(&arguments)?;
     let (asker, answer) = if arguments.wallet {
         match by_wallet::run(&arguments, &call, settings).await? {
             Some(answered) => answered,
@@ -119,7 +119,7 @@ pub async fn run(arguments: ExecuteArgs, settings: &Settings) -> anyhow::Result<
 }
 
 /// A call that an API key pays.
-async fn by_key(arguments: &ExecuteArgs, call: &Call, settings: &Settings) -> anyhow::Result<(Asker, Answer)> {
+async fn by_key(arguments: &ExecuteArgs, call: &CallArgs, settings: &Settings) -> anyhow::Result<(Asker, ApiAnswer)> {
     if arguments.send.keypair.keypair.is_some() && arguments.api.api_key.is_none() {
         // The key of the last `crtx up` would let another wallet pay.
         return Err(UsageError::new(
@@ -138,7 +138,7 @@ async fn by_key(arguments: &ExecuteArgs, call: &Call, settings: &Settings) -> an
     Ok((payer, answer))
 }
 
-fn show(arguments: &ExecuteArgs, answer: &Answer) -> anyhow::Result<()> {
+fn show(arguments: &ExecuteArgs, answer: &ApiAnswer) -> anyhow::Result<()> {
     let parsed: Value = serde_json::from_slice(&answer.body).with_context(|| answer.error_text())?;
     if arguments.send.output.json {
         output::json(&parsed)?;

@@ -7,12 +7,12 @@ use crtx_protocol::usdc::UsdcBase;
 use serde_json::json;
 use solana_pubkey::Pubkey;
 
-use super::{funds::Funds, registry};
+use super::{funds::WalletFunds, registry};
 use crate::{
     arguments::{SendArgs, ServiceArgs, lifetime, some_usdc, usdc},
     asker::Asker,
     output::{self, note, say},
-    settings::{Role, Settings},
+    settings::{Settings, SignerRole},
     transaction::{Plan, Sender},
 };
 
@@ -39,7 +39,7 @@ pub struct TopupArgs {
 }
 
 pub async fn topup(arguments: &TopupArgs, settings: &Settings) -> anyhow::Result<()> {
-    let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
+    let sender = Sender::open(settings, &arguments.send, SignerRole::Wallet).await?;
     let wallet = sender.wallet();
     let session_key = match &arguments.key {
         Some(named) => {
@@ -48,7 +48,7 @@ pub async fn topup(arguments: &TopupArgs, settings: &Settings) -> anyhow::Result
         }
         None => None,
     };
-    let funds = Funds::read(&sender.market, &wallet).await?;
+    let funds = WalletFunds::read(&sender.market, &wallet).await?;
     let plan = match &session_key {
         Some(key) => raised(arguments, &sender, &funds, key)?,
         None => approved(&sender, &funds),
@@ -59,7 +59,7 @@ pub async fn topup(arguments: &TopupArgs, settings: &Settings) -> anyhow::Result
     } else {
         Some(sender.send(plan).await?.signature.to_string())
     };
-    let funds = Funds::read(&sender.market, &wallet).await?;
+    let funds = WalletFunds::read(&sender.market, &wallet).await?;
     if arguments.send.output.json {
         return output::json(&json!({
             "session_public_key": session_key.map(|key| key.to_string()),
@@ -78,7 +78,7 @@ pub async fn topup(arguments: &TopupArgs, settings: &Settings) -> anyhow::Result
     Ok(())
 }
 
-fn approved(sender: &Sender, funds: &Funds) -> Plan {
+fn approved(sender: &Sender, funds: &WalletFunds) -> Plan {
     let plan = Plan::new("Approve what the API keys of your wallet may still spend", vec![]);
     let wanted = UsdcBase(funds.needed(None).0.max(funds.usdc.approved.0));
     if wanted == funds.usdc.approved {
@@ -87,7 +87,7 @@ fn approved(sender: &Sender, funds: &Funds) -> Plan {
     funds.approve(plan, &sender.market, &sender.wallet(), wanted)
 }
 
-fn raised(arguments: &TopupArgs, sender: &Sender, funds: &Funds, key: &Pubkey) -> anyhow::Result<Plan> {
+fn raised(arguments: &TopupArgs, sender: &Sender, funds: &WalletFunds, key: &Pubkey) -> anyhow::Result<Plan> {
     let grant =
         funds.grant_of(key).with_context(|| format!("the chain has no grant of the key {key} by this wallet"))?;
     if grant.revoked != 0 {
@@ -126,7 +126,7 @@ fn raised_grant(arguments: &TopupArgs, grant: &SpendingGrant, now_unix_s: i64) -
 }
 
 pub async fn revoke(key: &str, send: &SendArgs, service: &ServiceArgs, settings: &Settings) -> anyhow::Result<()> {
-    let sender = Sender::open(settings, send, Role::Wallet).await?;
+    let sender = Sender::open(settings, send, SignerRole::Wallet).await?;
     let service = Asker::wallet(settings, service, sender.keypair()?)?;
     let session_key = registry::find(&service, key).await?;
     // The service first: it refuses the key at once. The chain follows, and holds even without the service.
@@ -150,7 +150,7 @@ pub async fn revoke(key: &str, send: &SendArgs, service: &ServiceArgs, settings:
 /// Returns the transaction; `None` if the chain has no live grant of the key.
 async fn on_chain(sender: &Sender, session_key: &Pubkey) -> anyhow::Result<Option<String>> {
     let wallet = sender.wallet();
-    let funds = Funds::read(&sender.market, &wallet).await?;
+    let funds = WalletFunds::read(&sender.market, &wallet).await?;
     if funds.grant_of(session_key).is_none_or(|grant| grant.revoked != 0) {
         return Ok(None);
     }

@@ -19,14 +19,14 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use solana_pubkey::Pubkey;
 
-use super::{funds::Funds, registry};
+use super::{funds::WalletFunds, registry};
 use crate::{
     arguments::{SendArgs, ServiceArgs, lifetime, some_usdc},
     asker::Asker,
     output,
     output::{note, say},
     private_file,
-    settings::{Network, Role, Settings},
+    settings::{Network, Settings, SignerRole},
     transaction::{Plan, Sender},
     usage::UsageError,
 };
@@ -58,7 +58,7 @@ pub struct CreateArgs {
 
 pub async fn run(arguments: &CreateArgs, settings: &Settings) -> anyhow::Result<()> {
     check(arguments)?;
-    let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
+    let sender = Sender::open(settings, &arguments.send, SignerRole::Wallet).await?;
     let service = Asker::wallet(settings, &arguments.service, sender.keypair()?)?;
     // A local network that starts over is another chain.
     let folder = settings.folder.join("pending-keys").join(private_file::path_part(&sender.market.genesis_hash));
@@ -122,7 +122,7 @@ async fn check_name_is_free(service: &Asker, name: &str) -> anyhow::Result<()> {
 /// One transaction: the approval that all keys share, and the grant. Nothing is sent if both are there.
 async fn grant(arguments: &CreateArgs, sender: &Sender, session_key: &Pubkey) -> anyhow::Result<()> {
     let market = &sender.market;
-    let funds = Funds::read(market, &sender.wallet()).await?;
+    let funds = WalletFunds::read(market, &sender.wallet()).await?;
     let is_granted = funds.grant_of(session_key).is_some_and(|grant| is_as_wanted(arguments, grant));
     if is_granted && funds.needed(None) <= funds.usdc.approved {
         return Ok(());

@@ -13,14 +13,14 @@ use crate::{
 
 /// A wallet's money and grants, as the chain shows them.
 #[derive(Clone, Debug, Default)]
-pub struct Funds {
+pub struct WalletFunds {
     pub grants: Vec<SpendingGrant>,
     pub usdc: UsdcHolding,
     /// The chain's clock.
     pub now_unix_s: i64,
 }
 
-impl Funds {
+impl WalletFunds {
     pub async fn read(market: &Market, wallet: &Pubkey) -> anyhow::Result<Self> {
         let (usdc, grants) = (market.usdc_of(wallet).await?, market.grants_of(wallet).await?);
         Ok(Self { grants, usdc, now_unix_s: market.now().await? })
@@ -116,7 +116,7 @@ mod tests {
         let revoked = SpendingGrant { revoked: 1, ..grant(3, 1_000, 0) };
         let expired = SpendingGrant { expires_at_unix_s: 49, ..grant(4, 1_000, 0) };
         let grants = vec![grant(1, 500, 200), grant(2, 70, 90), revoked, expired, grant(5, 40, 0)];
-        let funds = Funds { grants, usdc: approved(300), now_unix_s: 50 };
+        let funds = WalletFunds { grants, usdc: approved(300), now_unix_s: 50 };
         assert_eq!(funds.needed(None), UsdcBase(340));
         assert_eq!(funds.needed(Some(&Pubkey::new_from_array([1; 32]))), UsdcBase(40));
         assert_eq!(funds.live_keys(), 3, "one of them has spent all");
@@ -124,22 +124,26 @@ mod tests {
 
     #[test]
     fn the_approval_changes_by_one_key_and_leaves_the_others_enough() {
-        let funds =
-            Funds { grants: vec![grant(1, 500, 200), grant(2, 70, 0)], usdc: approved(370), ..Funds::default() };
+        let funds = WalletFunds {
+            grants: vec![grant(1, 500, 200), grant(2, 70, 0)],
+            usdc: approved(370),
+            ..WalletFunds::default()
+        };
         let key = |key: u8| Pubkey::new_from_array([key; 32]);
         assert_eq!(funds.approval_with(&key(3), UsdcBase(40)), UsdcBase(410), "a new key");
         assert_eq!(funds.approval_with(&key(1), UsdcBase(600)), UsdcBase(470), "a raised cap");
         assert_eq!(funds.approval_with(&key(1), UsdcBase(300)), UsdcBase(370), "a lowered cap takes nothing back");
         assert_eq!(funds.approval_without(&key(1)), UsdcBase(70));
-        let generous = Funds { usdc: approved(1_000), ..funds.clone() };
+        let generous = WalletFunds { usdc: approved(1_000), ..funds.clone() };
         assert_eq!(generous.approval_without(&key(2)), UsdcBase(930), "what the owner added stays");
-        let short = Funds { usdc: approved(100), ..funds };
+        let short = WalletFunds { usdc: approved(100), ..funds };
         assert_eq!(short.approval_without(&key(2)), UsdcBase(100), "the other key needs all of it");
     }
 
     #[test]
     fn caps_that_are_larger_than_all_money_do_not_overflow() {
-        let funds = Funds { grants: vec![grant(1, u64::MAX, 0), grant(2, u64::MAX, 0)], ..Funds::default() };
+        let funds =
+            WalletFunds { grants: vec![grant(1, u64::MAX, 0), grant(2, u64::MAX, 0)], ..WalletFunds::default() };
         assert_eq!(funds.needed(None), UsdcBase(u64::MAX));
     }
 }

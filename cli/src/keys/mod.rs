@@ -5,7 +5,7 @@ mod create;
 mod funds;
 mod registry;
 
-pub use self::funds::Funds;
+pub use self::funds::WalletFunds;
 use crate::{
     arguments::{SendArgs, ServiceArgs},
     settings::Settings,

@@ -67,14 +67,14 @@ pub enum Source {
 
 /// A value and where it comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found<T> {
+pub struct Sourced<T> {
     pub value: T,
     pub source: Source,
 }
 
 /// Who signs. On a local network the key pairs of all roles are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum SignerRole {
     /// The user's own wallet.
     Wallet,
     Admin,
@@ -143,7 +143,7 @@ impl Settings {
     }
 
     /// Base URL of the API.
-    pub fn url(&self, given: Option<&Url>) -> anyhow::Result<Found<Url>> {
+    pub fn url(&self, given: Option<&Url>) -> anyhow::Result<Sourced<Url>> {
         let found = self.first(given.cloned(), "URL", |place| &place.url, http_url)?.ok_or_else(|| {
             UsageError::new(format!(
                 "No API for {0}. Pass --url, set CRTX_URL, or run `crtx config set {0}.url URL`.",
@@ -154,12 +154,12 @@ impl Settings {
     }
 
     /// The Solana RPC node; `None` if nothing names one.
-    pub fn rpc_url_if_any(&self, given: Option<&Url>) -> anyhow::Result<Option<Found<Url>>> {
+    pub fn rpc_url_if_any(&self, given: Option<&Url>) -> anyhow::Result<Option<Sourced<Url>>> {
         self.first(given.cloned(), "URL", |place| &place.rpc_url, http_url)
     }
 
     /// The Solana RPC node.
-    pub fn rpc_url(&self, given: Option<&Url>) -> anyhow::Result<Found<Url>> {
+    pub fn rpc_url(&self, given: Option<&Url>) -> anyhow::Result<Sourced<Url>> {
         let none = "No Solana RPC node. Start `crtx up`, set CRTX_RPC_URL or pass --rpc-url.";
         Ok(self.rpc_url_if_any(given)?.ok_or_else(|| UsageError::new(none))?)
     }
@@ -169,21 +169,21 @@ impl Settings {
         self.local.as_ref().filter(|run| run.is_at(url))?.gone()
     }
 
-    pub fn program_id(&self, given: Option<Pubkey>) -> anyhow::Result<Found<Pubkey>> {
+    pub fn program_id(&self, given: Option<Pubkey>) -> anyhow::Result<Sourced<Pubkey>> {
         let found = self.first(given, "program id", |place| &place.program_id, address)?;
-        Ok(found.unwrap_or(Found { value: agent_marketplace::ID, source: Source::BuiltIn }))
+        Ok(found.unwrap_or(Sourced { value: agent_marketplace::ID, source: Source::BuiltIn }))
     }
 
     /// The file with the key pair that signs.
-    pub fn keypair(&self, given: Option<&Path>, role: Role) -> anyhow::Result<Found<PathBuf>> {
+    pub fn keypair(&self, given: Option<&Path>, role: SignerRole) -> anyhow::Result<Sourced<PathBuf>> {
         // The key of the local network's admin is of no use elsewhere, and the user's own wallet is not the admin here.
         let of_role = self.local.as_ref().and_then(|run| match role {
-            Role::Wallet => None,
-            Role::Admin => Some(&run.keypairs.admin),
-            Role::Resolver => Some(&run.keypairs.resolver),
+            SignerRole::Wallet => None,
+            SignerRole::Admin => Some(&run.keypairs.admin),
+            SignerRole::Resolver => Some(&run.keypairs.resolver),
         });
         if let (None, Some(path)) = (given, of_role) {
-            return Ok(Found { value: path.clone(), source: self.local_source });
+            return Ok(Sourced { value: path.clone(), source: self.local_source });
         }
         let path = |text: &str| Ok(self.folder.join(text));
         let found = self.first(given.map(Path::to_owned), "key pair", |place| &place.keypair, path)?;
@@ -198,16 +198,16 @@ impl Settings {
         what: &str,
         of: fn(&Section) -> &Option<String>,
         parse: impl FnOnce(&str) -> Result<T, String>,
-    ) -> anyhow::Result<Option<Found<T>>> {
+    ) -> anyhow::Result<Option<Sourced<T>>> {
         if let Some(value) = given {
-            return Ok(Some(Found { value, source: Source::Given }));
+            return Ok(Some(Sourced { value, source: Source::Given }));
         }
         let named = self.places.iter().find_map(|(place, source)| Some((of(place).as_deref()?, *source)));
         let Some((text, source)) = named else { return Ok(None) };
         let value = parse(text).map_err(|wrong| {
             UsageError::new(format!("The {what} `{text}` ({source}, {}) cannot be used: {wrong}.", self.network))
         })?;
-        Ok(Some(Found { value, source }))
+        Ok(Some(Sourced { value, source }))
     }
 
     /// The API key. That of the last `crtx up` is sent only to a service on this machine.
@@ -307,12 +307,12 @@ mod tests {
         let bare = settings(Network::Local, solana.clone(), |_| {});
         assert_eq!(bare.url(None).expect("url").source, Source::BuiltIn);
         assert_eq!(bare.rpc_url_if_any(None).expect("no error"), None, "the Solana CLI has no local network of ours");
-        assert_eq!(bare.keypair(None, Role::Wallet).expect("file").source, Source::SolanaCli);
+        assert_eq!(bare.keypair(None, SignerRole::Wallet).expect("file").source, Source::SolanaCli);
         let after_up = settings(Network::Local, solana.clone(), |folder| local_run().write(folder).expect("writes"));
         assert_eq!(after_up.url(None).expect("url").value.as_str(), "http://127.0.0.1:4000/");
         assert_eq!(after_up.rpc_url(None).expect("url").source, Source::LocalRun);
-        assert_eq!(after_up.keypair(None, Role::Wallet).expect("file").value, Path::new("/data/demo.json"));
-        assert_eq!(after_up.keypair(None, Role::Admin).expect("file").value, Path::new("/data/admin.json"));
+        assert_eq!(after_up.keypair(None, SignerRole::Wallet).expect("file").value, Path::new("/data/demo.json"));
+        assert_eq!(after_up.keypair(None, SignerRole::Admin).expect("file").value, Path::new("/data/admin.json"));
         let configured = settings(Network::Local, solana.clone(), |folder| {
             local_run().write(folder).expect("writes");
             let mut file = ConfigFile::default();
@@ -321,8 +321,8 @@ mod tests {
             file.write(folder).expect("writes");
         });
         assert_eq!(configured.rpc_url(None).expect("url").source, Source::ConfigFile);
-        assert!(configured.keypair(None, Role::Wallet).expect("file").value.ends_with("own.json"));
-        assert_eq!(configured.rpc_url(Some(&flag)).expect("url"), Found { value: flag, source: Source::Given });
+        assert!(configured.keypair(None, SignerRole::Wallet).expect("file").value.ends_with("own.json"));
+        assert_eq!(configured.rpc_url(Some(&flag)).expect("url"), Sourced { value: flag, source: Source::Given });
         let devnet = settings(Network::Devnet, solana, |folder| local_run().write(folder).expect("writes"));
         assert_eq!(devnet.rpc_url(None).expect("url").source, Source::SolanaCli);
         assert!(devnet.local.is_none() && devnet.url(None).is_err(), "what `crtx up` wrote is for `local` alone");

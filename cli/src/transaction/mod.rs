@@ -6,6 +6,6 @@ mod refusal;
 mod sender;
 
 pub use self::{
-    plan::{Cost, Plan},
+    plan::{Plan, TransactionCost},
     sender::Sender,
 };

@@ -23,7 +23,7 @@ pub struct Plan {
 
 /// What a transaction costs in SOL, in lamports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cost {
+pub struct TransactionCost {
     /// `None` if the node does not say.
     pub fee: Option<u64>,
     pub rent: u64,
@@ -62,7 +62,7 @@ impl Plan {
     }
 
     /// The page that is shown. `signer`: who signs and pays the fee, and where.
-    pub fn summary(&self, cost: &Cost, signer: &str) -> String {
+    pub fn summary(&self, cost: &TransactionCost, signer: &str) -> String {
         let mut page = printable(&self.title);
         let mut line = |name: &str, text: &str| {
             // Writing to a String cannot fail.
@@ -99,12 +99,12 @@ mod tests {
             .moves(10_000_000, "your wallet", "the collateral of X")
             .moves(0, "nowhere", "nowhere")
             .creates("your USDC account", 165);
-        let page = plan.summary(&Cost { fee: Some(5_000), rent: 2_039_280 }, "W on local");
+        let page = plan.summary(&TransactionCost { fee: Some(5_000), rent: 2_039_280 }, "W on local");
         let expected = "Add collateral to X\n  what happens The collateral of the agent rises to 20 USDC.\n  \
                         USDC         10 from your wallet to the collateral of X\n  network fee  0.000005 SOL\n  \
                         rent         0.00203928 SOL for your USDC account\n  signed by    W on local";
         assert_eq!(page, expected);
-        let bare = Plan::new("Pause \u{1b}[2J", vec![]).summary(&Cost { fee: None, rent: 0 }, "W");
+        let bare = Plan::new("Pause \u{1b}[2J", vec![]).summary(&TransactionCost { fee: None, rent: 0 }, "W");
         assert!(bare.contains("nothing moves") && bare.contains("not known") && !bare.contains('\u{1b}'), "{bare}");
     }
 }

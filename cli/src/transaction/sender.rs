@@ -21,7 +21,7 @@ use strum::VariantArray;
 
 use super::{
     journal::{Entry, Journal},
-    plan::{Cost, Plan},
+    plan::{Plan, TransactionCost},
     refusal,
 };
 use crate::{
@@ -30,7 +30,7 @@ use crate::{
     market::Market,
     output::{self, note, printable, say, sol},
     progress::during,
-    settings::{Network, Role, Settings, authority},
+    settings::{Network, Settings, SignerRole, authority},
     usage::UsageError,
 };
 
@@ -67,7 +67,7 @@ pub struct Sent {
 impl Sender {
     /// Reads the key pair, connects, and first finds out what became of transactions of earlier runs: only then is
     /// what the chain shows the last word. Fails at once where nobody can be asked and `--yes` is missing.
-    pub async fn open(settings: &Settings, arguments: &SendArgs, role: Role) -> anyhow::Result<Self> {
+    pub async fn open(settings: &Settings, arguments: &SendArgs, role: SignerRole) -> anyhow::Result<Self> {
         let connect = async |_: &Pubkey| Market::connect(settings, &arguments.chain).await;
         Self::over(settings, arguments, role, None, connect).await
     }
@@ -75,7 +75,7 @@ impl Sender {
     /// The same for who has a role, which can be a multisig.
     pub async fn open_role(settings: &Settings, arguments: &RoleArgs) -> anyhow::Result<Self> {
         let connect = async |_: &Pubkey| Market::connect(settings, &arguments.send.chain).await;
-        Self::over(settings, &arguments.send, Role::Admin, arguments.unsigned_for, connect).await
+        Self::over(settings, &arguments.send, SignerRole::Admin, arguments.unsigned_for, connect).await
     }
 
     /// The same where the program may have no configuration yet. `expected` says, for the wallet and the program, what
@@ -96,13 +96,13 @@ impl Sender {
             }
             Ok(market)
         };
-        Self::over(settings, arguments, Role::Admin, unsigned_for, connect).await
+        Self::over(settings, arguments, SignerRole::Admin, unsigned_for, connect).await
     }
 
     async fn over(
         settings: &Settings,
         arguments: &SendArgs,
-        role: Role,
+        role: SignerRole,
         unsigned_for: Option<Pubkey>,
         connect: impl AsyncFnOnce(&Pubkey) -> anyhow::Result<Market>,
     ) -> anyhow::Result<Self> {
@@ -179,7 +179,7 @@ impl Sender {
     }
 
     /// Shows and asks once for what takes several transactions. `needed`: lamports that the wallet needs on the way.
-    pub async fn agree(&self, plan: &Plan, cost: &Cost, needed: u64) -> anyhow::Result<()> {
+    pub async fn agree(&self, plan: &Plan, cost: &TransactionCost, needed: u64) -> anyhow::Result<()> {
         output::notes(&plan.summary(cost, &format!("{} on {}", self.wallet, self.network)));
         let held = self.market.lamports_of(&self.wallet).await?;
         if held < needed {
@@ -304,7 +304,7 @@ impl Sender {
         Ok(())
     }
 
-    async fn cost(&self, plan: &Plan, draft: &SignedTransaction) -> anyhow::Result<Cost> {
+    async fn cost(&self, plan: &Plan, draft: &SignedTransaction) -> anyhow::Result<TransactionCost> {
         let mut rent = 0_u64;
         for (_, bytes) in &plan.new_accounts {
             let lamports = self.market.chain.rent_exemption(*bytes).await;
@@ -312,7 +312,7 @@ impl Sender {
         }
         let params = json!([BASE64.encode(draft.message()), {"commitment": "confirmed"}]);
         let fee: Result<AtSlot<Option<u64>>, _> = self.market.chain.request("getFeeForMessage", &params).await;
-        Ok(Cost { fee: fee.ok().and_then(|fee| fee.value), rent })
+        Ok(TransactionCost { fee: fee.ok().and_then(|fee| fee.value), rent })
     }
 
     fn short_of_sol(&self, held: u64, needed: u64) -> anyhow::Error {
@@ -325,7 +325,7 @@ impl Sender {
     }
 
     /// Nothing was signed. The cause that people meet most often is an empty wallet.
-    async fn refused(&self, refused: &crtx_chain::simulate::Refused, cost: &Cost) -> anyhow::Error {
+    async fn refused(&self, refused: &crtx_chain::simulate::Refused, cost: &TransactionCost) -> anyhow::Error {
         let needed = cost.fee.unwrap_or(0).saturating_add(cost.rent);
         let wallet = self.wallet();
         match self.market.lamports_of(&wallet).await {

@@ -13,7 +13,7 @@ use std::{
 
 use anyhow::{Context, bail};
 use crtx_http::AddressRange;
-use crtx_localnet::{LocalNetwork, Marketplace, NetworkOptions, Progress};
+use crtx_localnet::{LocalNetwork, Marketplace, NetworkOptions, StartProgress};
 use crtx_server::{Running, Service, StopLimits, process::StopSignal};
 use tokio::net::TcpListener;
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crtx_localnet::Progress;
+use crtx_localnet::StartProgress;
 use indicatif::{ProgressDrawTarget, ProgressStyle};
 
 use crate::output::{note, printable};
@@ -29,7 +29,7 @@ impl ProgressBar {
     }
 }
 
-impl Progress for ProgressBar {
+impl StartProgress for ProgressBar {
     fn step(&self, text: &str) {
         self.bar.inc(1);
         self.say(text);

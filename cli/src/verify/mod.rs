@@ -23,7 +23,7 @@ use crate::{
     arguments::{ChainArgs, KeypairArgs},
     asker::Asker,
     output::{self, AlreadySaid, note, say},
-    settings::{Found, Network, Settings, Source, is_on_this_machine},
+    settings::{Network, Settings, Source, Sourced, is_on_this_machine},
     usage::{UsageError, http_url},
 };
 
@@ -89,9 +89,9 @@ fn rpc_url(arguments: &VerifyArgs, settings: &Settings, claims: &Claims) -> anyh
     let named = claims.rpc_url().filter(|_| settings.network == Network::Local);
     let local = named.as_deref().and_then(|named| http_url(named).ok()).filter(is_on_this_machine);
     let problem = match (known, local, named) {
-        (Some(Found { value, source: Source::Given | Source::ConfigFile }), ..)
+        (Some(Sourced { value, source: Source::Given | Source::ConfigFile }), ..)
         | (_, Some(value), _)
-        | (Some(Found { value, .. }), None, _) => return Ok(value),
+        | (Some(Sourced { value, .. }), None, _) => return Ok(value),
         (None, None, Some(named)) => format!(
             "The record names the Solana RPC node {named}, which is not on this machine. Set CRTX_RPC_URL or pass \
              --rpc-url to choose a node that you trust."

@@ -17,7 +17,7 @@ use crate::{
     error::ChainError,
     health::Health,
     urls,
-    wire::{Answer, Refusal},
+    wire::{JsonRpcError, JsonRpcResponse},
 };
 
 /// Longest time to establish a connection.
@@ -39,7 +39,7 @@ pub(crate) fn after(start: tokio::time::Instant, pause: Duration) -> tokio::time
 
 /// One request, which can be sent to any node.
 #[derive(Debug)]
-pub(crate) struct Request {
+pub(crate) struct RpcRequest {
     id: u64,
     body: String,
     /// Largest answer, in bytes.
@@ -48,7 +48,7 @@ pub(crate) struct Request {
     pub min_slot: u64,
 }
 
-impl Request {
+impl RpcRequest {
     pub(crate) fn new(id: u64, method: &str, params: &Value, answer_limit: usize) -> Self {
         let body = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string();
         Self { id, body, answer_limit, min_slot: 0 }
@@ -96,7 +96,7 @@ impl Node {
     /// `stalls_after` counts as a failure of the node.
     pub(crate) async fn ask<T: DeserializeOwned + Send + 'static>(
         &self,
-        request: &Request,
+        request: &RpcRequest,
         stalls_after: Duration,
     ) -> Result<T, ChainError> {
         let mut watch = StallWatch { node: self, since: Instant::now(), stalls_after };
@@ -115,7 +115,7 @@ impl Node {
         result
     }
 
-    async fn fetch(&self, request: &Request) -> Result<Vec<u8>, ChainError> {
+    async fn fetch(&self, request: &RpcRequest) -> Result<Vec<u8>, ChainError> {
         let post = self.http.post(self.url.clone()).header(CONTENT_TYPE, "application/json");
         let response = post.body(request.body.clone()).send().await.map_err(unreachable)?;
         check_status(response.status(), response.headers())?;
@@ -165,7 +165,7 @@ fn check_status(status: StatusCode, headers: &HeaderMap) -> Result<(), ChainErro
     }
 }
 
-async fn parse<T: DeserializeOwned + Send + 'static>(body: Vec<u8>, request: &Request) -> Result<T, ChainError> {
+async fn parse<T: DeserializeOwned + Send + 'static>(body: Vec<u8>, request: &RpcRequest) -> Result<T, ChainError> {
     let (id, min_slot) = (request.id, request.min_slot);
     if body.len() <= PARSED_IN_PLACE {
         return parse_now(&body, id, min_slot);
@@ -175,7 +175,7 @@ async fn parse<T: DeserializeOwned + Send + 'static>(body: Vec<u8>, request: &Re
 }
 
 fn parse_now<T: DeserializeOwned>(body: &[u8], id: u64, min_slot: u64) -> Result<T, ChainError> {
-    let answer: Answer<T> =
+    let answer: JsonRpcResponse<T> =
         serde_json::from_slice(body).map_err(|_| ChainError::Malformed("the JSON that was asked for"))?;
     if let Some(refusal) = answer.error {
         return Err(refused(refusal, min_slot));
@@ -186,7 +186,7 @@ fn parse_now<T: DeserializeOwned>(body: &[u8], id: u64, min_slot: u64) -> Result
     answer.result.ok_or(ChainError::Malformed("a JSON-RPC answer"))
 }
 
-fn refused(refusal: Refusal, min_slot: u64) -> ChainError {
+fn refused(refusal: JsonRpcError, min_slot: u64) -> ChainError {
     if refusal.is_behind() {
         return ChainError::Behind { wanted: min_slot };
     }

@@ -22,7 +22,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::{
     error::ChainError,
     health::Standing,
-    node::{self, Node, Request},
+    node::{self, Node, RpcRequest},
     urls::RpcUrls,
 };
 
@@ -58,15 +58,15 @@ impl Nodes {
         Self { nodes: nodes.unwrap_or_default(), misconfigured, next_id: AtomicU64::new(1) }
     }
 
-    pub(crate) fn request(&self, method: &str, params: &Value, answer_limit: usize) -> Request {
-        Request::new(self.next_id.fetch_add(1, Ordering::Relaxed), method, params, answer_limit)
+    pub(crate) fn request(&self, method: &str, params: &Value, answer_limit: usize) -> RpcRequest {
+        RpcRequest::new(self.next_id.fetch_add(1, Ordering::Relaxed), method, params, answer_limit)
     }
 
     /// Asks the best node, and the next one as well if it fails or stalls. Returns the first answer that `check`
     /// accepts.
     pub(crate) async fn ask<T: Parsed>(
         &self,
-        request: &Request,
+        request: &RpcRequest,
         deadline: Instant,
         check: impl Fn(&T) -> Result<(), ChainError>,
     ) -> Result<T, ChainError> {
@@ -76,7 +76,11 @@ impl Nodes {
 
     /// Asks one node after the other, each for its share of the time. For long answers, where two requests at once
     /// would cost more than they save.
-    pub(crate) async fn ask_in_turn<T: Parsed>(&self, request: &Request, deadline: Instant) -> Result<T, ChainError> {
+    pub(crate) async fn ask_in_turn<T: Parsed>(
+        &self,
+        request: &RpcRequest,
+        deadline: Instant,
+    ) -> Result<T, ChainError> {
         let mut last_error = ChainError::TimedOut;
         let mut waiting = VecDeque::from(self.candidates()?);
         while let Some(node) = waiting.pop_front() {
@@ -96,7 +100,7 @@ impl Nodes {
     /// Asks several nodes at once. Returns at least one entry.
     pub(crate) async fn ask_every<T: Parsed>(
         &self,
-        request: &Request,
+        request: &RpcRequest,
         deadline: Instant,
         whom: Whom,
     ) -> Vec<Result<(Arc<Node>, T), ChainError>> {
@@ -124,7 +128,7 @@ impl Nodes {
 
     /// Sends a request to every healthy node and returns when the first one accepts it. The other nodes get it too,
     /// even if the caller has left.
-    pub(crate) async fn send_everywhere(&self, request: Request, deadline: Instant) -> Result<Value, ChainError> {
+    pub(crate) async fn send_everywhere(&self, request: RpcRequest, deadline: Instant) -> Result<Value, ChainError> {
         let request = Arc::new(request);
         let mut handed: FuturesUnordered<_> = self
             .candidates()?
@@ -197,7 +201,7 @@ pub(crate) enum Whom {
 
 type Asked<'a, T> = BoxFuture<'a, (Arc<Node>, Result<T, ChainError>)>;
 
-fn asked<T: Parsed>(node: Arc<Node>, request: &Request, stalls_after: Duration) -> Asked<'_, T> {
+fn asked<T: Parsed>(node: Arc<Node>, request: &RpcRequest, stalls_after: Duration) -> Asked<'_, T> {
     async move {
         let result = node.ask(request, stalls_after).await;
         (node, result)
@@ -214,7 +218,7 @@ fn note<T>(node: &Node, result: &Result<T, ChainError>) {
 
 /// One request in progress at one node or several.
 struct Race<'a, T> {
-    request: &'a Request,
+    request: &'a RpcRequest,
     waiting: VecDeque<Arc<Node>>,
     running: FuturesUnordered<Asked<'a, T>>,
     stalls_after: Duration,
@@ -223,7 +227,7 @@ struct Race<'a, T> {
 }
 
 impl<'a, T: Parsed> Race<'a, T> {
-    fn new(nodes: Vec<Arc<Node>>, request: &'a Request, deadline: Instant) -> Self {
+    fn new(nodes: Vec<Arc<Node>>, request: &'a RpcRequest, deadline: Instant) -> Self {
         let mut waiting = VecDeque::from(nodes);
         let alone = waiting.len() == 1;
         waiting.extend(waiting.front().filter(|_| alone).cloned());

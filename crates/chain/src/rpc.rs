@@ -19,7 +19,7 @@ use crate::{
     filter::AccountFilter,
     node::after,
     nodes::{Nodes, Parsed},
-    seen::Seen,
+    seen::NewestSlot,
     statuses,
     transaction::RecentBlockhash,
     urls::{RpcUrls, RpcUrlsError},
@@ -53,7 +53,7 @@ pub(crate) struct Shared {
     pub timeout: Duration,
     blockhashes: Blockhashes,
     pub confirmer: Confirmer,
-    pub seen: Seen,
+    pub seen: NewestSlot,
 }
 
 impl ChainClient {
@@ -72,7 +72,7 @@ impl ChainClient {
         let nodes = Arc::new(nodes);
         let blockhashes = Blockhashes::new(Arc::clone(&nodes), timeout);
         let confirmer = Confirmer::new(Arc::clone(&nodes), timeout);
-        Self { shared: Arc::new(Shared { nodes, timeout, blockhashes, confirmer, seen: Seen::default() }) }
+        Self { shared: Arc::new(Shared { nodes, timeout, blockhashes, confirmer, seen: NewestSlot::default() }) }
     }
 
     /// One small read from the node that answers first.

@@ -11,11 +11,11 @@ use std::{
 const REMEMBERED: Duration = Duration::from_secs(15);
 
 #[derive(Default)]
-pub(crate) struct Seen {
+pub(crate) struct NewestSlot {
     newest: Mutex<Option<(u64, Instant)>>,
 }
 
-impl Seen {
+impl NewestSlot {
     pub(crate) fn note(&self, slot: u64, now: Instant) {
         let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
         let known = newest.filter(|(_, at)| now.saturating_duration_since(*at) < REMEMBERED);
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn the_newest_slot_counts_until_it_is_forgotten() {
-        let (seen, now) = (Seen::default(), Instant::now());
+        let (seen, now) = (NewestSlot::default(), Instant::now());
         assert_eq!(seen.slot(now), 0);
         seen.note(7, now);
         seen.note(5, now);

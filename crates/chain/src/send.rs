@@ -123,24 +123,24 @@ impl ChainClient {
                 sleep(pause).await;
             }
             match self.find_up_to(&transaction.signature, end.absolute_slot).await {
-                Found::Nothing => {}
-                Found::Landed(outcome) => return Ok(outcome),
-                Found::Unclear => return Ok(None),
+                SignatureLookup::Nothing => {}
+                SignatureLookup::Landed(outcome) => return Ok(outcome),
+                SignatureLookup::Unclear => return Ok(None),
             }
         }
         Ok(Some(Outcome::Expired))
     }
 
     /// Asks every node. If a node that has not reached `slot` finds nothing, its answer does not count.
-    async fn find_up_to(&self, signature: &Signature, slot: u64) -> Found {
+    async fn find_up_to(&self, signature: &Signature, slot: u64) -> SignatureLookup {
         let signatures = std::slice::from_ref(signature);
         let deadline = after(Instant::now(), READ_LIMIT.min(self.shared.timeout));
         let answers = statuses::of_each(&self.shared.nodes, signatures, true, deadline, Whom::Everybody).await;
-        let mut found = Found::Unclear;
+        let mut found = SignatureLookup::Unclear;
         for answer in answers.into_iter().flatten() {
             match answer.value.into_iter().next().flatten() {
-                Some(status) => return Found::Landed(outcome_of(&status)),
-                None if answer.slot >= slot => found = Found::Nothing,
+                Some(status) => return SignatureLookup::Landed(outcome_of(&status)),
+                None if answer.slot >= slot => found = SignatureLookup::Nothing,
                 None => {}
             }
         }
@@ -161,7 +161,7 @@ struct EpochInfo {
     block_height: u64,
 }
 
-enum Found {
+enum SignatureLookup {
     /// At least one node that has reached the slot does not have it, and no other node has it.
     Nothing,
     /// A node has it, with its outcome once it is confirmed.

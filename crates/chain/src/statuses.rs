@@ -63,7 +63,7 @@ pub(crate) async fn of_each(
     checked.collect()
 }
 
-fn request(nodes: &Nodes, signatures: &[Signature], history: bool) -> crate::node::Request {
+fn request(nodes: &Nodes, signatures: &[Signature], history: bool) -> crate::node::RpcRequest {
     let signatures: Vec<String> = signatures.iter().map(Signature::to_string).collect();
     let params = json!([signatures, {"searchTransactionHistory": history}]);
     nodes.request("getSignatureStatuses", &params, ANSWER_LIMIT)

@@ -74,7 +74,7 @@ pub type Refusal = Box<dyn Fn(&[u8], &HashMap<Pubkey, FetchedAccount>) -> bool +
 /// Decides whether the simulation of a transaction fails.
 pub type SimulationRefusal = Box<dyn Fn(&[u8]) -> bool + Send>;
 
-pub struct Script {
+pub struct NodeScript {
     pub on_send: OnSend,
     pub effect: Effect,
     pub refuses: Refusal,
@@ -115,7 +115,7 @@ pub struct Script {
 
 #[derive(Clone)]
 pub struct FakeRpc {
-    script: Arc<Mutex<Script>>,
+    script: Arc<Mutex<NodeScript>>,
     url: String,
 }
 
@@ -123,12 +123,12 @@ pub struct FakeRpc {
 /// with periodic requests could send every transaction to the same node.
 #[derive(Clone)]
 struct Behind {
-    scripts: Arc<Vec<Arc<Mutex<Script>>>>,
+    scripts: Arc<Vec<Arc<Mutex<NodeScript>>>>,
     turns: Arc<Mutex<HashMap<String, usize>>>,
 }
 
 impl Behind {
-    fn next(&self, method: &str) -> &Mutex<Script> {
+    fn next(&self, method: &str) -> &Mutex<NodeScript> {
         let mut turns = self.turns.lock().expect("no test panicked holding it");
         let turn = turns.entry(method.to_owned()).or_default();
         let script = &self.scripts[*turn % self.scripts.len()];
@@ -140,7 +140,7 @@ impl Behind {
 impl FakeRpc {
     /// Starts a node on a free port; it ends with the test's runtime.
     pub async fn start() -> Self {
-        let script = Arc::new(Mutex::new(Script {
+        let script = Arc::new(Mutex::new(NodeScript {
             on_send: OnSend::Land,
             effect: Box::new(|_, _| {}),
             refuses: Box::new(|_, _| false),
@@ -177,7 +177,7 @@ impl FakeRpc {
         &self.url
     }
 
-    pub fn script(&self) -> MutexGuard<'_, Script> {
+    pub fn script(&self) -> MutexGuard<'_, NodeScript> {
         self.script.lock().expect("no test panicked holding it")
     }
 }
@@ -189,7 +189,7 @@ pub fn unsigned(instructions: &[Instruction]) -> Vec<u8> {
     wincode::serialize(&VersionedTransaction { signatures, message: VersionedMessage::Legacy(message) }).unwrap()
 }
 
-async fn serve(scripts: Vec<Arc<Mutex<Script>>>) -> String {
+async fn serve(scripts: Vec<Arc<Mutex<NodeScript>>>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let url = format!("http://{}", listener.local_addr().expect("bound"));
     let behind = Behind { scripts: Arc::new(scripts), turns: Arc::default() };
@@ -240,7 +240,7 @@ async fn broken(fault: Fault) -> Response {
     }
 }
 
-impl Script {
+impl NodeScript {
     /// Number of requests of all methods.
     pub fn asked(&self) -> u64 {
         self.requests.values().sum()

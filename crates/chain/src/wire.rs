@@ -17,23 +17,23 @@ const MIN_CONTEXT_SLOT_NOT_REACHED: i64 = -32_016;
 /// An answer with a result or an error.
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "T: Deserialize<'de>"))]
-pub struct Answer<T> {
+pub struct JsonRpcResponse<T> {
     pub id: Option<Value>,
     #[serde(default, deserialize_with = "present")]
     pub result: Option<T>,
-    pub error: Option<Refusal>,
+    pub error: Option<JsonRpcError>,
 }
 
 /// A JSON-RPC error.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct Refusal {
+pub struct JsonRpcError {
     #[serde(default)]
     pub code: i64,
     #[serde(default)]
     pub message: String,
 }
 
-impl Refusal {
+impl JsonRpcError {
     /// The node is behind: it is unhealthy, or has not reached the slot that was asked for.
     pub const fn is_behind(&self) -> bool {
         matches!(self.code, NODE_UNHEALTHY | MIN_CONTEXT_SLOT_NOT_REACHED)

@@ -15,9 +15,9 @@ use crate::{
     failure, hash_mistakes, quote,
     report::{Check, CheckName},
     schemas::OutputSchema,
-    send::{NoAnswer, Received, Request},
-    signature_mistakes::{self, Signed, Verdict},
-    subject::Subject,
+    send::{NoAnswer, ReceivedAnswer, TestRequest},
+    signature_mistakes::{self, SignatureVerdict, Signed},
+    subject::TestedEndpoint,
 };
 
 /// Longest text that can be a hash or a signature in any spelling.
@@ -50,10 +50,10 @@ impl Judged {
 
 /// Checks an answer. Without `output` the result is not compared with a schema. Needs the stack of a schema.
 pub fn judge(
-    subject: &Subject,
+    subject: &TestedEndpoint,
     output: Option<&OutputSchema>,
-    request: &Request,
-    outcome: Result<Received, NoAnswer>,
+    request: &TestRequest,
+    outcome: Result<ReceivedAnswer, NoAnswer>,
 ) -> Judged {
     let mut judge = Judge { subject, output, request, judged: Judged::default(), needs: None };
     match outcome {
@@ -71,9 +71,9 @@ pub fn judge(
 }
 
 struct Judge<'a> {
-    subject: &'a Subject,
+    subject: &'a TestedEndpoint,
     output: Option<&'a OutputSchema>,
-    request: &'a Request,
+    request: &'a TestRequest,
     judged: Judged,
     /// Why the checks that are left are skipped.
     needs: Option<String>,
@@ -138,7 +138,7 @@ impl Judge<'_> {
         }
     }
 
-    fn connection(&mut self, received: &Received) {
+    fn connection(&mut self, received: &ReceivedAnswer) {
         let ms = milliseconds(received);
         self.pass(CheckName::Reachable, format!("answered after {ms} ms"));
         if self.subject.endpoint.trim_start().get(..6).is_some_and(|start| start.eq_ignore_ascii_case("https:")) {
@@ -151,7 +151,7 @@ impl Judge<'_> {
     }
 
     /// The rules for headers and members. `None`: a rule is broken on which the others build.
-    fn fields(&mut self, received: &Received) -> Option<()> {
+    fn fields(&mut self, received: &ReceivedAnswer) -> Option<()> {
         if let Some(encoding) = &received.encoding {
             let fix = "Send the answer without compression: the request says `accept-encoding: identity`.";
             self.stop(CheckName::ContentEncoding, format!("content-encoding: {encoding}"), fix);
@@ -185,7 +185,7 @@ impl Judge<'_> {
         Some(())
     }
 
-    fn http_status(&mut self, received: &Received, reports_failure: bool) -> Option<()> {
+    fn http_status(&mut self, received: &ReceivedAnswer, reports_failure: bool) -> Option<()> {
         let status = received.status;
         if (200..300).contains(&status) || reports_failure {
             self.pass(CheckName::HttpStatus, status.to_string());
@@ -332,23 +332,25 @@ impl Judge<'_> {
         };
         let right = ResultHash::of(signed.result.as_bytes());
         let verdict = match signature_mistakes::of_result(&key, signed, signature) {
-            Verdict::Unknown => signature_mistakes::of_result(&key, Signed { hash: &right, ..signed }, signature),
+            SignatureVerdict::Unknown => {
+                signature_mistakes::of_result(&key, Signed { hash: &right, ..signed }, signature)
+            }
             known => known,
         };
         match verdict {
-            Verdict::Good => {
+            SignatureVerdict::Good => {
                 self.pass(CheckName::ResultKey, self.subject.result_key.to_string());
                 self.pass(CheckName::Signature, format!("over {}", signed.hash));
                 true
             }
-            Verdict::Other(over) => {
+            SignatureVerdict::Other(over) => {
                 self.pass(CheckName::ResultKey, self.subject.result_key.to_string());
                 let message = quote::hexadecimal(&signed.hash.signed_text());
                 let fix = format!("Sign the 71 UTF-8 bytes of the text `result_hash`: {message}.");
                 self.fail(CheckName::Signature, format!("a signature over {over}"), fix);
                 true
             }
-            Verdict::Unknown => {
+            SignatureVerdict::Unknown => {
                 let (received, fix) = private_key(&listed, signed, signature).unwrap_or_else(|| self.foreign_key());
                 self.stop(CheckName::ResultKey, received, fix);
                 false
@@ -372,9 +374,9 @@ impl Judge<'_> {
         let fix = "Sign `crtx-call-v2:`, the 32 bytes that `execution_record` is the base58 form of, `:`, the 8 bytes \
                    of `opened_at_unix_s`, lowest first, `:`, and the text `result_hash`: 126 bytes.";
         match signature_mistakes::of_call(&key, signed, signature) {
-            Verdict::Good => self.pass(NAME, format!("for the record {}", self.request.record())),
-            Verdict::Other(over) => self.fail(NAME, format!("a signature over {over}"), fix),
-            Verdict::Unknown => self.fail(NAME, "a signature over another message or by another key", fix),
+            SignatureVerdict::Good => self.pass(NAME, format!("for the record {}", self.request.record())),
+            SignatureVerdict::Other(over) => self.fail(NAME, format!("a signature over {over}"), fix),
+            SignatureVerdict::Unknown => self.fail(NAME, "a signature over another message or by another key", fix),
         }
     }
 
@@ -443,7 +445,7 @@ pub fn needs(name: CheckName) -> String {
     format!("it needs `{name}` to pass first")
 }
 
-pub fn milliseconds(received: &Received) -> u64 {
+pub fn milliseconds(received: &ReceivedAnswer) -> u64 {
     u64::try_from(received.elapsed.as_millis()).unwrap_or(u64::MAX)
 }
 

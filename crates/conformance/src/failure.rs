@@ -11,15 +11,19 @@ use crate::{
     answer::{needs, shown, signature_form_fix, text},
     quote,
     report::{Check, CheckName},
-    send::{NoAnswer, Received, Request},
-    subject::Subject,
+    send::{NoAnswer, ReceivedAnswer, TestRequest},
+    subject::TestedEndpoint,
 };
 
 const NAME: CheckName = CheckName::FailureForm;
 const SIGNATURE: CheckName = CheckName::FailureSignature;
 
 /// Checks the answer to a task that has to fail: its form, and its signature.
-pub fn judge(subject: &Subject, request: &Request, outcome: &Result<Received, NoAnswer>) -> [Check; 2] {
+pub fn judge(
+    subject: &TestedEndpoint,
+    request: &TestRequest,
+    outcome: &Result<ReceivedAnswer, NoAnswer>,
+) -> [Check; 2] {
     let received = match outcome {
         Ok(received) => received,
         Err(NoAnswer::NoTime) => return skipped("the test had no more time to wait for an answer"),
@@ -40,7 +44,7 @@ pub fn judge(subject: &Subject, request: &Request, outcome: &Result<Received, No
 }
 
 /// The same for an answer that was read.
-pub fn of_fields(subject: &Subject, request: &Request, fields: &Fields<'_>) -> [Check; 2] {
+pub fn of_fields(subject: &TestedEndpoint, request: &TestRequest, fields: &Fields<'_>) -> [Check; 2] {
     let form = members(request, fields);
     if form.has_failed() {
         return no_form(form);
@@ -58,7 +62,7 @@ fn no_form(form: Check) -> [Check; 2] {
 }
 
 /// A failure without a signature breaks no rule. It counts in no rate.
-fn signature(subject: &Subject, request: &Request, raw: Option<&RawValue>) -> Check {
+fn signature(subject: &TestedEndpoint, request: &TestRequest, raw: Option<&RawValue>) -> Check {
     let Some(raw) = raw else {
         return Check::skipped(SIGNATURE, "the failure has no `failure_signature`, so it is shown as unproved");
     };
@@ -77,7 +81,7 @@ fn signature(subject: &Subject, request: &Request, raw: Option<&RawValue>) -> Ch
     }
 }
 
-fn members(request: &Request, fields: &Fields<'_>) -> Check {
+fn members(request: &TestRequest, fields: &Fields<'_>) -> Check {
     let status = text(fields.status);
     if status.as_deref() != Some("failed") {
         let fix = "Answer `\"status\": \"failed\"`, or name a task that the agent must refuse.";

@@ -22,4 +22,4 @@ mod subject;
 
 pub use report::{Check, CheckName, Report};
 pub use run::{CannotTest, Progress, run};
-pub use subject::{Example, Subject};
+pub use subject::{Example, TestedEndpoint};

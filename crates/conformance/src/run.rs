@@ -19,8 +19,8 @@ use crate::{
     failure, limits, parallel, probes,
     report::{Check, CheckName, Report},
     schemas::{self, OutputSchema},
-    send::{Request, Sender},
-    subject::{Example, Subject},
+    send::{TestRequest, TestSender},
+    subject::{Example, TestedEndpoint},
 };
 
 /// Schemas and answers of strangers are read on a thread of the test, which has the stack that schemas need.
@@ -62,7 +62,7 @@ pub enum CannotTest {
 /// `outbound` decides which addresses it may call. It ends when its future is dropped, and sends nothing more after an
 /// answer that does not come in time.
 pub async fn run(
-    subject: &Subject,
+    subject: &TestedEndpoint,
     outbound: &Outbound,
     progress: &mut (dyn FnMut(Progress<'_>) + Send),
 ) -> Result<Report, CannotTest> {
@@ -70,7 +70,7 @@ pub async fn run(
     let mut test = Test::start(subject, outbound, progress).await?;
     progress(Progress::Asks(CheckName::Reachable));
     let output = Arc::clone(&test.output);
-    let first_request = Request::of(subject.example.clone());
+    let first_request = TestRequest::of(subject.example.clone());
     let first = test.ask(first_request.clone(), Some(output)).await?;
     for check in &first.checks {
         test.note(check.clone(), progress);
@@ -92,9 +92,9 @@ pub async fn run(
 }
 
 struct Test {
-    subject: Arc<Subject>,
+    subject: Arc<TestedEndpoint>,
     output: Arc<OutputSchema>,
-    sender: Sender,
+    sender: TestSender,
     reading: Offload,
     requests: AtomicU32,
     /// The checks of the first answer `failed` to a task that need not fail.
@@ -104,11 +104,11 @@ struct Test {
 
 impl Test {
     async fn start(
-        subject: &Subject,
+        subject: &TestedEndpoint,
         outbound: &Outbound,
         progress: &mut (dyn FnMut(Progress<'_>) + Send),
     ) -> Result<Self, CannotTest> {
-        let sender = Sender::new(outbound, &subject.endpoint, subject.timeout_seconds)?;
+        let sender = TestSender::new(outbound, &subject.endpoint, subject.timeout_seconds)?;
         let reading = Offload::start("conformance", READING)?;
         let subject = Arc::new(subject.clone());
         let read = Arc::clone(&subject);
@@ -126,7 +126,7 @@ impl Test {
         self.checks.push(check);
     }
 
-    async fn ask(&self, request: Request, output: Option<Arc<OutputSchema>>) -> Result<Judged, CannotTest> {
+    async fn ask(&self, request: TestRequest, output: Option<Arc<OutputSchema>>) -> Result<Judged, CannotTest> {
         self.requests.fetch_add(1, Ordering::Relaxed);
         let outcome = self.sender.send(&request).await;
         let subject = Arc::clone(&self.subject);
@@ -139,13 +139,13 @@ impl Test {
     }
 
     async fn ask_for(&self, example: Example) -> Result<Judged, CannotTest> {
-        self.ask(Request::of(example), None).await
+        self.ask(TestRequest::of(example), None).await
     }
 
     /// Sends everything after the example, which was answered well.
     async fn go_on(
         &mut self,
-        request: &Request,
+        request: &TestRequest,
         first: &Judged,
         progress: &mut (dyn FnMut(Progress<'_>) + Send),
     ) -> Result<(), CannotTest> {
@@ -175,7 +175,7 @@ impl Test {
                     probes::changed_task(name, &judged, &ignored, str::is_empty, EMPTY_UNSEEN)
                 }
                 CheckName::UnknownFields => {
-                    let more = Request { unknown_fields: true, ..Request::of(example.clone()) };
+                    let more = TestRequest { unknown_fields: true, ..TestRequest::of(example.clone()) };
                     probes::unknown_fields(&self.ask(more, None).await?, &ignored)
                 }
                 CheckName::RepeatedId => probes::repeated(first, &self.ask(request.clone(), None).await?, &ignored),
@@ -205,7 +205,7 @@ impl Test {
             return Ok(seen.unwrap_or_else(|| failure::skipped(FAILURE_UNSEEN)));
         };
         self.requests.fetch_add(1, Ordering::Relaxed);
-        let request = Request::of(failing);
+        let request = TestRequest::of(failing);
         let outcome = self.sender.send(&request).await;
         let subject = Arc::clone(&self.subject);
         Ok(self.reading.run(move || failure::judge(&subject, &request, &outcome)).await?)

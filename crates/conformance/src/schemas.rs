@@ -8,7 +8,7 @@ use crate::{
     limits::MAX_RESULT_MEMORY,
     quote,
     report::{Check, CheckName},
-    subject::Subject,
+    subject::TestedEndpoint,
 };
 
 /// The schema of results, or why it is not accepted.
@@ -49,7 +49,7 @@ impl OutputSchema {
 }
 
 /// Whether the input schema is accepted, and the example's parameters match it.
-pub fn check_input(subject: &Subject) -> Check {
+pub fn check_input(subject: &TestedEndpoint) -> Check {
     const NAME: CheckName = CheckName::InputSchema;
     let schema = match accept(&subject.input_schema) {
         Ok(schema) => schema,

@@ -28,7 +28,7 @@ const UNREACHED: Duration = Duration::from_secs(3_600);
 
 /// Sends the requests of one test.
 #[derive(Debug)]
-pub struct Sender {
+pub struct TestSender {
     outbound: Outbound,
     http: Client,
     endpoint: String,
@@ -41,14 +41,14 @@ pub struct Sender {
 
 /// A request. Sent again, it is the same execution.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct TestRequest {
     pub execution_id: Uuid,
     pub opening: OpeningId,
     pub example: Example,
     pub unknown_fields: bool,
 }
 
-impl Request {
+impl TestRequest {
     /// A request of a new execution. There is no record at its address.
     pub fn of(example: Example) -> Self {
         let opening = OpeningId { record: rand::random(), opened_at_unix_s: Utc::now().timestamp() };
@@ -63,7 +63,7 @@ impl Request {
 
 /// A whole answer.
 #[derive(Debug)]
-pub struct Received {
+pub struct ReceivedAnswer {
     pub status: u16,
     pub content_type: Option<String>,
     /// The value of `content-encoding`, unless it is `identity`.
@@ -87,7 +87,7 @@ pub enum NoAnswer {
     TooLarge,
 }
 
-impl Sender {
+impl TestSender {
     pub fn new(outbound: &Outbound, endpoint: &str, timeout_seconds: u32) -> reqwest::Result<Self> {
         let deadline = Instant::now().checked_add(limits::duration(timeout_seconds)).unwrap_or_else(Instant::now);
         Ok(Self {
@@ -101,7 +101,7 @@ impl Sender {
         })
     }
 
-    pub async fn send(&self, request: &Request) -> Result<Received, NoAnswer> {
+    pub async fn send(&self, request: &TestRequest) -> Result<ReceivedAnswer, NoAnswer> {
         let whole = Duration::from_secs(u64::from(self.timeout_seconds));
         let left = self.deadline.saturating_duration_since(Instant::now());
         let Ok(outcome) = timeout(whole.min(left), self.exchange(request)).await else {
@@ -116,7 +116,7 @@ impl Sender {
         self.late.load(Ordering::Relaxed)
     }
 
-    async fn exchange(&self, request: &Request) -> Result<Received, NoAnswer> {
+    async fn exchange(&self, request: &TestRequest) -> Result<ReceivedAnswer, NoAnswer> {
         let url = self.outbound.check_reachable(&self.endpoint).await.map_err(NoAnswer::NotCallable)?;
         let started = Instant::now();
         let sent = self
@@ -130,7 +130,7 @@ impl Sender {
         let body = read(&mut response).await?;
         let text = |name| response.headers().get(name).map(|value| quote::bytes(value.as_bytes()));
         let encoded = text(header::CONTENT_ENCODING).filter(|encoding| !encoding.eq_ignore_ascii_case("identity"));
-        Ok(Received {
+        Ok(ReceivedAnswer {
             status: response.status().as_u16(),
             content_type: text(header::CONTENT_TYPE),
             encoding: encoded,
@@ -140,7 +140,7 @@ impl Sender {
         })
     }
 
-    fn body<'a>(&self, request: &'a Request) -> Body<'a> {
+    fn body<'a>(&self, request: &'a TestRequest) -> TestBody<'a> {
         let known = CreatorRequest {
             execution_id: request.execution_id,
             task: &request.example.task,
@@ -151,13 +151,13 @@ impl Sender {
             opened_at_unix_s: request.opening.opened_at_unix_s,
         };
         let added = || serde_json::json!({"added": "later", "levels": [1, 2, 3]});
-        Body { known, x_conformance: request.unknown_fields.then(added) }
+        TestBody { known, x_conformance: request.unknown_fields.then(added) }
     }
 }
 
 /// A request, with a member that the protocol does not have yet.
 #[derive(Serialize)]
-struct Body<'a> {
+struct TestBody<'a> {
     #[serde(flatten)]
     known: CreatorRequest<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -21,7 +21,7 @@ pub struct Signed<'a> {
 
 /// Whether a signature holds, as the chain checks it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum SignatureVerdict {
     Good,
     /// Of the key, over another message.
     Other(Mistake),
@@ -37,18 +37,18 @@ pub fn usable(key: &[u8; 32]) -> Option<VerifyingKey> {
 /// The public key, if `bytes` is a private key whose signature this is.
 pub fn made_with_private_key(bytes: &[u8; 32], signed: Signed<'_>, signature: &[u8; 64]) -> Option<VerifyingKey> {
     let key = SigningKey::from_bytes(bytes).verifying_key();
-    (of_result(&key, signed, signature) != Verdict::Unknown).then_some(key)
+    (of_result(&key, signed, signature) != SignatureVerdict::Unknown).then_some(key)
 }
 
 /// What the signature of a result was made over.
-pub fn of_result(key: &VerifyingKey, signed: Signed<'_>, signature: &[u8; 64]) -> Verdict {
+pub fn of_result(key: &VerifyingKey, signed: Signed<'_>, signature: &[u8; 64]) -> SignatureVerdict {
     let text = signed.hash.signed_text();
     let call = call_text::of(signed.opening, &signed.hash.0);
     look(key, &text, signature, &[(&call, "the message of `call_signature`")], signed)
 }
 
 /// What the call-bound signature of a result was made over.
-pub fn of_call(key: &VerifyingKey, signed: Signed<'_>, signature: &[u8; 64]) -> Verdict {
+pub fn of_call(key: &VerifyingKey, signed: Signed<'_>, signature: &[u8; 64]) -> SignatureVerdict {
     let message = call_text::of(signed.opening, &signed.hash.0);
     let text = signed.hash.to_string();
     let OpeningId { record, opened_at_unix_s } = *signed.opening;
@@ -92,17 +92,17 @@ fn look(
     signature: &[u8; 64],
     others: &[(&[u8], Mistake)],
     signed: Signed<'_>,
-) -> Verdict {
+) -> SignatureVerdict {
     let signature = Signature::from_bytes(signature);
     if key.verify_strict(message, &signature).is_ok() {
-        return Verdict::Good;
+        return SignatureVerdict::Good;
     }
     if key.verify(message, &signature).is_ok() {
-        return Verdict::Other("the right message, but in a form that the chain refuses");
+        return SignatureVerdict::Other("the right message, but in a form that the chain refuses");
     }
     let found = others.iter().find(|(other, _)| key.verify(other, &signature).is_ok());
     if let Some((_, mistake)) = found {
-        return Verdict::Other(mistake);
+        return SignatureVerdict::Other(mistake);
     }
     let text = signed.hash.to_string();
     let digits = text.strip_prefix("sha256:").unwrap_or_default();
@@ -118,7 +118,7 @@ fn look(
         (b"", "an empty message"),
     ];
     let found = spelled.iter().find(|(other, _)| key.verify(other, &signature).is_ok());
-    found.map_or(Verdict::Unknown, |(_, mistake)| Verdict::Other(mistake))
+    found.map_or(SignatureVerdict::Unknown, |(_, mistake)| SignatureVerdict::Other(mistake))
 }
 
 #[cfg(test)]
@@ -134,7 +134,7 @@ mod tests {
         let opening = OpeningId { record: [3; 32], opened_at_unix_s: 1_700_000_000 };
         let signed = Signed { result: "result", hash: &hash, execution_id: Uuid::from_u128(1), opening: &opening };
         let verdict = |message: &[u8]| of_result(&key.verifying_key(), signed, &key.sign(message).to_bytes());
-        assert_eq!(verdict(hash.to_string().as_bytes()), Verdict::Good);
+        assert_eq!(verdict(hash.to_string().as_bytes()), SignatureVerdict::Good);
         for (message, named) in [
             (hash.0.to_vec(), "32 bytes"),
             (hex::encode(hash.0).into_bytes(), "without `sha256:`"),
@@ -142,17 +142,20 @@ mod tests {
             (format!("{hash}\n").into_bytes(), "line end"),
             (call_text::of(&opening, &hash.0).to_vec(), "call_signature"),
         ] {
-            assert!(matches!(verdict(&message), Verdict::Other(mistake) if mistake.contains(named)), "{named}");
+            assert!(
+                matches!(verdict(&message), SignatureVerdict::Other(mistake) if mistake.contains(named)),
+                "{named}"
+            );
         }
-        assert_eq!(verdict(b"something"), Verdict::Unknown);
+        assert_eq!(verdict(b"something"), SignatureVerdict::Unknown);
         let call = |message: &[u8]| of_call(&key.verifying_key(), signed, &key.sign(message).to_bytes());
-        assert_eq!(call(&call_text::of(&opening, &hash.0)), Verdict::Good);
+        assert_eq!(call(&call_text::of(&opening, &hash.0)), SignatureVerdict::Good);
         let decimal = [b"crtx-call-v2:", [3; 32].as_slice(), b":1700000000:", hash.to_string().as_bytes()].concat();
         for (message, named) in [(hash.signed_text().to_vec(), "without the call"), (decimal, "decimal digits")] {
-            assert!(matches!(call(&message), Verdict::Other(mistake) if mistake.contains(named)), "{named}");
+            assert!(matches!(call(&message), SignatureVerdict::Other(mistake) if mistake.contains(named)), "{named}");
         }
         let foreign = SigningKey::from_bytes(&[8; 32]).sign(&hash.signed_text()).to_bytes();
-        assert_eq!(of_result(&key.verifying_key(), signed, &foreign), Verdict::Unknown);
+        assert_eq!(of_result(&key.verifying_key(), signed, &foreign), SignatureVerdict::Unknown);
         let own = key.sign(&hash.signed_text()).to_bytes();
         assert_eq!(made_with_private_key(&[7; 32], signed, &own), Some(key.verifying_key()));
         assert_eq!(made_with_private_key(&[7; 32], signed, &foreign), None);

@@ -6,7 +6,7 @@ use solana_pubkey::Pubkey;
 
 /// An endpoint, as its listing will describe it.
 #[derive(Clone, Debug)]
-pub struct Subject {
+pub struct TestedEndpoint {
     pub endpoint: String,
     pub result_key: Pubkey,
     /// The listing promises results that are signed for the call.

@@ -5,7 +5,7 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use crtx_conformance::{Check, CheckName, Example, Progress, Report, Subject, limits, run};
+use crtx_conformance::{Check, CheckName, Example, Progress, Report, TestedEndpoint, limits, run};
 use crtx_http::outbound::{Outbound, OutboundPolicy};
 use crtx_protocol::{
     call_text::OpeningId,
@@ -22,7 +22,7 @@ struct Case {
     fails: CheckName,
     /// Part of the advice or of what was received.
     says: &'static str,
-    subject: fn(&mut Subject),
+    subject: fn(&mut TestedEndpoint),
     change: Change,
 }
 
@@ -30,7 +30,7 @@ const fn replies(fails: CheckName, says: &'static str, change: Change) -> Case {
     Case { fails, says, subject: |_| {}, change }
 }
 
-const fn listed(fails: CheckName, says: &'static str, subject: fn(&mut Subject)) -> Case {
+const fn listed(fails: CheckName, says: &'static str, subject: fn(&mut TestedEndpoint)) -> Case {
     Case { fails, says, subject, change: |_, _| {} }
 }
 
@@ -445,7 +445,7 @@ async fn an_endpoint_that_the_policy_forbids_gets_no_request() {
     let strict = Outbound::new(OutboundPolicy::STRICT);
     let report = run(&subject, &strict, &mut |_| {}).await.expect("a report");
     assert_eq!(failed(&report), [CheckName::Tls], "{report:#?}");
-    let subject = Subject { endpoint: "https://127.0.0.1/execute".to_owned(), ..subject };
+    let subject = TestedEndpoint { endpoint: "https://127.0.0.1/execute".to_owned(), ..subject };
     let report = run(&subject, &strict, &mut |_| {}).await.expect("a report");
     assert_complete(&report);
     assert_eq!(failed(&report), [CheckName::Reachable], "{report:#?}");

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 
 use crate::{
     error::{ApiError, QuotaUnit, RateLimit},
-    pace::Pace,
+    token_bucket::TokenBucket,
 };
 
 /// Clients that have an allowance of their own at the same time.
@@ -38,7 +38,7 @@ pub struct Allowances<K> {
 }
 
 struct Clients<K> {
-    paces: HashMap<Option<K>, Pace>,
+    paces: HashMap<Option<K>, TokenBucket>,
     /// When those who have taken nothing for long were last forgotten: it looks at all of them.
     tidied: Option<Instant>,
 }
@@ -106,7 +106,7 @@ impl<K: Eq + Hash> Allowances<K> {
 }
 
 impl<K: Eq + Hash> Clients<K> {
-    fn pace(&mut self, client: K, now: Instant) -> &mut Pace {
+    fn pace(&mut self, client: K, now: Instant) -> &mut TokenBucket {
         let mut client = Some(client);
         if self.is_full() && !self.paces.contains_key(&client) {
             if self.tidied.is_none_or(|tidied| now.saturating_duration_since(tidied) >= SECOND) {
@@ -117,7 +117,7 @@ impl<K: Eq + Hash> Clients<K> {
                 client = None;
             }
         }
-        self.paces.entry(client).or_insert_with(|| Pace::new(now))
+        self.paces.entry(client).or_insert_with(|| TokenBucket::new(now))
     }
 
     fn is_full(&self) -> bool {

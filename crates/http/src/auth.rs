@@ -42,7 +42,7 @@ impl<S: AuthState> FromRequestParts<S> for Caller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let caller = Presented::read(parts, state)?.authenticate(state).await?;
+        let caller = ApiKeyHeader::read(parts, state)?.authenticate(state).await?;
         BodyOwner::note(&parts.extensions, &caller.wallet);
         Ok(caller)
     }
@@ -50,12 +50,12 @@ impl<S: AuthState> FromRequestParts<S> for Caller {
 
 /// A well-formed API key of this network, which may be looked up.
 #[derive(Clone, Debug)]
-pub struct Presented {
+pub struct ApiKeyHeader {
     key: ApiKey,
     session_key: Pubkey,
 }
 
-impl Presented {
+impl ApiKeyHeader {
     /// Reads the `Authorization` header of a request. A key that was refused a moment ago is refused again here, and a
     /// client that presents many unknown keys gets 429.
     pub fn read<S: AuthState>(parts: &Parts, state: &S) -> Result<Self, ApiError> {

@@ -13,7 +13,7 @@ use solana_pubkey::Pubkey;
 
 use crate::{
     auth::that_works,
-    gathered::Gathered,
+    query_batcher::QueryBatcher,
     signed_in::that_holds,
     strangers::{CredentialName, Strangers},
 };
@@ -25,23 +25,23 @@ const MOST_TOGETHER: usize = 32;
 pub struct Credentials {
     pub(crate) pool: PgPool,
     /// API keys by their session public key, revoked or not.
-    pub(crate) keys: Gathered<Pubkey, Option<ApiKeyRow>>,
+    pub(crate) keys: QueryBatcher<Pubkey, Option<ApiKeyRow>>,
     /// Sessions by the hash of their token, over or not.
-    pub(crate) sessions: Gathered<[u8; 32], Option<SessionRow>>,
+    pub(crate) sessions: QueryBatcher<[u8; 32], Option<SessionRow>>,
     pub strangers: Arc<Strangers>,
 }
 
 impl Credentials {
     /// `strangers`: what is known about credentials, which parts of a process can share.
     pub fn new(pool: PgPool, strangers: Arc<Strangers>) -> Self {
-        let keys = Gathered::new(pool.clone(), MOST_TOGETHER, |connection, wanted: &[Pubkey]| {
+        let keys = QueryBatcher::new(pool.clone(), MOST_TOGETHER, |connection, wanted: &[Pubkey]| {
             Box::pin(async move {
                 let found = api_keys::find_all(connection, wanted).await?.into_iter();
                 let mut found: HashMap<Pubkey, ApiKeyRow> = found.map(|row| (row.session_public_key, row)).collect();
                 Ok(wanted.iter().map(|key| found.remove(key)).collect())
             })
         });
-        let sessions = Gathered::new(pool.clone(), MOST_TOGETHER, |connection, wanted: &[[u8; 32]]| {
+        let sessions = QueryBatcher::new(pool.clone(), MOST_TOGETHER, |connection, wanted: &[[u8; 32]]| {
             Box::pin(async move {
                 let found = sessions::find_all(connection, wanted).await?.into_iter();
                 let mut found: HashMap<[u8; 32], SessionRow> = found.map(|row| (row.token_hash, row)).collect();

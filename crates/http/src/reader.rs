@@ -4,7 +4,7 @@ use axum::{extract::FromRequestParts, http::request::Parts};
 use solana_pubkey::Pubkey;
 
 use crate::{
-    auth::{AuthState, Presented},
+    auth::{ApiKeyHeader, AuthState},
     error::ApiError,
     layers::Peer,
     signed_in,
@@ -28,7 +28,7 @@ impl<S: AuthState> FromRequestParts<S> for Reader {
         match session {
             Some(session) => Ok(Self { wallet: session.wallet, credential: session.name }),
             None => {
-                let presented = Presented::read(parts, state)?;
+                let presented = ApiKeyHeader::read(parts, state)?;
                 let credential = presented.name();
                 Ok(Self { wallet: presented.authenticate(state).await?.wallet, credential })
             }

@@ -11,7 +11,7 @@ use solana_pubkey::Pubkey;
 
 use crate::{
     chain::{StartedFrom, now_unix_ms},
-    progress::Progress,
+    progress::StartProgress,
     solana::SolanaNetwork,
 };
 
@@ -29,7 +29,7 @@ pub async fn align(
     pool: &PgPool,
     network: &SolanaNetwork,
     client: &ChainClient,
-    progress: &dyn Progress,
+    progress: &dyn StartProgress,
 ) -> anyhow::Result<()> {
     if let StartedFrom::Recovered { slot, saved_at_unix_ms } = network.started_from() {
         let ago = now_unix_ms().saturating_sub(saved_at_unix_ms) / 1_000;

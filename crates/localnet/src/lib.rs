@@ -18,5 +18,5 @@ mod validator;
 
 pub use keys::{CallerWallet, Keys};
 pub use network::{LocalNetwork, Marketplace, NetworkOptions};
-pub use progress::Progress;
+pub use progress::StartProgress;
 pub use setup::ListedAgent;

@@ -12,7 +12,7 @@ use anyhow::{Context, anyhow};
 use crtx_chain::{ChainClient, Instructions, deployment::COMMITTED_ELF};
 use crtx_child::free_port;
 use crtx_content::{ContentLocation, ContentStore};
-use crtx_postgres::Cluster;
+use crtx_postgres::PostgresCluster;
 use crtx_protocol::address::Addresses;
 use crtx_store::{
     PgPool, Pools,
@@ -30,7 +30,7 @@ use crate::{
     data_dir::{self, DataDir, LastPorts},
     demo,
     keys::{CallerWallet, Keys},
-    progress::Progress,
+    progress::StartProgress,
     server_config,
     setup::{self, ListedAgent, Setup},
     solana::SolanaNetwork,
@@ -56,7 +56,7 @@ pub struct NetworkOptions {
 /// Everything that runs, for stopping it.
 pub struct LocalNetwork {
     data_dir: DataDir,
-    cluster: Option<Cluster>,
+    cluster: Option<PostgresCluster>,
     pools: Option<Pools>,
     solana: Option<SolanaNetwork>,
     /// Ends the demo creator.
@@ -104,7 +104,11 @@ impl LocalNetwork {
     }
 
     /// Starts everything. What has started when this fails, or is dropped, is stopped by [`Self::stop`].
-    pub async fn start(&mut self, options: &NetworkOptions, progress: &dyn Progress) -> anyhow::Result<Marketplace> {
+    pub async fn start(
+        &mut self,
+        options: &NetworkOptions,
+        progress: &dyn StartProgress,
+    ) -> anyhow::Result<Marketplace> {
         let keys = Keys::load_or_create(&self.data_dir.path.join(data_dir::KEYS))?;
         let ports = self.data_dir.ports();
 
@@ -167,7 +171,7 @@ impl LocalNetwork {
         options: &NetworkOptions,
         keys: &Keys,
         ports: &LastPorts,
-        progress: &dyn Progress,
+        progress: &dyn StartProgress,
     ) -> anyhow::Result<String> {
         let solana = self.start_solana(options.validator.as_deref(), keys.admin.pubkey(), ports);
         let own_database = std::env::var("DATABASE_URL").ok().filter(|url| !url.is_empty());
@@ -175,7 +179,7 @@ impl LocalNetwork {
         let cluster = async {
             match own_database {
                 Some(_) => Ok(None),
-                None => Cluster::start(&self.data_dir.path, &say).await.map(Some),
+                None => PostgresCluster::start(&self.data_dir.path, &say).await.map(Some),
             }
         };
         let (solana, cluster) = tokio::join!(solana, cluster);
@@ -183,7 +187,7 @@ impl LocalNetwork {
         let solana = solana.map(|solana| self.solana = Some(solana));
         self.cluster = cluster.context("PostgreSQL")?;
         solana.context("the Solana network")?;
-        own_database.or_else(|| self.cluster.as_ref().map(Cluster::url)).context("no database")
+        own_database.or_else(|| self.cluster.as_ref().map(PostgresCluster::url)).context("no database")
     }
 
     async fn start_solana(

@@ -1,7 +1,7 @@
 //! How far the start of a local network is.
 
 /// Shows the progress of a start.
-pub trait Progress: Send + Sync {
+pub trait StartProgress: Send + Sync {
     /// A step begins.
     fn step(&self, text: &str);
 

@@ -32,16 +32,16 @@ const STOP_LIMIT: Duration = Duration::from_secs(15);
 const POLL: Duration = Duration::from_millis(20);
 
 /// A running private cluster. Dropping it also stops the server, without waiting for it.
-pub struct Cluster {
+pub struct PostgresCluster {
     child: Child,
     /// The server ends when this closes. Kept apart from `child`, whose `wait` would close it.
     leash: Option<ChildStdin>,
     cluster_folder: ClusterFolder,
 }
 
-impl Cluster {
+impl PostgresCluster {
     /// Starts the cluster below `data_dir`, initialising it first if there is none yet. A new one does not sync
-    /// what it writes until [`Cluster::begin_syncing`].
+    /// what it writes until [`PostgresCluster::begin_syncing`].
     pub async fn start(data_dir: &Path, say: &(dyn Fn(&str) + Send + Sync)) -> anyhow::Result<Self> {
         let cluster_folder = ClusterFolder::below(data_dir)?;
         let binaries = match Search::of_this_machine().find()? {

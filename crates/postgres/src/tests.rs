@@ -6,8 +6,8 @@ use super::*;
 
 fn quiet(_: &str) {}
 
-async fn start(dir: &Path) -> Cluster {
-    Cluster::start(dir, &quiet).await.expect("starts")
+async fn start(dir: &Path) -> PostgresCluster {
+    PostgresCluster::start(dir, &quiet).await.expect("starts")
 }
 
 async fn ask(url: &str, question: &'static str) -> i64 {
@@ -15,7 +15,7 @@ async fn ask(url: &str, question: &'static str) -> i64 {
     sqlx::query_scalar(question).fetch_one(&mut connection).await.expect("answers")
 }
 
-fn server_pid(cluster: &Cluster) -> i32 {
+fn server_pid(cluster: &PostgresCluster) -> i32 {
     running_pid(&cluster.cluster_folder.data().join("postmaster.pid")).expect("runs")
 }
 
@@ -48,7 +48,7 @@ async fn a_cluster_keeps_what_was_committed_over_a_stop() {
     remove(dir.path()).expect("removes");
 }
 
-async fn fsync_is_on(cluster: &Cluster) -> bool {
+async fn fsync_is_on(cluster: &PostgresCluster) -> bool {
     ask(&cluster.url(), "select (current_setting('fsync') = 'on')::int::bigint").await == 1
 }
 
@@ -199,7 +199,7 @@ async fn a_cluster_of_another_version_is_refused_with_a_way_out() {
     let cluster_folder = ClusterFolder::below(dir.path()).expect("a folder");
     fs::create_dir(cluster_folder.data()).expect("dir");
     fs::write(cluster_folder.data().join("PG_VERSION"), "9\n").expect("file");
-    let error = Cluster::start(dir.path(), &quiet).await.err().expect("refused");
+    let error = PostgresCluster::start(dir.path(), &quiet).await.err().expect("refused");
     assert!(error.to_string().contains("PostgreSQL 9") && error.to_string().contains("--fresh"), "{error}");
     remove(dir.path()).expect("removes");
 }

@@ -3,14 +3,14 @@
 
 use serde_json::{Map, Value};
 
-use crate::graph::{Graph, Node};
+use crate::graph::{Graph, Subschema};
 
 /// Cost factor of a pairwise comparison of the items of a short list, per item.
 const UNIQUE_STEPS: u64 = 16;
 
 /// An upper bound of the work of an evaluation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cost {
+pub struct EvaluationCost {
     /// Steps of the check.
     pub steps: u64,
     /// Visits of subschemas; part of the steps.
@@ -22,23 +22,23 @@ pub struct Cost {
 }
 
 /// Counts up to `most` steps and `nesting` schemas inside one another.
-pub(crate) fn of(graph: &Graph, value: &Value, most: u64, nesting: usize) -> Cost {
-    let mut walk = Walk { graph, most, nesting, cost: Cost::default() };
+pub(crate) fn of(graph: &Graph, value: &Value, most: u64, nesting: usize) -> EvaluationCost {
+    let mut walk = CostWalk { graph, most, nesting, cost: EvaluationCost::default() };
     let start = Visit { node: 0, times: 1, marks: 0, explained: 0, depth: 0 };
-    walk.cost.exceeded = walk.visit(start, Seen::Value(value)).is_err();
+    walk.cost.exceeded = walk.visit(start, Visited::Value(value)).is_err();
     walk.cost
 }
 
-struct Walk<'g> {
+struct CostWalk<'g> {
     graph: &'g Graph,
     most: u64,
     nesting: usize,
-    cost: Cost,
+    cost: EvaluationCost,
 }
 
 /// What a subschema sees: a value, or the name of a member.
 #[derive(Clone, Copy)]
-enum Seen<'v> {
+enum Visited<'v> {
     Value(&'v Value),
     Name(&'v str),
 }
@@ -71,8 +71,8 @@ impl Visit {
     }
 }
 
-impl Walk<'_> {
-    fn visit(&mut self, visit: Visit, seen: Seen<'_>) -> Result<(), Exceeded> {
+impl CostWalk<'_> {
+    fn visit(&mut self, visit: Visit, seen: Visited<'_>) -> Result<(), Exceeded> {
         let graph = self.graph;
         let node = graph.nodes.get(visit.node).ok_or(Exceeded)?;
         if visit.depth > self.nesting {
@@ -88,47 +88,53 @@ impl Walk<'_> {
             self.visit(if same.explained { next.explained() } else { next }, seen)?;
         }
         match seen {
-            Seen::Name(text) => self.text(visit, node, text),
-            Seen::Value(Value::String(text)) => self.text(visit, node, text),
-            Seen::Value(Value::Array(items)) => self.items(visit, node, again, items),
-            Seen::Value(Value::Object(members)) => self.members(visit, node, again, members),
-            Seen::Value(_) => Ok(()),
+            Visited::Name(text) => self.text(visit, node, text),
+            Visited::Value(Value::String(text)) => self.text(visit, node, text),
+            Visited::Value(Value::Array(items)) => self.items(visit, node, again, items),
+            Visited::Value(Value::Object(members)) => self.members(visit, node, again, members),
+            Visited::Value(_) => Ok(()),
         }
     }
 
-    fn text(&mut self, visit: Visit, node: &Node, text: &str) -> Result<(), Exceeded> {
+    fn text(&mut self, visit: Visit, node: &Subschema, text: &str) -> Result<(), Exceeded> {
         self.spend(visit, node.text_steps.saturating_mul(text.len() as u64))
     }
 
-    fn items(&mut self, visit: Visit, node: &Node, again: u64, items: &[Value]) -> Result<(), Exceeded> {
+    fn items(&mut self, visit: Visit, node: &Subschema, again: u64, items: &[Value]) -> Result<(), Exceeded> {
         if node.unique {
             for item in items {
                 self.compare(visit, item)?;
             }
         }
         for (front, item) in node.front_items.iter().zip(items) {
-            self.visit(visit.to(*front), Seen::Value(item))?;
+            self.visit(visit.to(*front), Visited::Value(item))?;
         }
         for item in items {
             self.spend(visit, 1_u64.saturating_add(node.marks))?;
             for schema in &node.items {
-                self.visit(visit.to(*schema), Seen::Value(item))?;
+                self.visit(visit.to(*schema), Visited::Value(item))?;
             }
             for schema in node.contains.iter().chain(&node.unevaluated) {
-                self.visit(visit.to(*schema).times(again).explained(), Seen::Value(item))?;
+                self.visit(visit.to(*schema).times(again).explained(), Visited::Value(item))?;
             }
         }
         Ok(())
     }
 
-    fn members(&mut self, visit: Visit, node: &Node, again: u64, members: &Map<String, Value>) -> Result<(), Exceeded> {
+    fn members(
+        &mut self,
+        visit: Visit,
+        node: &Subschema,
+        again: u64,
+        members: &Map<String, Value>,
+    ) -> Result<(), Exceeded> {
         let marked = again.saturating_sub(visit.times);
         for (name, value) in members {
             let matching = node.patterns.iter().fold(0_u64, |sum, (steps, _)| sum.saturating_add(*steps));
             let bytes = (name.len() as u64).saturating_add(1);
             let matching = matching.saturating_mul(bytes).saturating_mul(1_u64.saturating_add(marked));
             self.spend(visit, 1_u64.saturating_add(node.marks).saturating_add(matching))?;
-            let seen = Seen::Value(value);
+            let seen = Visited::Value(value);
             match node.properties.get(name) {
                 Some(schema) => self.visit(visit.to(*schema), seen)?,
                 None => {
@@ -144,7 +150,7 @@ impl Walk<'_> {
                 self.visit(visit.to(*schema).times(again).explained(), seen)?;
             }
             for schema in &node.names {
-                self.visit(visit.to(*schema).explained(), Seen::Name(name))?;
+                self.visit(visit.to(*schema).explained(), Visited::Name(name))?;
             }
         }
         Ok(())

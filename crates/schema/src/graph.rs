@@ -23,14 +23,14 @@ const NODE_MEMORY: usize = 2_048;
 
 #[derive(Debug)]
 pub(crate) struct Graph {
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<Subschema>,
     /// About what the compiled schema takes in memory.
     pub memory_bytes: usize,
 }
 
 /// One subschema.
 #[derive(Debug, Default)]
-pub(crate) struct Node {
+pub(crate) struct Subschema {
     /// Steps for each visit, whatever the value is.
     pub steps: u64,
     /// Steps for each byte, if the value is text.
@@ -68,8 +68,11 @@ impl Graph {
     pub fn build(root: &Value, draft: Draft) -> Result<Self, SchemaError> {
         let places = Places::find(root, draft)?;
         let mut patterns = Patterns::default();
-        let nodes: Vec<Node> =
-            places.schemas.iter().map(|schema| Node::read(schema, &places, &mut patterns)).collect::<Result<_, _>>()?;
+        let nodes: Vec<Subschema> = places
+            .schemas
+            .iter()
+            .map(|schema| Subschema::read(schema, &places, &mut patterns))
+            .collect::<Result<_, _>>()?;
         let memory_bytes = nodes
             .len()
             .saturating_mul(NODE_MEMORY)
@@ -85,7 +88,7 @@ impl Graph {
     /// For each subschema, how many subschemas a value meets at most that is checked against it. Linear in the
     /// size of the graph: a subschema is counted when everything below it has been.
     pub fn expansions(&self) -> Result<Vec<u64>, SchemaError> {
-        // What one check costs, and what one look for evaluated parts costs (`Node::marks`).
+        // What one check costs, and what one look for evaluated parts costs (`Subschema::marks`).
         let mut checked = vec![0_u64; self.nodes.len()];
         let mut marked = vec![0_u64; self.nodes.len()];
         for place in self.innermost_first()? {
@@ -134,7 +137,7 @@ impl Graph {
     }
 }
 
-impl Node {
+impl Subschema {
     fn read(schema: &Value, places: &Places<'_>, patterns: &mut Patterns) -> Result<Self, SchemaError> {
         let mut node = Self { steps: 1, ..Self::default() };
         let Value::Object(object) = schema else { return Ok(node) };

@@ -14,6 +14,6 @@ mod patterns;
 mod scan;
 mod schema;
 
-pub use cost::Cost;
+pub use cost::EvaluationCost;
 pub use error::{CheckError, SchemaError};
 pub use schema::Schema;

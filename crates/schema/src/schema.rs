@@ -5,7 +5,7 @@ use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::Value;
 
 use crate::{
-    cost::{self, Cost},
+    cost::{self, EvaluationCost},
     error::{CheckError, MAX_QUOTE_CHARS, SchemaError},
     graph::Graph,
     limits,
@@ -41,7 +41,7 @@ impl Schema {
     }
 
     /// What checking this value costs at most.
-    pub fn cost(&self, value: &Value) -> Cost {
+    pub fn cost(&self, value: &Value) -> EvaluationCost {
         cost::of(&self.graph, value, limits::MAX_STEPS, limits::MAX_NESTING)
     }
 
@@ -57,7 +57,7 @@ impl Schema {
         if cost.exceeded { Err(CheckError::TooCostly) } else { self.evaluate(value, &cost) }
     }
 
-    fn evaluate(&self, value: &Value, cost: &Cost) -> Result<(), CheckError> {
+    fn evaluate(&self, value: &Value, cost: &EvaluationCost) -> Result<(), CheckError> {
         if self.validator.is_valid(value) {
             return Ok(());
         }

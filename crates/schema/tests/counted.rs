@@ -48,7 +48,7 @@ fn on_its_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 }
 
 /// What was counted beforehand, the visits of a check, and those of an explanation.
-fn count(schema: &Value, value: &Value) -> Option<(crtx_schema::Cost, u64, u64)> {
+fn count(schema: &Value, value: &Value) -> Option<(crtx_schema::EvaluationCost, u64, u64)> {
     on_its_stack(|| {
         let cost = Schema::compile(schema).ok()?.cost(value);
         if cost.exceeded {

@@ -18,7 +18,7 @@ use crate::{
     columns::Usdc,
     convert::{amount_to_db, saturating_to_db},
     database::run,
-    executions::{Call, Execution, Executions, Lease},
+    executions::{Call, Executions, Lease, StoredExecution},
 };
 
 /// Added to the age of a read of the chain, because the time until the statement reaches the server is unknown. If it
@@ -116,7 +116,7 @@ pub enum Refusal {
 pub enum Reservation {
     New(Lease),
     /// The record is known already: from an earlier call with the same idempotency key, or handed over before.
-    Existing(Box<Execution>),
+    Existing(Box<StoredExecution>),
     /// Nothing was written.
     Refused(Refusal),
 }
@@ -132,7 +132,7 @@ pub enum Retry {
 }
 
 /// The answer of the statement that writes an accepted call.
-struct Verdict {
+struct AcceptanceRow {
     taken: bool,
     refusal: Option<String>,
     reserved: Option<Usdc>,
@@ -140,7 +140,7 @@ struct Verdict {
     as_of: DateTime<Utc>,
 }
 
-impl Verdict {
+impl AcceptanceRow {
     fn refusal(&self) -> Result<Option<Refusal>> {
         let Some(name) = self.refusal.as_deref() else { return Ok(None) };
         let of_subject = name.split_once('_').and_then(|(of, limit)| Some((of.parse().ok()?, limit)));
@@ -218,7 +218,7 @@ impl Executions {
         token: Uuid,
         opened_at: Option<DateTime<Utc>>,
         again: bool,
-    ) -> Result<Verdict> {
+    ) -> Result<AcceptanceRow> {
         // As text: sent as jsonb, a U+0000 that a caller wrote would be refused.
         let request = serde_json::to_string(&call.request).map_err(|error| StoreError::corrupt("request", error))?;
         let Bounds { funds, limits: CallLimits { under_way, failures_per_hour: failures } } = bounds;
@@ -229,7 +229,7 @@ impl Executions {
             ReadAt::Local(at) => (None, Some(at.elapsed().saturating_add(READ_AGE_SLACK).as_secs_f64())),
         };
         let verdict = sqlx::query_as!(
-            Verdict,
+            AcceptanceRow,
             r#"WITH verdict AS MATERIALIZED (
                    SELECT a.refusal, a.reserved, a.retry_after_s, a.as_of
                    FROM set_config('synchronous_commit', CASE WHEN $27::timestamptz IS NULL THEN 'off'

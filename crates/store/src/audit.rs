@@ -193,7 +193,7 @@ impl Wrong {
 
 /// What a check found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct CheckedTotals {
     /// Listings, wallets and so on that were compared.
     pub compared: u64,
     /// Totals that are wrong; `listed` has the first of them.
@@ -204,7 +204,7 @@ pub struct Found {
 /// Each listing's totals against the records of the mirror. What is open now must be equal. What has ended is at most
 /// what the listing counts, because the mirror may have begun after a record was closed; if the mirror has the
 /// `whole_history`, it must be equal as well.
-pub async fn listing_totals(pool: &PgPool, whole_history: bool, list_at_most: u32) -> Result<Found> {
+pub async fn listing_totals(pool: &PgPool, whole_history: bool, list_at_most: u32) -> Result<CheckedTotals> {
     let wrong = sqlx::query_as!(
         Wrong,
         r#"WITH counted AS (
@@ -268,7 +268,7 @@ pub async fn listing_totals(pool: &PgPool, whole_history: bool, list_at_most: u3
 }
 
 /// The mirror's own totals, counted again: what wallets paid which agent, what agents received.
-pub async fn kept_totals(pool: &PgPool, list_at_most: u32) -> Result<Found> {
+pub async fn kept_totals(pool: &PgPool, list_at_most: u32) -> Result<CheckedTotals> {
     let wrong = sqlx::query_as!(
         Wrong,
         r#"WITH kept AS (
@@ -318,6 +318,6 @@ pub async fn recount(pool: &PgPool) -> Result<()> {
     run(pool, sqlx::query!("SELECT FROM (SELECT recount_totals()) AS counted")).await
 }
 
-fn found(compared: u64, listed: Vec<Wrong>) -> Found {
-    Found { compared, wrong: listed.first().map_or(0, |wrong| wrong.all), listed }
+fn found(compared: u64, listed: Vec<Wrong>) -> CheckedTotals {
+    CheckedTotals { compared, wrong: listed.first().map_or(0, |wrong| wrong.all), listed }
 }

@@ -35,7 +35,7 @@ pub struct Closing {
 
 /// A closed row whose closing is searched for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct WantedClosing {
     pub address: Pubkey,
     pub attempts: u32,
     /// How long the row has been closed.
@@ -63,14 +63,14 @@ pub async fn store(db: impl PgExecutor<'_>, address: &Pubkey, kind: ClosingKind,
 }
 
 /// Closed rows whose search is due, longest due first.
-pub async fn wanted(pool: &PgPool, limit: u32) -> Result<Vec<Wanted>> {
+pub async fn wanted(pool: &PgPool, limit: u32) -> Result<Vec<WantedClosing>> {
     let rows = sqlx::query!(
         r#"SELECT address AS "address: Base58", attempts, GREATEST(extract(epoch FROM now() - since), 0)::bigint AS "age_s!"
            FROM mirror_closings_wanted WHERE next_attempt <= now()
            ORDER BY next_attempt, address LIMIT $1"#,
         i64::from(limit),
     );
-    let wanted = rows.fetch_all(pool).await?.into_iter().map(|row| Wanted {
+    let wanted = rows.fetch_all(pool).await?.into_iter().map(|row| WantedClosing {
         address: row.address.into(),
         attempts: row.attempts.unsigned_abs(),
         age: Duration::from_secs(row.age_s.unsigned_abs()),

@@ -1,4 +1,4 @@
-//! Keeping the list of executions and its counters: folding, locking, rebuilding, and comparing with the sources.
+//! Keeping the list of executions and its counters: rolling up notes, locking, rebuilding, and comparing with the sources.
 //!
 //! Triggers keep the list. See `migrations/0009_execution_list.sql`.
 
@@ -6,16 +6,16 @@ use sqlx::{PgConnection, PgExecutor, PgPool};
 
 use crate::{Result, events, transaction};
 
-/// Notes that one round of [`fold`] takes at most, of each kind.
+/// Notes that one round of [`roll_up`] takes at most, of each kind.
 pub const NOTES_PER_ROUND: i32 = 5_000;
 
 /// Adds noted changes to the counters: of lists of executions and disputes, and of agents' days. Returns how many notes it
-/// took; [`NOTES_PER_ROUND`] or more means that there may be others. While another process folds, it takes none.
+/// took; [`NOTES_PER_ROUND`] or more means that there may be others. While another process does this, it takes none.
 ///
 /// The commit does not wait for the disk: after a crash the notes are there again.
-pub async fn fold(pool: &PgPool) -> Result<u64> {
+pub async fn roll_up(pool: &PgPool) -> Result<u64> {
     let mut transaction = transaction::begin_relaxed(pool).await?;
-    let taken = sqlx::query_scalar!(r#"SELECT fold_list_notes($1) AS "taken!""#, NOTES_PER_ROUND);
+    let taken = sqlx::query_scalar!(r#"SELECT roll_up_list_notes($1) AS "taken!""#, NOTES_PER_ROUND);
     let taken = taken.fetch_one(&mut *transaction).await?;
     transaction.commit().await?;
     Ok(taken.unsigned_abs())

@@ -30,7 +30,7 @@ pub struct Piece {
 
 /// How much is held at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct HoldingLimits {
     pub pieces: u64,
     pub bytes: u64,
 }
@@ -40,11 +40,11 @@ pub struct Room {
 pub struct HoldLimits {
     /// Pieces that nothing refers to. Their bytes count together with those that a listing refers to and that were
     /// handed in within [`Self::keep_for`], so that a creator who changes listings does not write without a limit.
-    pub wallet: Room,
+    pub wallet: HoldingLimits,
     /// All wallets that have nothing on chain, together, without what listings refer to.
-    pub unknown_wallets: Room,
+    pub unknown_wallets: HoldingLimits,
     /// All other wallets together, without what listings refer to.
-    pub known_wallets: Room,
+    pub known_wallets: HoldingLimits,
     /// How long a piece is held that nothing refers to.
     pub keep_for: Duration,
 }
@@ -119,7 +119,7 @@ pub async fn hold(
     let sizes: Vec<i64> = pieces.iter().map(|piece| amount_to_db("size", piece.size)).collect::<Result<_, _>>()?;
     let mut transaction = locked(pool).await?;
     let others = other_pieces(&mut transaction, wallet, &hashes, limits.keep_for).await?;
-    let adding = Room {
+    let adding = HoldingLimits {
         pieces: u64::try_from(pieces.len()).unwrap_or(u64::MAX),
         bytes: pieces.iter().fold(0, |sum, piece| sum.saturating_add(piece.size)),
     };
@@ -158,7 +158,7 @@ pub async fn hold(
 
 /// What one look at held pieces found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Search {
+pub struct HeldSearch {
     pub found: Vec<[u8; 32]>,
     /// Where the next look begins, if there may be more.
     pub last: Option<[u8; 32]>,
@@ -172,7 +172,7 @@ pub async fn search(
     fate: Fate,
     after: Option<[u8; 32]>,
     most: u32,
-) -> Result<Search> {
+) -> Result<HeldSearch> {
     let rows = sqlx::query!(
         r#"SELECT sha256 AS "sha256: [u8; 32]", content_fate(sha256, size, $5) = $2 AS "found!"
            FROM (SELECT DISTINCT sha256, size FROM held_content
@@ -188,7 +188,7 @@ pub async fn search(
     let rows = rows.fetch_all(pool).await?;
     let is_full = u32::try_from(rows.len()).is_ok_and(|looked_at| looked_at >= most);
     let last = rows.last().filter(|_| is_full).map(|row| row.sha256);
-    Ok(Search { found: rows.iter().filter(|row| row.found).map(|row| row.sha256).collect(), last })
+    Ok(HeldSearch { found: rows.iter().filter(|row| row.found).map(|row| row.sha256).collect(), last })
 }
 
 /// Notes that listings refer to these pieces.
@@ -240,8 +240,8 @@ pub async fn release(pool: &PgPool, sha256: &[u8; 32], held_for: Duration, fate:
 /// What is held apart from the pieces that are handed in.
 struct Others {
     is_known: bool,
-    of_wallet: Room,
-    of_kind: Room,
+    of_wallet: HoldingLimits,
+    of_kind: HoldingLimits,
     until_oldest_is_due: Duration,
 }
 
@@ -273,13 +273,13 @@ async fn other_pieces(
     let row = row.fetch_one(connection).await?;
     Ok(Others {
         is_known: row.known,
-        of_wallet: Room { pieces: row.pieces.into(), bytes: row.bytes.into() },
-        of_kind: Room { pieces: row.kind_pieces.into(), bytes: row.kind_bytes.into() },
+        of_wallet: HoldingLimits { pieces: row.pieces.into(), bytes: row.bytes.into() },
+        of_kind: HoldingLimits { pieces: row.kind_pieces.into(), bytes: row.kind_bytes.into() },
         until_oldest_is_due: keep_for.saturating_sub(Duration::try_from_secs_f64(row.seconds).unwrap_or_default()),
     })
 }
 
-impl Room {
+impl HoldingLimits {
     fn takes(self, held: Self, more: Self) -> bool {
         held.pieces.saturating_add(more.pieces) <= self.pieces && held.bytes.saturating_add(more.bytes) <= self.bytes
     }

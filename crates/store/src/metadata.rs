@@ -22,7 +22,7 @@ const MAX_PRUNED: i64 = 1_000;
 
 /// A document that a listing names and that is not fetched yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct WantedDocument {
     pub agent: Pubkey,
     pub sha256: [u8; 32],
     pub uri: String,
@@ -32,8 +32,8 @@ pub struct Wanted {
 
 /// A document that a process has a lease for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Claimed {
-    pub wanted: Wanted,
+pub struct ClaimedDocument {
+    pub wanted: WantedDocument,
     pub creator: Pubkey,
 }
 
@@ -57,7 +57,7 @@ pub struct ClaimLimits {
 /// Takes documents that are due: those of shown listings without one, unless a process has them or the next attempt is
 /// later. Every creator and host gets its first document before another gets its second, so the order of the result
 /// and its limits leave out nobody because of another. Empty while another process claims.
-pub async fn claim(pool: &PgPool, holder: Uuid, limits: ClaimLimits) -> Result<Vec<Claimed>> {
+pub async fn claim(pool: &PgPool, holder: Uuid, limits: ClaimLimits) -> Result<Vec<ClaimedDocument>> {
     let mut transaction = transaction::begin(pool).await?;
     let alone = sqlx::query_scalar!(r#"SELECT pg_try_advisory_xact_lock($1) AS "locked!""#, CLAIMS_LOCK);
     if !alone.fetch_one(&mut *transaction).await? {
@@ -122,8 +122,8 @@ pub async fn claim(pool: &PgPool, holder: Uuid, limits: ClaimLimits) -> Result<V
     transaction.commit().await?;
     let claimed = rows.into_iter().map(|row| {
         let (agent, attempts) = (row.agent.into(), row.attempts.unsigned_abs());
-        let wanted = Wanted { agent, sha256: row.sha256, uri: row.metadata_uri, attempts };
-        Claimed { wanted, creator: row.creator.into() }
+        let wanted = WantedDocument { agent, sha256: row.sha256, uri: row.metadata_uri, attempts };
+        ClaimedDocument { wanted, creator: row.creator.into() }
     });
     Ok(claimed.collect())
 }
@@ -152,7 +152,7 @@ pub enum FailureKind {
 /// attempt; see [`store_failure`].
 pub async fn store_document(
     pool: &PgPool,
-    wanted: &Wanted,
+    wanted: &WantedDocument,
     bytes: &[u8],
     document: &Value,
     metadata: &Metadata,
@@ -187,14 +187,14 @@ pub async fn store_document(
 
 /// A failed attempt, as it is stored.
 #[derive(Clone, Copy, Debug)]
-pub struct Failure<'a> {
+pub struct FetchFailure<'a> {
     pub kind: FailureKind,
     pub message: &'a str,
     pub retry_in: Duration,
 }
 
 /// Notes why there is no document and when to try again, and gives the lease back. A stored document stays.
-pub async fn store_failure(pool: &PgPool, wanted: &Wanted, failure: Failure<'_>) -> Result<()> {
+pub async fn store_failure(pool: &PgPool, wanted: &WantedDocument, failure: FetchFailure<'_>) -> Result<()> {
     let agent = wanted.agent.to_string();
     let mut transaction = transaction::begin(pool).await?;
     let statement = sqlx::query!(
@@ -217,7 +217,7 @@ pub async fn store_failure(pool: &PgPool, wanted: &Wanted, failure: Failure<'_>)
     end_attempt(transaction, &agent).await
 }
 
-fn next_count(wanted: &Wanted) -> i32 {
+fn next_count(wanted: &WantedDocument) -> i32 {
     i32::try_from(wanted.attempts.saturating_add(1)).unwrap_or(i32::MAX)
 }
 

@@ -5,7 +5,7 @@ use sqlx::PgPool;
 use crate::{Result, columns::Count, convert::amount_to_db, database::run};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct RebuildProgress {
     pub genesis_hash: String,
     /// The newest transaction of the rounds before.
     pub known: Option<String>,
@@ -21,9 +21,9 @@ pub struct Progress {
 }
 
 /// `None` if no rebuild was begun.
-pub async fn progress(pool: &PgPool) -> Result<Option<Progress>> {
+pub async fn progress(pool: &PgPool) -> Result<Option<RebuildProgress>> {
     let progress = sqlx::query_as!(
-        Progress,
+        RebuildProgress,
         r#"SELECT genesis_hash, known, cursor, listed, transactions AS "transactions: Count", read AS "read: Count",
                   closings AS "closings: Count",
                   finished_at IS NOT NULL AS "is_finished!" FROM mirror_rebuild"#

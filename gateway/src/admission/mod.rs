@@ -15,7 +15,7 @@ use crtx_http::{ApiError, ErrorCode, QuotaUnit, RateLimit};
 use crtx_protocol::usdc::UsdcBase;
 use crtx_store::admission::{Bounds, CallLimits, Funds, ReadAt, Refusal, Shortage, Subject};
 
-use crate::terms::{Spendable, Terms};
+use crate::terms::{CallTerms, Spendable};
 
 /// Pauses between two reads of the chain while other calls of the wallet are being opened.
 const FIRST_PAUSE: Duration = Duration::from_millis(30);
@@ -25,7 +25,7 @@ const UNDER_WAY_RETRY: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3_600);
 
 /// The bounds that a call with these terms is checked against.
-pub(crate) fn bounds(terms: &Terms, read_at: ReadAt, limits: CallLimits) -> Bounds {
+pub(crate) fn bounds(terms: &CallTerms, read_at: ReadAt, limits: CallLimits) -> Bounds {
     let Spendable { holding, approved, grant_left } = terms.funds;
     Bounds { funds: Funds { wallet: holding.min(approved), key: grant_left, read_at }, limits }
 }
@@ -56,7 +56,7 @@ impl Patience {
 }
 
 /// The wallet or the key has the money, but other calls have reserved it.
-pub(crate) fn short(terms: &Terms, shortage: &Shortage) -> ApiError {
+pub(crate) fn short(terms: &CallTerms, shortage: &Shortage) -> ApiError {
     let (price, reserved) = (terms.price, shortage.reserved);
     let Spendable { holding, approved, grant_left } = terms.funds;
     match shortage.of {

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crtx_http::{ApiError, QuotaUnit, RateLimit, pace::Pace};
+use crtx_http::{ApiError, QuotaUnit, RateLimit, token_bucket::TokenBucket};
 use solana_pubkey::Pubkey;
 
 /// Keys and wallets that are remembered at the same time: those with a refused call moments ago.
@@ -26,7 +26,7 @@ pub(crate) struct RefusedCalls {
     per_second: u32,
     burst: u32,
     waiting: u32,
-    keys: Mutex<HashMap<Pubkey, Pace>>,
+    keys: Mutex<HashMap<Pubkey, TokenBucket>>,
 }
 
 impl RefusedCalls {
@@ -68,7 +68,9 @@ impl RefusedCalls {
                 least.map(|key| keys.remove(&key));
             }
         }
-        keys.entry(*session_key).or_insert_with(|| Pace::new(now)).charge(now, self.share().saturating_mul(calls));
+        keys.entry(*session_key)
+            .or_insert_with(|| TokenBucket::new(now))
+            .charge(now, self.share().saturating_mul(calls));
     }
 
     /// How long the answer to a counted call is delayed.
@@ -82,7 +84,7 @@ impl RefusedCalls {
         SECOND.checked_div(self.per_second).unwrap_or(SECOND)
     }
 
-    fn keys(&self) -> MutexGuard<'_, HashMap<Pubkey, Pace>> {
+    fn keys(&self) -> MutexGuard<'_, HashMap<Pubkey, TokenBucket>> {
         self.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -10,7 +10,7 @@ use super::permits::{Permit, Permits};
 
 /// For whom, or to whom, the work is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Subject {
+pub(crate) enum TurnSubject {
     Wallet(Pubkey),
     /// `None`: the address is not known.
     Address(Option<IpAddr>),
@@ -42,15 +42,15 @@ pub(crate) const LARGE_REQUESTS: Policies = Policies {
 };
 
 /// The turn of its subjects. Ends when it is dropped.
-pub(crate) type Turn = Permit<Subject>;
+pub(crate) type Turn = Permit<TurnSubject>;
 
 /// Who has work under way.
 pub(crate) struct Turns {
     policies: Policies,
-    under_way: Permits<Subject>,
+    under_way: Permits<TurnSubject>,
 }
 
-impl Subject {
+impl TurnSubject {
     /// The wallet of a request, and its client if it is known: an IPv4 address, or the site of an IPv6 address.
     pub fn of(wallet: Pubkey, client: Option<IpAddr>) -> Vec<Self> {
         let address = client.map(|client| Self::Address(Some(holder_of(client))));
@@ -64,15 +64,15 @@ impl Turns {
     }
 
     /// Takes the turn of all subjects, or answers 429 and takes none.
-    pub async fn take(&self, subjects: Vec<Subject>) -> Result<Turn, ApiError> {
-        let most = |subject: &Subject, _: &_| self.limit(subject).1;
+    pub async fn take(&self, subjects: Vec<TurnSubject>) -> Result<Turn, ApiError> {
+        let most = |subject: &TurnSubject, _: &_| self.limit(subject).1;
         let turn = self.under_way.wait(self.policies.patience, subjects, most).await;
         turn.map_err(|subject| {
             let ((policy, quota), Policies { what, retry_after, .. }) = (self.limit(&subject), self.policies);
             let whose = match subject {
-                Subject::Wallet(_) => "of this wallet",
-                Subject::Address(_) => "from this address",
-                Subject::Host(_) => "of this host",
+                TurnSubject::Wallet(_) => "of this wallet",
+                TurnSubject::Address(_) => "from this address",
+                TurnSubject::Host(_) => "of this host",
             };
             let limit = RateLimit { policy, quota, unit: QuotaUnit::Concurrent };
             let message = format!("{what} {whose} are under way; try again when they have ended");
@@ -80,11 +80,11 @@ impl Turns {
         })
     }
 
-    const fn limit(&self, subject: &Subject) -> (&'static str, u32) {
+    const fn limit(&self, subject: &TurnSubject) -> (&'static str, u32) {
         match subject {
-            Subject::Wallet(_) => self.policies.wallet,
-            Subject::Address(_) => self.policies.address,
-            Subject::Host(_) => self.policies.host,
+            TurnSubject::Wallet(_) => self.policies.wallet,
+            TurnSubject::Address(_) => self.policies.address,
+            TurnSubject::Host(_) => self.policies.host,
         }
     }
 }
@@ -116,20 +116,20 @@ mod tests {
     async fn each_subject_has_one_turn_at_a_time_and_a_refusal_takes_none() {
         let turns = Turns::new(POLICIES);
         let ask = async |number, client: &str| {
-            turns.take(Subject::of(wallet(number), Some(client.parse().expect("address")))).await
+            turns.take(TurnSubject::of(wallet(number), Some(client.parse().expect("address")))).await
         };
         let first = ask(1, "2001:db8:1:1::1").await.expect("free");
         assert_eq!(policy(ask(1, "192.0.2.1").await), Some("w"));
         assert_eq!(policy(ask(2, "2001:db8:1:2::1").await), Some("a"), "a site has many networks");
         let second = ask(2, "192.0.2.1").await.expect("the refusals took nothing");
-        assert!(turns.take(vec![Subject::Host("h".to_owned())]).await.is_ok());
+        assert!(turns.take(vec![TurnSubject::Host("h".to_owned())]).await.is_ok());
         drop((first, second));
         assert!(ask(1, "192.0.2.1").await.is_ok());
     }
 
     async fn enter(requests: &Turns, who: u8, from: u8) -> Result<Turn, ApiError> {
         let address = Some(IpAddr::from([192, 0, 2, from]));
-        requests.take(vec![Subject::Wallet(wallet(who)), Subject::Address(address)]).await
+        requests.take(vec![TurnSubject::Wallet(wallet(who)), TurnSubject::Address(address)]).await
     }
 
     #[tokio::test]
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(policy(enter(&requests, 30, 50).await), Some("large-requests-per-address"));
         assert!(enter(&requests, 30, 51).await.is_ok());
         drop(permits);
-        assert_eq!(requests.under_way.count(&Subject::Wallet(wallet(1))), 0);
+        assert_eq!(requests.under_way.count(&TurnSubject::Wallet(wallet(1))), 0);
     }
 
     #[tokio::test]

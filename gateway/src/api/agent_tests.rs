@@ -2,7 +2,7 @@
 
 use agent_marketplace::state::{DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S, MIN_TIMEOUT_S};
 use axum::{Extension, Json, extract::State};
-use crtx_conformance::{Example, Report, Subject};
+use crtx_conformance::{Example, Report, TestedEndpoint};
 use crtx_http::{ApiError, ApiJson, ApiQuery, ErrorBody, Peer, SignedIn};
 use crtx_protocol::metadata::MAX_ENDPOINT_CHARS;
 use serde::Deserialize;
@@ -92,7 +92,7 @@ pub async fn test_agent(
     Ok(Json(report.map_err(ApiError::unavailable)?))
 }
 
-fn subject(body: AgentTestBody) -> Result<Subject, ApiError> {
+fn subject(body: AgentTestBody) -> Result<TestedEndpoint, ApiError> {
     if body.endpoint.chars().nth(MAX_ENDPOINT_CHARS).is_some() {
         return Err(ApiError::invalid("endpoint", format!("must have at most {MAX_ENDPOINT_CHARS} characters")));
     }
@@ -109,7 +109,7 @@ fn subject(body: AgentTestBody) -> Result<Subject, ApiError> {
         }
     }
     let failing = body.failing.map(|failing| example("failing.task", failing.task, failing.parameters)).transpose()?;
-    Ok(Subject {
+    Ok(TestedEndpoint {
         endpoint: body.endpoint,
         result_key,
         binding: body.binding.unwrap_or(false),

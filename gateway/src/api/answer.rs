@@ -9,7 +9,9 @@ use axum::{
 };
 use crtx_http::{ApiError, ErrorCode, Links};
 use crtx_protocol::{creator_answer::MAX_RESULT_BYTES, result_hash::ResultHash, usdc::UsdcBase};
-use crtx_store::executions::{Call, Charged, Delivered, Execution, Failure, REFUNDED, Reported, SettledElsewhere};
+use crtx_store::executions::{
+    Call, Charged, Delivered, Failure, REFUNDED, Reported, SettledElsewhere, StoredExecution,
+};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -138,7 +140,7 @@ pub fn ended(call: &Call, ended: &Ended, links: &Links) -> Result<Response, ApiE
 }
 
 /// The answer of a finished execution. A result that somebody else settled is answered as soon as its content is there.
-pub async fn recorded(engine: &Engine, execution: &Execution) -> Option<Result<Response, ApiError>> {
+pub async fn recorded(engine: &Engine, execution: &StoredExecution) -> Option<Result<Response, ApiError>> {
     let (call, links) = (&execution.call, &engine.config.links);
     let outcome = Ended::of(execution)?;
     if let Ended::SettledElsewhere(SettledElsewhere { charged, result_hash, reported }) = outcome

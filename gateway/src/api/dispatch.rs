@@ -15,7 +15,7 @@ use crtx_http::{ApiError, ApiPath, ApiQuery, ErrorBody, ErrorCode, SignedIn, ext
 use crtx_protocol::usdc::UsdcBase;
 use crtx_store::{
     admission::Reservation,
-    executions::{Call, Execution},
+    executions::{Call, StoredExecution},
 };
 use solana_pubkey::Pubkey;
 use tracing::Instrument;
@@ -124,7 +124,7 @@ const SURELY_PRESENT_S: i64 = MarketParameters::MIN_DISPUTE_WINDOW_S - 3_600;
 /// What is handed over.
 enum HandedOver {
     /// An execution of this service.
-    Known(Box<Execution>),
+    Known(Box<StoredExecution>),
     /// An opening that this service does not work on yet.
     Opened(Box<WalletOpening>),
 }
@@ -155,12 +155,12 @@ async fn find(
     Ok((found, read))
 }
 
-fn has_ended_before(known: &Execution, opening: &WalletOpening) -> bool {
+fn has_ended_before(known: &StoredExecution, opening: &WalletOpening) -> bool {
     known.finished_at.is_some_and(|finished_at| finished_at.timestamp() < opening.record.opened_at_unix_s)
 }
 
 /// Whether the wallet may have opened the record again, which is another call.
-fn may_be_past(execution: &Execution) -> bool {
+fn may_be_past(execution: &StoredExecution) -> bool {
     let age = Utc::now().signed_duration_since(execution.created_at).num_seconds();
     execution.finished_at.is_some() && age > SURELY_PRESENT_S
 }
@@ -168,7 +168,7 @@ fn may_be_past(execution: &Execution) -> bool {
 /// The answer for an execution that this service knows already.
 async fn recall(
     gateway: &Gateway,
-    execution: &Execution,
+    execution: &StoredExecution,
     request_hash: &[u8; 32],
     is_async: bool,
 ) -> Result<Response, ApiError> {

@@ -14,14 +14,14 @@ use axum::{
 };
 use crtx_http::{
     ApiError, ApiPath, ApiQuery, BodyOwner, Caller, ErrorBody, ErrorCode, Peer,
-    auth::Presented,
+    auth::ApiKeyHeader,
     body::{BodyReader, SMALL_BODY_BYTES},
     extract::check_content_type,
 };
 use crtx_protocol::execution_id;
 use crtx_store::{
     admission::{Bounds, ReadAt, Refusal, Reservation, Retry},
-    executions::{Call, Execution, State as ExecutionState},
+    executions::{Call, State as ExecutionState, StoredExecution},
 };
 use solana_pubkey::Pubkey;
 use tokio::sync::watch;
@@ -34,12 +34,12 @@ use crate::{
     admission::{
         self, Patience,
         gate::CallPermit,
-        turns::{Subject, Turn},
+        turns::{Turn, TurnSubject},
     },
     engine::{Agreed, Engine, Stage, TimeSpent, ToOpen, payer_of},
     gateway::Gateway,
     request::{self, ExecuteBody, ReceivedCall},
-    terms::Terms,
+    terms::CallTerms,
 };
 
 /// Largest body of a call.
@@ -170,7 +170,7 @@ async fn answer_call(
 }
 
 /// The chain is read while the database is asked about the call.
-type Ahead = AbortOnDropHandle<Result<Terms, ApiError>>;
+type Ahead = AbortOnDropHandle<Result<CallTerms, ApiError>>;
 
 fn read_ahead(gateway: &Gateway, wallet: Pubkey, key: Pubkey, agent: Pubkey) -> Ahead {
     let gateway = gateway.clone();
@@ -188,7 +188,7 @@ async fn read_head(
     head: &Parts,
 ) -> Result<(Caller, Pubkey, Option<String>, Ahead), ApiError> {
     let Engine { refused, wallets, .. } = &*gateway.engine;
-    let presented = Presented::read(head, gateway)?;
+    let presented = ApiKeyHeader::read(head, gateway)?;
     let key = *presented.session_key();
     refused.check(&key)?;
     let agent = agent_id.parse::<Pubkey>().map_err(|_| ApiError::agent_not_found(agent_id));
@@ -213,7 +213,7 @@ async fn read_head(
 
 /// What this service knows of an execution before the call.
 pub(super) struct Earlier {
-    pub execution: Option<Execution>,
+    pub execution: Option<StoredExecution>,
     read_at: Instant,
 }
 
@@ -244,7 +244,7 @@ pub(super) async fn receive(
     let mut reader = BodyReader::new(body, MAX_BODY_BYTES)?;
     let permit = if reader.is_longer_than(SMALL_BODY_BYTES).await? {
         let address = head.extensions.get::<Peer>().map(|Peer(address)| *address);
-        Some(gateway.engine.large.take(vec![Subject::Wallet(*wallet), Subject::Address(address)]).await?)
+        Some(gateway.engine.large.take(vec![TurnSubject::Wallet(*wallet), TurnSubject::Address(address)]).await?)
     } else {
         None
     };
@@ -261,7 +261,11 @@ pub(super) fn calls_in(body: &Body) -> u32 {
 }
 
 /// The answer of an earlier call with the same idempotency key. `None`: nothing was paid, and the call is tried again.
-async fn recall(gateway: &Gateway, execution: &Execution, body_hash: &[u8; 32]) -> Option<Result<Response, ApiError>> {
+async fn recall(
+    gateway: &Gateway,
+    execution: &StoredExecution,
+    body_hash: &[u8; 32],
+) -> Option<Result<Response, ApiError>> {
     let call = &execution.call;
     if call.body_hash != *body_hash {
         let message = "the Idempotency-Key was used with another agent, task, parameters or mode";
@@ -276,7 +280,7 @@ async fn recall(gateway: &Gateway, execution: &Execution, body_hash: &[u8; 32]) 
 }
 
 /// Whether the execution has ended without an escrow and without cost, or has not begun.
-fn may_be_tried_again(execution: &Execution) -> bool {
+fn may_be_tried_again(execution: &StoredExecution) -> bool {
     let is_unpaid = execution.opened_at.is_none();
     is_unpaid && matches!(execution.state, ExecutionState::Failed | ExecutionState::Reserved)
 }
@@ -288,7 +292,7 @@ fn in_progress(call: &Call) -> ApiError {
 }
 
 /// Makes the checks that need no body: terms, and whether the agent's document is there.
-async fn allow(gateway: &Gateway, wallet: &Pubkey, key: &Pubkey, agent: &Pubkey) -> Result<Terms, ApiError> {
+async fn allow(gateway: &Gateway, wallet: &Pubkey, key: &Pubkey, agent: &Pubkey) -> Result<CallTerms, ApiError> {
     let terms = gateway.engine.terms(wallet, key, agent).await?;
     gateway.engine.documents.get(agent, &terms.listing.metadata_hash).await?;
     Ok(terms)
@@ -300,9 +304,9 @@ async fn prepare(
     gateway: &Gateway,
     caller: &Caller,
     call: &mut Call,
-    terms_before: Option<Terms>,
+    terms_before: Option<CallTerms>,
     spent: &mut TimeSpent,
-) -> Result<Terms, ApiError> {
+) -> Result<CallTerms, ApiError> {
     let terms = match terms_before.filter(|terms| terms.read_at.elapsed() <= FRESH) {
         Some(terms) => terms,
         None => spent.on_chain(allow(gateway, &caller.wallet, &caller.session_key, &call.agent)).await?,
@@ -333,7 +337,7 @@ async fn accept(
     gateway: &Gateway,
     caller: &Caller,
     call: &mut Call,
-    mut terms: Terms,
+    mut terms: CallTerms,
     permit: &Arc<CallPermit>,
     spent: &mut TimeSpent,
 ) -> Result<Attempt, ApiError> {

@@ -22,10 +22,10 @@ use crate::gateway::Gateway;
 
 #[derive(OpenApi)]
 #[openapi(info(title = "crtx", description = "Agent Marketplace Execution API: pay per call, get a verified result."))]
-struct Description;
+struct GatewayDescription;
 
 fn routes() -> OpenApiRouter<Gateway> {
-    OpenApiRouter::with_openapi(Description::openapi())
+    OpenApiRouter::with_openapi(GatewayDescription::openapi())
         .routes(routes!(execute::execute))
         .routes(routes!(dispatch::dispatch_execution))
         .routes(routes!(content::get, content::put))

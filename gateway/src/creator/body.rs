@@ -30,7 +30,7 @@ pub(super) struct Intake {
 
 /// A complete answer that is not parsed yet.
 #[derive(Debug)]
-pub(super) enum Body {
+pub(super) enum AnswerBody {
     Short(Vec<u8>),
     Long { file: File, bytes: usize, _place: OwnedSemaphorePermit },
 }
@@ -42,12 +42,12 @@ impl Intake {
     }
 
     /// Returns the whole body or the reason why it cannot be accepted. The inner error comes from the connection.
-    pub async fn read(&self, mut response: reqwest::Response) -> Result<reqwest::Result<Body>, CreatorError> {
+    pub async fn read(&self, mut response: reqwest::Response) -> Result<reqwest::Result<AnswerBody>, CreatorError> {
         let mut start = Vec::new();
         while start.len() <= MAX_IN_MEMORY_BYTES {
             match response.chunk().await {
                 Ok(Some(chunk)) => start.extend_from_slice(&chunk),
-                Ok(None) => return Ok(Ok(Body::Short(start))),
+                Ok(None) => return Ok(Ok(AnswerBody::Short(start))),
                 Err(error) => return Ok(Err(error)),
             }
         }
@@ -72,11 +72,11 @@ impl Intake {
             }
         }
         file.flush().await.map_err(not_kept)?;
-        Ok(Ok(Body::Long { file: file.into_std().await, bytes, _place: place }))
+        Ok(Ok(AnswerBody::Long { file: file.into_std().await, bytes, _place: place }))
     }
 }
 
-impl Body {
+impl AnswerBody {
     /// Returns all bytes. It may read a file, so it must not run on a thread of the runtime.
     pub fn into_bytes(self) -> io::Result<Vec<u8>> {
         match self {

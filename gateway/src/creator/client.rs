@@ -182,7 +182,7 @@ mod tests {
             idempotency_key: None,
             body_hash: [0; 32],
             is_async: false,
-            request: crtx_store::executions::Request { task: "t".to_owned(), parameters: Map::new() },
+            request: crtx_store::executions::CallRequest { task: "t".to_owned(), parameters: Map::new() },
             request_hash: [0; 32],
             amount: UsdcBase(1),
             timeout_seconds: 1,

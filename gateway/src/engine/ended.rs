@@ -9,7 +9,7 @@ use crtx_http::{ApiError, ErrorCode};
 use crtx_protocol::usdc::UsdcBase;
 use crtx_store::{
     StoreError,
-    executions::{Charged, Delivered, Execution, ExecutionsError, Failure, SettledElsewhere, State},
+    executions::{Charged, Delivered, ExecutionsError, Failure, SettledElsewhere, State, StoredExecution},
 };
 
 use super::work::TimeSpent;
@@ -40,7 +40,7 @@ pub(super) type Step = Result<Option<Ended>, EngineError>;
 
 impl Ended {
     /// How a stored execution ended. `None`: it is not finished.
-    pub fn of(execution: &Execution) -> Option<Self> {
+    pub fn of(execution: &StoredExecution) -> Option<Self> {
         let (nothing, amount) = (UsdcBase(0), execution.call.amount);
         let reserved = Charged { amount, creator_amount: nothing, platform_amount: nothing };
         let charged = execution.charged.unwrap_or(reserved);

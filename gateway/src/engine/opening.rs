@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     admission::{fee_payer, insufficient},
-    terms::Terms,
+    terms::CallTerms,
 };
 
 /// Generous limit: unused units cost nothing unless a priority fee is set.
@@ -60,7 +60,7 @@ pub(crate) struct Agreed {
 }
 
 impl Agreed {
-    pub fn with(terms: &Terms) -> Self {
+    pub fn with(terms: &CallTerms) -> Self {
         Self { terms_hash: terms.listing.terms_hash(terms.market), min_cover: terms.listing.min_cover }
     }
 }
@@ -258,7 +258,7 @@ impl Engine {
 
 /// The terms that were read again allow the call, so the cause of the failed simulation is gone or is not one of the
 /// terms.
-fn in_words(refused: &Refused, call: &Call, terms: &Terms) -> ApiError {
+fn in_words(refused: &Refused, call: &Call, terms: &CallTerms) -> ApiError {
     const PRICE_ROSE: u32 = MarketplaceError::PriceAboveMaximum as u32;
     const TERMS_CHANGED: u32 = MarketplaceError::TermsChanged as u32;
     const COVER_FELL: u32 = MarketplaceError::CoverTooLow as u32;

@@ -18,7 +18,7 @@ use super::{
 
 pub(super) struct Work {
     pub lease: Lease,
-    pub hold: Hold,
+    pub hold: LeaseGuard,
     pub call: Call,
     pub state: State,
     /// This worker opened the escrow a moment ago, and no other transaction of the call exists.
@@ -40,7 +40,7 @@ pub(super) struct Work {
 }
 
 impl Work {
-    pub fn new(hold: Hold, lease: Lease, call: Call, state: State) -> Self {
+    pub fn new(hold: LeaseGuard, lease: Lease, call: Call, state: State) -> Self {
         Self {
             lease,
             hold,
@@ -110,12 +110,12 @@ impl TimeSpent {
 }
 
 /// A lease that is renewed until this value is dropped.
-pub(super) struct Hold {
+pub(super) struct LeaseGuard {
     lost: CancellationToken,
     _release: DropGuard,
 }
 
-impl Hold {
+impl LeaseGuard {
     /// Returns an error if the lease is known to be lost.
     pub fn check(&self) -> Result<(), EngineError> {
         if self.lost.is_cancelled() { Err(ExecutionsError::LeaseLost.into()) } else { Ok(()) }
@@ -133,10 +133,10 @@ impl Hold {
 
 impl Engine {
     /// Starts to renew `lease`, three times per lease length.
-    pub(super) fn hold(&self, lease: Lease) -> Hold {
+    pub(super) fn hold(&self, lease: Lease) -> LeaseGuard {
         let (lost, released) = (CancellationToken::new(), CancellationToken::new());
         let every = self.config.limits.lease.div_f32(3.0);
-        let hold = Hold { lost: lost.clone(), _release: released.clone().drop_guard() };
+        let hold = LeaseGuard { lost: lost.clone(), _release: released.clone().drop_guard() };
         let executions = self.executions.clone();
         tokio::spawn(async move {
             while released.run_until_cancelled(tokio::time::sleep(every)).await.is_some() {

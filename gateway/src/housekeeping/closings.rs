@@ -10,7 +10,7 @@ use solana_pubkey::Pubkey;
 use tracing::Span;
 use uuid::Uuid;
 
-use super::{Round, send::Job};
+use super::{Round, send::ChoreTransaction};
 use crate::engine::EngineError;
 
 /// Records whose closings fit one transaction: own ones share their rent payer, others may have two each.
@@ -25,7 +25,7 @@ const AT_ONCE: usize = 4;
 const PER_READ: usize = crtx_chain::rpc::MAX_ACCOUNTS_PER_READ / 2;
 
 /// A record that can be closed.
-struct Closing {
+struct ClosableRecord {
     record: Pubkey,
     execution_id: Uuid,
     instruction: Instruction,
@@ -33,7 +33,7 @@ struct Closing {
     rent_lamports: u64,
 }
 
-impl Closing {
+impl ClosableRecord {
     fn span(&self) -> Span {
         tracing::info_span!("closing", execution = %self.execution_id)
     }
@@ -53,7 +53,7 @@ impl Round<'_> {
         let size = if own { OWN_PER_TRANSACTION } else { OTHERS_PER_TRANSACTION };
         let send = |(group, units)| async move {
             let job = job(self.engine.patient_budget(units), units, group, own);
-            let _spans: Vec<_> = group.iter().map(Closing::span).collect();
+            let _spans: Vec<_> = group.iter().map(ClosableRecord::span).collect();
             if let Err(error) = job.send(self.engine, self.pauses).await {
                 tracing::warn!(%error, "records were not closed");
             }
@@ -65,7 +65,7 @@ impl Round<'_> {
     }
 
     /// Reads records and disputes, and keeps what can be closed.
-    async fn closings(&self, records: &[Pubkey]) -> Result<Vec<Closing>, EngineError> {
+    async fn closings(&self, records: &[Pubkey]) -> Result<Vec<ClosableRecord>, EngineError> {
         let dispute_of = |record: &Pubkey| self.engine.instructions.addresses.dispute(record);
         let addresses: Vec<Pubkey> = records.iter().flat_map(|record| [*record, dispute_of(record)]).collect();
         let accounts = self.engine.chain.accounts(&addresses).await?.value;
@@ -77,7 +77,12 @@ impl Round<'_> {
         Ok(closings.collect())
     }
 
-    fn closing(&self, address: &Pubkey, account: &FetchedAccount, dispute: Option<&FetchedAccount>) -> Option<Closing> {
+    fn closing(
+        &self,
+        address: &Pubkey,
+        account: &FetchedAccount,
+        dispute: Option<&FetchedAccount>,
+    ) -> Option<ClosableRecord> {
         let record = self.engine.decode::<Execution>(Some(account))?;
         let over = record.window_end_unix_s(record.finished_at_unix_s).is_some_and(|end| self.now_unix_s > end);
         if matches!(record.status()?, ExecutionStatus::Open | ExecutionStatus::Disputed) || !over {
@@ -93,17 +98,17 @@ impl Round<'_> {
         let build = &self.engine.instructions;
         let instruction = build.close_execution(address, &record.rent_payer, &dispute_rent_payer);
         let execution_id = Uuid::from_bytes(record.execution_id);
-        Some(Closing { record: *address, execution_id, instruction, rent_lamports })
+        Some(ClosableRecord { record: *address, execution_id, instruction, rent_lamports })
     }
 }
 
-fn units(group: &[Closing]) -> u32 {
+fn units(group: &[ClosableRecord]) -> u32 {
     u32::try_from(group.len()).unwrap_or(u32::MAX).saturating_mul(UNITS_PER_CLOSING)
 }
 
-fn job(budget: Vec<Instruction>, units: u32, group: &[Closing], own: bool) -> Job {
+fn job(budget: Vec<Instruction>, units: u32, group: &[ClosableRecord], own: bool) -> ChoreTransaction {
     let closings = group.iter().map(|closing| closing.instruction.clone());
-    Job {
+    ChoreTransaction {
         chore: Chore::Close,
         own,
         addresses: group.iter().map(|closing| closing.record).collect(),
@@ -144,13 +149,13 @@ mod tests {
 
     #[test]
     fn a_transaction_counts_all_its_closings() {
-        let closing = || Closing {
+        let closing = || ClosableRecord {
             record: Pubkey::new_unique(),
             execution_id: Uuid::nil(),
             instruction: Instruction { program_id: Pubkey::new_unique(), accounts: vec![], data: vec![] },
             rent_lamports: 2,
         };
-        let group: Vec<Closing> = (0..4).map(|_| closing()).collect();
+        let group: Vec<ClosableRecord> = (0..4).map(|_| closing()).collect();
         let job = job(vec![], units(&group), &group, true);
         assert_eq!((job.addresses.len(), job.rent_lamports, job.units), (4, 8, 4 * UNITS_PER_CLOSING));
     }

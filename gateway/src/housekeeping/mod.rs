@@ -19,7 +19,7 @@ use solana_pubkey::Pubkey;
 use solana_signer::Signer;
 use tokio_util::sync::CancellationToken;
 
-use self::send::Job;
+use self::send::ChoreTransaction;
 pub(crate) use self::send::Pauses;
 use crate::engine::{Engine, EngineError};
 
@@ -130,7 +130,8 @@ impl Round<'_> {
             return Ok(());
         }
         let instructions = [self.engine.patient_budget(UNITS), vec![instruction]].concat();
-        let job = Job { chore, own, addresses: vec![address], instructions, units: UNITS, rent_lamports: 0 };
+        let job =
+            ChoreTransaction { chore, own, addresses: vec![address], instructions, units: UNITS, rent_lamports: 0 };
         job.send(self.engine, self.pauses).await
     }
 }

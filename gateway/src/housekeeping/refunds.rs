@@ -5,7 +5,7 @@ use crtx_chain::Execution;
 use crtx_store::housekeeping::Chore;
 use solana_pubkey::Pubkey;
 
-use super::{Round, send::Job};
+use super::{Round, send::ChoreTransaction};
 use crate::engine::EngineError;
 
 /// Includes the creation of a token account that the wallet closed.
@@ -38,7 +38,14 @@ impl Round<'_> {
             instructions.push(engine.instructions.refund_expired_execution(None, &refund));
             let rent_lamports = rent_of_open_terms(account.map_or(0, |account| account.lamports));
             let addresses = vec![*address];
-            let job = Job { chore: Chore::Refund, own: false, addresses, instructions, units: UNITS, rent_lamports };
+            let job = ChoreTransaction {
+                chore: Chore::Refund,
+                own: false,
+                addresses,
+                instructions,
+                units: UNITS,
+                rent_lamports,
+            };
             job.send(engine, pauses).await?;
         }
         Ok(())

@@ -27,7 +27,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(60);
 const LONGEST_PAUSE: Duration = Duration::from_secs(6 * 3_600);
 
 /// One transaction: what it does, and what it returns if it lands.
-pub(super) struct Job {
+pub(super) struct ChoreTransaction {
     pub chore: Chore,
     /// Whether the rent that it returns is this gateway's own.
     pub own: bool,
@@ -39,7 +39,7 @@ pub(super) struct Job {
     pub rent_lamports: u64,
 }
 
-impl Job {
+impl ChoreTransaction {
     /// Sends the transaction, and counts what it cost and what it returned.
     pub async fn send(self, engine: &Engine, pauses: &Pauses) -> Result<(), EngineError> {
         let refused_before = self.addresses.iter().any(|address| pauses.refusals(address) > 0);
@@ -78,10 +78,10 @@ pub(super) async fn send(
 
 /// Work that the chain refused, by address, and when it is tried again.
 #[derive(Debug, Default)]
-pub(crate) struct Pauses(Mutex<HashMap<Pubkey, Refused>>);
+pub(crate) struct Pauses(Mutex<HashMap<Pubkey, RefusedChore>>);
 
 #[derive(Debug)]
-struct Refused {
+struct RefusedChore {
     times: u32,
     not_before: Instant,
 }
@@ -115,12 +115,12 @@ impl Pauses {
         self.refused().retain(|address, _| needs_work(address));
     }
 
-    fn refused(&self) -> MutexGuard<'_, HashMap<Pubkey, Refused>> {
+    fn refused(&self) -> MutexGuard<'_, HashMap<Pubkey, RefusedChore>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn refuse(all: &mut HashMap<Pubkey, Refused>, address: Pubkey) {
+fn refuse(all: &mut HashMap<Pubkey, RefusedChore>, address: Pubkey) {
     let now = Instant::now();
     if all.len() >= MOST_REMEMBERED && !all.contains_key(&address) {
         // What is due again is tried again in any case.
@@ -131,7 +131,7 @@ fn refuse(all: &mut HashMap<Pubkey, Refused>, address: Pubkey) {
     }
     let times = all.get(&address).map_or(0, |refused| refused.times);
     let not_before = now.checked_add(backoff(times, FIRST_PAUSE, LONGEST_PAUSE)).unwrap_or(now);
-    all.insert(address, Refused { times: times.saturating_add(1), not_before });
+    all.insert(address, RefusedChore { times: times.saturating_add(1), not_before });
 }
 
 #[cfg(test)]

@@ -13,16 +13,16 @@ use crtx_protocol::{
     result_hash::ResultHash,
 };
 use crtx_store::{
-    held_content::{HoldLimits, Room},
+    held_content::{HoldLimits, HoldingLimits},
     sessions::SessionKind,
     testing::fixtures::{self, put},
 };
 use serde_json::{Value, json};
 use solana_pubkey::Pubkey;
 
-const MANY: Room = Room { pieces: 1_000, bytes: 1 << 30 };
+const MANY: HoldingLimits = HoldingLimits { pieces: 1_000, bytes: 1 << 30 };
 
-fn limits(wallet: Room, keep_for: Duration) -> Limits {
+fn limits(wallet: HoldingLimits, keep_for: Duration) -> Limits {
     let held_content = HoldLimits { wallet, unknown_wallets: MANY, known_wallets: MANY, keep_for };
     Limits { held_content, ..Market::limits() }
 }
@@ -130,7 +130,8 @@ async fn a_creator_that_changes_its_listing_again_and_again_leaves_no_content_be
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_listings_content_is_bounded_in_length_and_by_day() {
-    let market = Market::start_with(limits(Room { pieces: 10, bytes: 300_000 }, Duration::from_secs(86_400))).await;
+    let market =
+        Market::start_with(limits(HoldingLimits { pieces: 10, bytes: 300_000 }, Duration::from_secs(86_400))).await;
     let long = vec![b'x'; crtx_protocol::metadata::MAX_BYTES + 1];
     refer_to(&market, &long).await;
     let answer = hand_in(&market, None, &cid(&long), &long).await;
@@ -171,7 +172,7 @@ async fn a_browsers_session_needs_its_csrf_token() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wallet_holds_a_bounded_amount_that_nothing_refers_to() {
-    let market = Market::start_with(limits(Room { pieces: 2, bytes: 10 }, Duration::from_secs(3_600))).await;
+    let market = Market::start_with(limits(HoldingLimits { pieces: 2, bytes: 10 }, Duration::from_secs(3_600))).await;
     let session = market.session_of(market.wallet).await;
     let answer = hand_in(&market, Some(&session), &cid(b"one"), b"one").await;
     assert_eq!((answer.status, &answer.body["referenced"]), (201, &json!(false)));

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use crtx_http::{ApiError, gathered::Gathered};
+use crtx_http::{ApiError, query_batcher::QueryBatcher};
 use crtx_store::{PgPool, reads};
 use solana_pubkey::Pubkey;
 
@@ -18,7 +18,7 @@ const MOST_TOGETHER: usize = 32;
 pub struct AgentNames {
     listed: Arc<AgentList>,
     /// Each question is about several agents. A statement reads each agent once, however many questions name it.
-    others: Gathered<Vec<Pubkey>, HashMap<Pubkey, String>>,
+    others: QueryBatcher<Vec<Pubkey>, HashMap<Pubkey, String>>,
 }
 
 /// Names in the order of the agents that were asked for.
@@ -31,7 +31,7 @@ pub struct Named {
 
 impl AgentNames {
     pub fn new(listed: Arc<AgentList>, pool: PgPool) -> Self {
-        let others = Gathered::new(pool, MOST_TOGETHER, |connection, questions: &[Vec<Pubkey>]| {
+        let others = QueryBatcher::new(pool, MOST_TOGETHER, |connection, questions: &[Vec<Pubkey>]| {
             Box::pin(async move {
                 let agents: HashSet<Pubkey> = questions.iter().flatten().copied().collect();
                 let agents: Vec<Pubkey> = agents.into_iter().collect();

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crtx_http::{ApiError, ErrorCode, pace::Pace};
+use crtx_http::{ApiError, ErrorCode, token_bucket::TokenBucket};
 use crtx_store::{ReadPools, pools::ReadConnection};
 use moka::sync::Cache;
 use parking_lot::Mutex;
@@ -49,7 +49,7 @@ pub struct Connections {
 struct Client {
     places: Arc<Semaphore>,
     waiting: Semaphore,
-    pace: Mutex<Pace>,
+    pace: Mutex<TokenBucket>,
 }
 
 impl Client {
@@ -57,7 +57,7 @@ impl Client {
         Self {
             places: Arc::new(Semaphore::new(share)),
             waiting: Semaphore::new(MAX_WAITING_PER_CLIENT),
-            pace: Mutex::new(Pace::new(Instant::now())),
+            pace: Mutex::new(TokenBucket::new(Instant::now())),
         }
     }
 
@@ -69,12 +69,12 @@ impl Client {
 
 /// Charges a client for a list when it ends, even if it was abandoned.
 #[derive(Debug)]
-struct Cost {
+struct ListCharge {
     client: Arc<Client>,
     since: Instant,
 }
 
-impl Drop for Cost {
+impl Drop for ListCharge {
     fn drop(&mut self) {
         let now = Instant::now();
         let took = now.saturating_duration_since(self.since).saturating_sub(CHEAP);
@@ -115,7 +115,7 @@ impl Connections {
             };
             timeout(WAIT, turn).await.map_err(|_| busy())?.map_err(ApiError::internal)?
         };
-        let cost = Cost { client, since: Instant::now() };
+        let cost = ListCharge { client, since: Instant::now() };
         Ok(ReadConnection::acquire_at(&self.pools.lists, (cost, place)).await?)
     }
 

@@ -5,7 +5,7 @@ use agent_marketplace::state::FailureReason;
 use axum::{Extension, Json, extract::State};
 use chrono::{DateTime, Utc};
 use crtx_http::{
-    ApiError, ApiPath, ApiQuery, ErrorBody, ErrorCode, FromQuery, QueryParams, Reader, gathered::Gathered,
+    ApiError, ApiPath, ApiQuery, ErrorBody, ErrorCode, FromQuery, QueryParams, Reader, query_batcher::QueryBatcher,
 };
 use crtx_store::{
     Json as StoredJson,
@@ -185,7 +185,7 @@ impl ApiState {
         &self,
         filter: &ExecutionFilter,
         start: &Start<ExecutionPlace>,
-    ) -> &Gathered<ExecutionListQuestion, ExecutionPage> {
+    ) -> &QueryBatcher<ExecutionListQuestion, ExecutionPage> {
         if matches!(start, Start::Offset(skipped) if *skipped > LARGE_OFFSET) {
             &self.shared.slow_execution_lists
         } else if filter.from.is_some() || filter.to.is_some() {

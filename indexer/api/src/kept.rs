@@ -20,21 +20,21 @@ pub fn age_of(took: Duration) -> Duration {
 }
 
 #[derive(Clone)]
-struct Held<T> {
+struct KeptAnswer<T> {
     answer: T,
     age: Duration,
 }
 
 struct Age;
 
-impl<K, T> Expiry<K, Held<T>> for Age {
-    fn expire_after_create(&self, _: &K, held: &Held<T>, _: Instant) -> Option<Duration> {
+impl<K, T> Expiry<K, KeptAnswer<T>> for Age {
+    fn expire_after_create(&self, _: &K, held: &KeptAnswer<T>, _: Instant) -> Option<Duration> {
         Some(held.age)
     }
 }
 
 /// The last answers, each with its own lifetime.
-pub struct Kept<K, T>(Cache<K, Held<T>>);
+pub struct Kept<K, T>(Cache<K, KeptAnswer<T>>);
 
 impl<K: Hash + Eq + Send + Sync + 'static, T: Clone + Send + Sync + 'static> Kept<K, T> {
     /// Keeps at most so many answers, those that are asked for most.
@@ -53,7 +53,7 @@ impl<K: Hash + Eq + Send + Sync + 'static, T: Clone + Send + Sync + 'static> Kep
         key: K,
         read: impl Future<Output = Result<(T, Duration), ApiError>>,
     ) -> Result<T, ApiError> {
-        let reading = async { read.await.map(|(answer, age)| Held { answer, age }) };
+        let reading = async { read.await.map(|(answer, age)| KeptAnswer { answer, age }) };
         let held = self.0.try_get_with(key, reading).await;
         held.map(|held| held.answer).map_err(|error| ApiError::clone(&error))
     }

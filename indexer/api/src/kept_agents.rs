@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use crtx_http::{Whole, gathered::Gathered};
+use crtx_http::{Whole, query_batcher::QueryBatcher};
 use crtx_store::{
     PgPool,
     reads::{self, AgentDetails, AgentMetrics, AgentVersion},
@@ -24,8 +24,8 @@ const MAX_KEPT: u64 = 200_000;
 /// What answers are made from.
 pub struct Agents {
     pub answers: Cache<Pubkey, Arc<KeptAgent>>,
-    pub versions: Gathered<Pubkey, Option<AgentVersion>>,
-    pub rows: Gathered<Pubkey, Option<Arc<AgentDetails>>>,
+    pub versions: QueryBatcher<Pubkey, Option<AgentVersion>>,
+    pub rows: QueryBatcher<Pubkey, Option<Arc<AgentDetails>>>,
     /// Counted from many rows. By the agent and the totals of its listing: metrics of other totals are old.
     pub metrics: Kept<(Pubkey, [u64; 4]), AgentMetrics>,
 }
@@ -48,13 +48,13 @@ impl Agents {
     pub fn new(pool: &PgPool) -> Self {
         Self {
             answers: Cache::builder().max_capacity(MAX_BYTES).weigher(|_, kept: &Arc<KeptAgent>| size(kept)).build(),
-            versions: Gathered::new(pool.clone(), MOST_TOGETHER, |connection, agents: &[Pubkey]| {
+            versions: QueryBatcher::new(pool.clone(), MOST_TOGETHER, |connection, agents: &[Pubkey]| {
                 Box::pin(async move {
                     let versions = reads::agent_versions(connection, agents).await?;
                     Ok(agents.iter().map(|agent| versions.get(agent).cloned()).collect())
                 })
             }),
-            rows: Gathered::new(pool.clone(), MOST_TOGETHER, |connection, agents: &[Pubkey]| {
+            rows: QueryBatcher::new(pool.clone(), MOST_TOGETHER, |connection, agents: &[Pubkey]| {
                 Box::pin(async move {
                     let rows = reads::agents(connection, agents).await?;
                     let mut rows: HashMap<_, _> = rows.into_iter().map(|row| (row.address, Arc::new(row))).collect();

@@ -46,11 +46,11 @@ pub use state::ApiState;
         description = "Agent Marketplace Execution API: browse agents, pay per call, verify results."
     )
 )]
-struct Description;
+struct ReadDescription;
 
 /// Endpoints that show rows of the mirror.
 fn rows() -> OpenApiRouter<ApiState> {
-    OpenApiRouter::with_openapi(Description::openapi())
+    OpenApiRouter::with_openapi(ReadDescription::openapi())
         .routes(routes!(list_agents::list_agents))
         .routes(routes!(agents::get_agent))
         .routes(routes!(agents::get_agent_history))

@@ -4,7 +4,9 @@ use std::{hash::Hash, net::IpAddr, sync::Arc, time::Duration};
 
 use axum::Extension;
 use crtx_content::ContentStore;
-use crtx_http::{ApiError, AuthState, Credentials, KeptBody, Links, Site, Strangers, Whole, gathered::Gathered};
+use crtx_http::{
+    ApiError, AuthState, Credentials, KeptBody, Links, Site, Strangers, Whole, query_batcher::QueryBatcher,
+};
 use crtx_protocol::{api_key::KeyNetwork, creator_answer::MAX_RESULT_BYTES, result_hash::ResultHash};
 use crtx_store::{
     PgPool, ReadPools,
@@ -39,7 +41,7 @@ const CONTENT_PATIENCE: Duration = Duration::from_secs(2);
 /// What the handlers need. Cheap to clone.
 #[derive(Clone)]
 pub struct ApiState {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<SharedState>,
     /// Results that the database does not have are read from this store.
     pub content: Option<ContentStore>,
     /// Reads are refused once the newest proven state of the mirror is older than this.
@@ -48,7 +50,7 @@ pub struct ApiState {
     pub(crate) hub: Arc<Hub>,
 }
 
-pub(crate) struct Shared {
+pub(crate) struct SharedState {
     pub(crate) connections: Connections,
     pub(crate) mirror: Arc<MirrorWatch>,
     pub(crate) deployment: Deployment,
@@ -60,12 +62,12 @@ pub(crate) struct Shared {
     pub(crate) agent_list: Arc<AgentList>,
     pub(crate) agents: Agents,
     pub(crate) agent_names: AgentNames,
-    pub(crate) executions: Gathered<ExecutionQuestion, Option<ExecutionDetails>>,
-    pub(crate) execution_lists: Gathered<ExecutionListQuestion, ExecutionPage>,
+    pub(crate) executions: QueryBatcher<ExecutionQuestion, Option<ExecutionDetails>>,
+    pub(crate) execution_lists: QueryBatcher<ExecutionListQuestion, ExecutionPage>,
     /// Those of a time range: the rows of the days in which it begins and ends are counted.
-    pub(crate) timed_execution_lists: Gathered<ExecutionListQuestion, ExecutionPage>,
+    pub(crate) timed_execution_lists: QueryBatcher<ExecutionListQuestion, ExecutionPage>,
     /// Those that skip many rows: each is asked alone.
-    pub(crate) slow_execution_lists: Gathered<ExecutionListQuestion, ExecutionPage>,
+    pub(crate) slow_execution_lists: QueryBatcher<ExecutionListQuestion, ExecutionPage>,
     pub(crate) totals: Kept<TotalsQuestion, OfSlot<Arc<Totals>>>,
     pub(crate) health: Kept<(Pubkey, Pubkey), OfSlot<Arc<AgentHealthResponse>>>,
 }
@@ -80,8 +82,8 @@ const _: () = assert!(SHARED_FOR.as_millis() < MEMORY_BEHIND.as_millis());
 /// Such answers that are kept.
 const MOST_SHARED: u64 = 64;
 
-fn execution_lists(pool: &PgPool, most_together: usize) -> Gathered<ExecutionListQuestion, ExecutionPage> {
-    Gathered::new(pool.clone(), most_together, |connection, questions| {
+fn execution_lists(pool: &PgPool, most_together: usize) -> QueryBatcher<ExecutionListQuestion, ExecutionPage> {
+    QueryBatcher::new(pool.clone(), most_together, |connection, questions| {
         Box::pin(reads::execution_lists(connection, questions))
     })
 }
@@ -92,7 +94,7 @@ impl ApiState {
         let agent_list = AgentList::new(pools.points.clone());
         let credentials = Arc::new(Credentials::new(pools.points.clone(), Arc::default()));
         let hub = Hub::new(pools.points.clone(), Arc::clone(&credentials));
-        let shared = Shared {
+        let shared = SharedState {
             mirror: MirrorWatch::new(pools.health.clone()),
             holdings: Holdings::new(&deployment),
             dispute_history: DisputeHistory::new(&deployment),
@@ -102,7 +104,7 @@ impl ApiState {
             agent_names: AgentNames::new(Arc::clone(&agent_list), pools.points.clone()),
             agent_list,
             agents: Agents::new(&pools.points),
-            executions: Gathered::new(pools.points.clone(), 32, |connection, questions| {
+            executions: QueryBatcher::new(pools.points.clone(), 32, |connection, questions| {
                 Box::pin(reads::executions(connection, questions))
             }),
             execution_lists: execution_lists(&pools.points, 32),

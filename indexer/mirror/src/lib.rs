@@ -6,9 +6,9 @@
 
 pub mod closings;
 pub mod config;
+mod counter_rollup;
 pub mod documents;
 pub mod figures;
-mod folding;
 pub mod history;
 mod numbering;
 mod pauses;
@@ -74,7 +74,7 @@ pub async fn run(
     (auditor.history, auditor.content, auditor.figures) = (Some(history), content, figures);
     let numbering = numbering::run(pool.clone(), config.events_kept);
     let others = async {
-        tokio::join!(closer.run(leads), auditor.run(config.audit_interval, leads), folding::run(pool), numbering)
+        tokio::join!(closer.run(leads), auditor.run(config.audit_interval, leads), counter_rollup::run(pool), numbering)
     };
     tokio::join!(
         Arc::clone(&syncer).run(shutdown.clone()),

@@ -16,7 +16,7 @@ use crtx_chain::{
 use crtx_store::{
     PgPool, StoreError,
     mirror::{self, Batch},
-    rebuild::{self as store, Progress},
+    rebuild::{self as store, RebuildProgress},
 };
 use futures::{StreamExt, TryStreamExt};
 use solana_pubkey::Pubkey;
@@ -51,7 +51,7 @@ pub enum RebuildError {
 
 /// What a rebuild did so far, to be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct RebuildStep {
     /// What it does now.
     pub doing: &'static str,
     /// Transactions, or accounts while it reads the snapshot.
@@ -63,7 +63,7 @@ pub struct Step {
     pub since_start: u64,
 }
 
-impl Step {
+impl RebuildStep {
     /// Done per second.
     pub fn rate(&self) -> f64 {
         self.since_start as f64 / self.elapsed.as_secs_f64().max(0.001)
@@ -83,7 +83,7 @@ pub struct Rebuild<'a> {
     pub pool: &'a PgPool,
     pub program: Pubkey,
     /// Called after each step.
-    pub show: &'a (dyn Fn(Step) + Sync),
+    pub show: &'a (dyn Fn(RebuildStep) + Sync),
 }
 
 /// What a whole rebuild found.
@@ -107,7 +107,7 @@ impl Rebuild<'_> {
         let accounts = self.snapshot(&genesis).await?;
         self.round(began).await?;
         store::finish(self.pool).await?;
-        let Progress { read: transactions, closings, .. } = self.progress().await?;
+        let RebuildProgress { read: transactions, closings, .. } = self.progress().await?;
         Ok(Rebuilt { transactions, closings, accounts })
     }
 
@@ -136,7 +136,7 @@ impl Rebuild<'_> {
                     mirror::apply_differing(self.pool, batch).await?;
                     let doing = "reading the accounts that live";
                     let elapsed = began.elapsed();
-                    (self.show)(Step { doing, done: accounts, total: 0, elapsed, since_start: accounts });
+                    (self.show)(RebuildStep { doing, done: accounts, total: 0, elapsed, since_start: accounts });
                 }
                 SnapshotItem::End { slot } => {
                     mirror::snapshot_applied(self.pool, slot, Some(genesis)).await?;
@@ -146,7 +146,7 @@ impl Rebuild<'_> {
         }
     }
 
-    async fn progress(&self) -> Result<Progress, RebuildError> {
+    async fn progress(&self) -> Result<RebuildProgress, RebuildError> {
         let progress = store::progress(self.pool).await?;
         Ok(progress.ok_or_else(|| StoreError::Corrupt { what: "rebuild", value: "it is gone".to_owned() })?)
     }
@@ -181,7 +181,7 @@ impl Rebuild<'_> {
             store::note_page(self.pool, &signatures, first, last, all).await?;
             let done = progress.transactions.saturating_add(u64::try_from(signatures.len()).unwrap_or(u64::MAX));
             let elapsed = began.elapsed();
-            (self.show)(Step { doing: "listing transactions", done, total: 0, elapsed, since_start: done });
+            (self.show)(RebuildStep { doing: "listing transactions", done, total: 0, elapsed, since_start: done });
         }
     }
 
@@ -200,9 +200,9 @@ impl Rebuild<'_> {
             closings = closings.saturating_add(u64::try_from(closed.len()).unwrap_or(u64::MAX));
         }
         store::note_read(self.pool, (oldest, newest), closings).await?;
-        let Progress { read: done, transactions: total, .. } = self.progress().await?;
+        let RebuildProgress { read: done, transactions: total, .. } = self.progress().await?;
         let since_start = done.saturating_sub(read_before);
-        (self.show)(Step { doing: "reading transactions", done, total, elapsed: began.elapsed(), since_start });
+        (self.show)(RebuildStep { doing: "reading transactions", done, total, elapsed: began.elapsed(), since_start });
         Ok(true)
     }
 

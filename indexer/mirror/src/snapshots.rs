@@ -15,17 +15,17 @@ pub async fn next_item(node: &str, snapshot: &mut Snapshot) -> Result<SnapshotIt
 /// A set of addresses. Each is kept as a keyed hash, whose key nobody outside knows: an address that is not in the set
 /// is taken for one of a million others once in 10¹³ cases, and nobody can choose it.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct AddressSet {
     key: RandomState,
     hashes: Vec<u64>,
 }
 
-impl Seen {
+impl AddressSet {
     pub fn add(&mut self, address: &Pubkey) {
         self.hashes.push(self.key.hash_one(address));
     }
 
-    /// Has to come between the last [`Seen::add`] and the first [`Seen::has`].
+    /// Has to come between the last [`AddressSet::add`] and the first [`AddressSet::has`].
     #[must_use]
     pub fn sorted(mut self) -> Self {
         self.hashes.sort_unstable();

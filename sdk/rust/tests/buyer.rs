@@ -84,7 +84,7 @@ fn proxy() -> Scripted {
 
 /// Answers calls one after the other, the last one again and again; reads likewise.
 #[derive(Clone, Default)]
-struct Script {
+struct NodeScript {
     calls: Vec<Scripted>,
     reads: Vec<Scripted>,
 }
@@ -93,14 +93,14 @@ struct Server {
     url: String,
     /// Method and path, idempotency key, and the whole of each request.
     seen: Arc<Mutex<Vec<String>>>,
-    script: Arc<Mutex<Script>>,
+    script: Arc<Mutex<NodeScript>>,
 }
 
 impl Server {
     async fn start(calls: &[Scripted], reads: &[Scripted]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let script = Arc::new(Mutex::new(Script { calls: calls.to_vec(), reads: reads.to_vec() }));
+        let script = Arc::new(Mutex::new(NodeScript { calls: calls.to_vec(), reads: reads.to_vec() }));
         let seen = Arc::new(Mutex::new(Vec::new()));
         let server = Self { url, seen: Arc::clone(&seen), script: Arc::clone(&script) };
         tokio::spawn(async move {
@@ -131,7 +131,7 @@ impl Server {
     }
 }
 
-async fn serve(mut stream: TcpStream, seen: Arc<Mutex<Vec<String>>>, script: Arc<Mutex<Script>>) {
+async fn serve(mut stream: TcpStream, seen: Arc<Mutex<Vec<String>>>, script: Arc<Mutex<NodeScript>>) {
     let mut request = Vec::new();
     let mut buffer = [0; 4096];
     while let Ok(count @ 1..) = stream.read(&mut buffer).await {

@@ -22,7 +22,7 @@ use axum::{
     http::Request,
     routing::get,
 };
-use crtx_conformance::{Example, Subject};
+use crtx_conformance::{Example, TestedEndpoint};
 use crtx_http::outbound::{Outbound, OutboundPolicy};
 use crtx_protocol::{
     call_text::OpeningId,
@@ -127,7 +127,7 @@ async fn it_passes_the_test_of_an_endpoint_as_a_route_of_an_application() {
     let endpoint = format!("http://{}/execute", listener.local_addr().unwrap());
     tokio::spawn(async move { axum::serve(listener, application(seller)).await });
     let example = |task: &str| Example { task: task.to_owned(), parameters: Map::new() };
-    let subject = Subject {
+    let subject = TestedEndpoint {
         endpoint,
         result_key: result_key(),
         binding: true,

@@ -4,7 +4,7 @@
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
-use super::model::Settings;
+use super::model::ServerSettings;
 
 /// Names that other tools use for the same thing. They count if ours is not set.
 const OTHER_VARIABLES: [(&str, &str); 3] =
@@ -15,7 +15,7 @@ const OTHER_VARIABLES: [(&str, &str); 3] =
 pub struct Setting {
     /// Its place in the file, such as `database.url`.
     pub key: String,
-    pub kind: Kind,
+    pub kind: ValueKind,
     pub documentation: String,
     /// Null if there is none.
     pub default: Value,
@@ -25,7 +25,7 @@ pub struct Setting {
 
 /// What is written as the value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
     Text,
     Integer {
         min: Option<i64>,
@@ -62,8 +62,8 @@ impl Setting {
 /// Every setting: those outside of tables first, then table by table, each in the order of the names.
 pub fn settings() -> Vec<Setting> {
     let generator = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true).into_generator();
-    let schema = generator.into_root_schema_for::<Settings>();
-    let defaults = serde_json::to_value(Settings::default()).unwrap_or_default();
+    let schema = generator.into_root_schema_for::<ServerSettings>();
+    let defaults = serde_json::to_value(ServerSettings::default()).unwrap_or_default();
     let mut found = Vec::new();
     collect(schema.as_value(), &defaults, "", &mut found);
     found
@@ -99,22 +99,22 @@ fn without_null(schema: &Value) -> &Value {
     value.unwrap_or(schema)
 }
 
-fn kind_of(schema: &Value) -> Kind {
+fn kind_of(schema: &Value) -> ValueKind {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     if let Some(options) = schema.get("oneOf").and_then(Value::as_array) {
-        return Kind::Choice(options.iter().filter_map(|option| option.get("const").and_then(text)).collect());
+        return ValueKind::Choice(options.iter().filter_map(|option| option.get("const").and_then(text)).collect());
     }
     if let Some(options) = schema.get("enum").and_then(Value::as_array) {
-        return Kind::Choice(options.iter().filter_map(text).collect());
+        return ValueKind::Choice(options.iter().filter_map(text).collect());
     }
     match schema.get("type").and_then(Value::as_str) {
         Some("integer") => {
             let bound = |name: &str| schema.get(name).and_then(Value::as_i64);
-            Kind::Integer { min: bound("minimum"), max: bound("maximum") }
+            ValueKind::Integer { min: bound("minimum"), max: bound("maximum") }
         }
-        Some("boolean") => Kind::Flag,
-        Some("array") => Kind::List(Box::new(schema.get("items").map_or(Kind::Text, kind_of))),
-        _ => Kind::Text,
+        Some("boolean") => ValueKind::Flag,
+        Some("array") => ValueKind::List(Box::new(schema.get("items").map_or(ValueKind::Text, kind_of))),
+        _ => ValueKind::Text,
     }
 }
 
@@ -152,11 +152,13 @@ mod tests {
     #[test]
     fn kinds_and_bounds_are_those_of_the_type() {
         let networks = ["local", "devnet", "mainnet"].map(str::to_owned).to_vec();
-        assert_eq!(setting("network").kind, Kind::Choice(networks));
-        assert!(matches!(setting("role").kind, Kind::List(kind) if matches!(*kind, Kind::Choice(_))));
-        assert_eq!(setting("indexer.resync_seconds").kind, Kind::Integer { min: Some(1), max: Some(86_400) });
-        assert_eq!(setting("indexer.accept_new_genesis").kind, Kind::Flag);
-        assert!(matches!(setting("outbound.ports").kind, Kind::List(kind) if matches!(*kind, Kind::Integer { .. })));
+        assert_eq!(setting("network").kind, ValueKind::Choice(networks));
+        assert!(matches!(setting("role").kind, ValueKind::List(kind) if matches!(*kind, ValueKind::Choice(_))));
+        assert_eq!(setting("indexer.resync_seconds").kind, ValueKind::Integer { min: Some(1), max: Some(86_400) });
+        assert_eq!(setting("indexer.accept_new_genesis").kind, ValueKind::Flag);
+        assert!(
+            matches!(setting("outbound.ports").kind, ValueKind::List(kind) if matches!(*kind, ValueKind::Integer { .. }))
+        );
         let secrets: Vec<String> =
             settings().into_iter().filter(|setting| setting.secret).map(|setting| setting.key).collect();
         assert_eq!(

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{
-    catalogue::{Kind, Setting, settings},
+    catalogue::{Setting, ValueKind, settings},
     load::{DEFAULT_FILE, shown},
 };
 
@@ -12,7 +12,7 @@ pub fn markdown() -> String {
     let mut text = format!(
         "# Configuration of `crtx-server`\n\n\
          Written by `crtx-server config docs`; do not edit.\n\n\
-         Settings come from a file in TOML, from environment variables and from flags; what comes later in this list \
+         ServerSettings come from a file in TOML, from environment variables and from flags; what comes later in this list \
          wins. The\nfile is the one that `--config` or `CRTX_CONFIG` names, else `{DEFAULT_FILE}` in the working \
          directory if it exists. Lists have\ncommas between their items in variables and flags. `crtx-server config \
          check` shows what is in force and where it was\nset, or every problem at once.\n\n\
@@ -53,18 +53,18 @@ fn value(setting: &Setting) -> String {
     if setting.secret { format!("{kind}, secret") } else { kind }
 }
 
-fn kind(kind: &Kind) -> String {
+fn kind(kind: &ValueKind) -> String {
     match kind {
-        Kind::Text => "text".to_owned(),
-        Kind::Integer { min, max } => match (min, max) {
+        ValueKind::Text => "text".to_owned(),
+        ValueKind::Integer { min, max } => match (min, max) {
             (Some(min), Some(max)) => format!("{min} to {max}"),
             (Some(min), None) => format!("number from {min}"),
             (None, Some(max)) => format!("number up to {max}"),
             (None, None) => "number".to_owned(),
         },
-        Kind::Flag => "`true`, `false`".to_owned(),
-        Kind::Choice(options) => options.iter().map(|option| format!("`{option}`")).collect::<Vec<_>>().join(", "),
-        Kind::List(item) => format!("list of: {}", self::kind(item)),
+        ValueKind::Flag => "`true`, `false`".to_owned(),
+        ValueKind::Choice(options) => options.iter().map(|option| format!("`{option}`")).collect::<Vec<_>>().join(", "),
+        ValueKind::List(item) => format!("list of: {}", self::kind(item)),
     }
 }
 

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 use super::{
-    catalogue::{self, Kind, Setting},
-    model::Settings,
+    catalogue::{self, Setting, ValueKind},
+    model::ServerSettings,
 };
 
 /// A file of settings is short; a larger one is something else.
@@ -19,7 +19,7 @@ pub const DEFAULT_FILE: &str = "crtx.toml";
 /// Settings, and where each of them was set.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    pub settings: Settings,
+    pub settings: ServerSettings,
     sources: BTreeMap<String, String>,
 }
 
@@ -193,7 +193,7 @@ impl ConfigReader {
             }
             sources.insert(key, source);
         }
-        match Settings::deserialize(all) {
+        match ServerSettings::deserialize(all) {
             Ok(settings) if self.problems.is_empty() => return Ok(Loaded { settings, sources }),
             Ok(_) => {}
             Err(error) => self.problems.push(format!("config: {}", error.message())),
@@ -221,7 +221,7 @@ fn check(setting: &Setting, value: &Value, alone: Table) -> Result<(), String> {
     if setting.secret && !value.is_str() {
         return Err("it is not text".to_owned());
     }
-    if let (Kind::Integer { min, max }, Some(number)) = (&setting.kind, value.as_integer()) {
+    if let (ValueKind::Integer { min, max }, Some(number)) = (&setting.kind, value.as_integer()) {
         if let Some(min) = min.filter(|min| number < *min) {
             return Err(format!("{number} is below {min}"));
         }
@@ -229,19 +229,19 @@ fn check(setting: &Setting, value: &Value, alone: Table) -> Result<(), String> {
             return Err(format!("{number} is above {max}"));
         }
     }
-    Settings::deserialize(alone).map(drop).map_err(|error| error.message().to_owned())
+    ServerSettings::deserialize(alone).map(drop).map_err(|error| error.message().to_owned())
 }
 
 /// Reads the text of a variable or a flag as the kind of value that its setting has.
-fn read(kind: &Kind, text: &str) -> Value {
+fn read(kind: &ValueKind, text: &str) -> Value {
     match kind {
-        Kind::Integer { .. } => text.trim().parse::<i64>().map_or_else(|_| Value::from(text), Value::from),
-        Kind::Flag => text.trim().parse::<bool>().map_or_else(|_| Value::from(text), Value::from),
-        Kind::List(item) => {
+        ValueKind::Integer { .. } => text.trim().parse::<i64>().map_or_else(|_| Value::from(text), Value::from),
+        ValueKind::Flag => text.trim().parse::<bool>().map_or_else(|_| Value::from(text), Value::from),
+        ValueKind::List(item) => {
             let items = text.split(',').map(str::trim).filter(|part| !part.is_empty());
             Value::from(items.map(|part| read(item, part)).collect::<Vec<_>>())
         }
-        Kind::Text | Kind::Choice(_) => Value::from(text),
+        ValueKind::Text | ValueKind::Choice(_) => Value::from(text),
     }
 }
 

@@ -9,9 +9,9 @@ mod resolve;
 mod secret;
 mod values;
 
-pub use catalogue::{Kind, Setting, settings};
+pub use catalogue::{Setting, ValueKind, settings};
 pub use docs::markdown;
 pub use load::{Loaded, Problems, load};
-pub use model::Settings;
+pub use model::ServerSettings;
 pub use resolve::{Resolved, resolve};
 pub use values::LogFormat;

@@ -17,16 +17,16 @@ use solana_pubkey::Pubkey;
 
 use super::{
     secret::Secret,
-    values::{DatabaseUrl, GrpcUrl, HttpUrl, KeypairText, LogFormat, Network, Text, WebSocketUrls},
+    values::{DatabaseUrl, GrpcUrl, HttpUrl, KeypairText, LogFormat, NetworkSetting, Text, WebSocketUrls},
 };
 use crate::role::Role;
 
 #[derive(Clone, Debug, Educe, Deserialize, Serialize, JsonSchema)]
 #[educe(Default)]
 #[serde(default)]
-pub struct Settings {
+pub struct ServerSettings {
     /// The Solana network. Required.
-    pub network: Option<Network>,
+    pub network: Option<NetworkSetting>,
     /// What this process does.
     #[educe(Default = Role::ALL.into())]
     pub role: Vec<Role>,

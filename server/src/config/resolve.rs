@@ -22,9 +22,9 @@ use solana_pubkey::Pubkey;
 
 use super::{
     load::{Loaded, Problems},
-    model::Settings,
+    model::ServerSettings,
     secret::Secret,
-    values::{DatabaseUrl, Network},
+    values::{DatabaseUrl, NetworkSetting},
 };
 use crate::{role::Role, service::ServiceConfig};
 
@@ -39,7 +39,7 @@ pub struct Resolved {
 
 /// Checks the settings against the roles of the process.
 pub fn resolve(loaded: &Loaded) -> Result<Resolved, Problems> {
-    let mut check = Check { loaded, problems: Vec::new() };
+    let mut check = ConfigChecker { loaded, problems: Vec::new() };
     let resolved = check.all();
     match resolved {
         Some(resolved) if check.problems.is_empty() => Ok(resolved),
@@ -47,12 +47,12 @@ pub fn resolve(loaded: &Loaded) -> Result<Resolved, Problems> {
     }
 }
 
-struct Check<'a> {
+struct ConfigChecker<'a> {
     loaded: &'a Loaded,
     problems: Vec<String>,
 }
 
-impl Check<'_> {
+impl ConfigChecker<'_> {
     /// `None` only if there is a problem.
     fn all(&mut self) -> Option<Resolved> {
         let settings = &self.loaded.settings;
@@ -70,8 +70,10 @@ impl Check<'_> {
         let content = self.content(works_on_calls);
         let (network, rpc_urls, links) = (network?, rpc_urls?.reveal().clone(), links?);
         let outbound = match network {
-            Network::Local => OutboundPolicy::LOCAL,
-            Network::Devnet | Network::Mainnet => OutboundPolicy::STRICT.with_ports(settings.outbound.ports.clone()),
+            NetworkSetting::Local => OutboundPolicy::LOCAL,
+            NetworkSetting::Devnet | NetworkSetting::Mainnet => {
+                OutboundPolicy::STRICT.with_ports(settings.outbound.ports.clone())
+            }
         };
         let gateway = gateway.zip(content.clone()).map(|((usdc_mint, keypair), content)| GatewayConfig {
             rpc_urls: rpc_urls.clone(),
@@ -197,7 +199,7 @@ impl Check<'_> {
 
     fn links(&mut self, roles: &BTreeSet<Role>) -> Option<Links> {
         let settings = &self.loaded.settings;
-        let local = settings.network == Some(Network::Local);
+        let local = settings.network == Some(NetworkSetting::Local);
         let public_url = match &settings.public_url {
             Some(url) => url.0.to_string(),
             None if local || !roles.contains(&Role::Api) => format!("http://{}", settings.listen),
@@ -210,12 +212,12 @@ impl Check<'_> {
         };
         let links = match (&settings.explorer_url, settings.network?) {
             (Some(url), _) => Links::new(url, &public_url),
-            (None, Network::Local) => {
+            (None, NetworkSetting::Local) => {
                 let node = settings.rpc.urls.as_ref().map_or("", |urls| urls.reveal().first());
                 Ok(Links::local(&public_url, node))
             }
-            (None, Network::Mainnet) => Links::new("https://explorer.solana.com/address/{address}", &public_url),
-            (None, Network::Devnet) => {
+            (None, NetworkSetting::Mainnet) => Links::new("https://explorer.solana.com/address/{address}", &public_url),
+            (None, NetworkSetting::Devnet) => {
                 Links::new("https://explorer.solana.com/address/{address}?cluster=devnet", &public_url)
             }
         };
@@ -235,14 +237,14 @@ impl Check<'_> {
 }
 
 /// The node of a local network is there for everybody who reaches it; another one may carry a provider's key.
-fn public_rpc_url(settings: &Settings, rpc_urls: &RpcUrls) -> Option<String> {
+fn public_rpc_url(settings: &ServerSettings, rpc_urls: &RpcUrls) -> Option<String> {
     match &settings.rpc.public_url {
         Some(url) => Some(url.0.to_string()),
-        None => (settings.network == Some(Network::Local)).then(|| rpc_urls.first().to_owned()),
+        None => (settings.network == Some(NetworkSetting::Local)).then(|| rpc_urls.first().to_owned()),
     }
 }
 
-fn limits(settings: &Settings) -> Limits {
+fn limits(settings: &ServerSettings) -> Limits {
     let (gateway, limits) = (&settings.gateway, settings.limits);
     let per_subject = |wallet: u32, agent: u32| PerSubject { key: wallet, wallet, agent };
     Limits {

@@ -11,7 +11,7 @@ use url::Url;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Network {
+pub enum NetworkSetting {
     /// API keys begin with `crtx_test_`. Endpoints of this machine, without TLS, are called as well.
     Local,
     /// API keys begin with `crtx_test_`.
@@ -28,7 +28,7 @@ pub enum LogFormat {
     Json,
 }
 
-impl Network {
+impl NetworkSetting {
     pub const fn cluster(self) -> Cluster {
         match self {
             Self::Mainnet => Cluster::Mainnet,
@@ -179,8 +179,8 @@ mod tests {
 
     #[test]
     fn the_prefix_of_api_keys_follows_from_the_network() {
-        assert_eq!(Network::Mainnet.cluster().key_network(), KeyNetwork::Live);
-        assert_eq!(Network::Devnet.cluster().key_network(), KeyNetwork::Test);
-        assert_eq!(Network::Local.cluster().key_network(), KeyNetwork::Test);
+        assert_eq!(NetworkSetting::Mainnet.cluster().key_network(), KeyNetwork::Live);
+        assert_eq!(NetworkSetting::Devnet.cluster().key_network(), KeyNetwork::Test);
+        assert_eq!(NetworkSetting::Local.cluster().key_network(), KeyNetwork::Test);
     }
 }

@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use crtx_child::supervised;
-use crtx_postgres::Cluster;
+use crtx_postgres::PostgresCluster;
 use tokio::process::{Child, Command};
 
 use crate::free_port;
@@ -27,7 +27,7 @@ pub struct Standby {
 
 impl Standby {
     /// Copies the cluster, follows it, and lets its commits wait for this one from now on.
-    pub async fn of(cluster: &Cluster) -> Result<Self> {
+    pub async fn of(cluster: &PostgresCluster) -> Result<Self> {
         let primary = &cluster.url();
         let data = PathBuf::from(ask(Path::new("psql"), primary, "SHOW data_directory").await?);
         let owner = fs::metadata(&data)?;

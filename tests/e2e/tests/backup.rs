@@ -17,7 +17,7 @@ use crtx_e2e::{
     session::{Session, ask, bearer},
     shell_commands,
 };
-use crtx_postgres::Cluster;
+use crtx_postgres::PostgresCluster;
 use crtx_protocol::{content::cid_of, result_hash::ResultHash};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -97,7 +97,7 @@ async fn after_the_loss_of_everything_but_the_chain_a_backup_gives_back_what_the
     server.kill().await.unwrap();
     fs::remove_dir_all(&info.content_dir).unwrap();
 
-    let cluster = Cluster::start(&folder.path().join("restored"), &|text| eprintln!("{text}")).await.unwrap();
+    let cluster = PostgresCluster::start(&folder.path().join("restored"), &|text| eprintln!("{text}")).await.unwrap();
     let new_content = folder.path().join("restored-content");
     let config = moved(&info, &cluster.url(), &new_content, folder.path());
     let variables: [(&str, &Path); 3] = [("BACKUP", &backup), ("CONTENT_DIR", &new_content), ("CONFIG", &config)];

@@ -25,7 +25,7 @@ use crtx_e2e::{
     terminal::Terminal,
     validator::{self, Validator},
 };
-use crtx_postgres::Cluster;
+use crtx_postgres::PostgresCluster;
 use crtx_protocol::result_hash::ResultHash;
 use serde_json::{Value, json};
 use solana_keypair::Keypair;
@@ -137,7 +137,7 @@ async fn every_command_of_the_deployment_document_works_and_the_call_is_paid_and
     let folder = crtx_e2e::folder();
     let (home, programs) = (folder.path(), folder.path().join("bin"));
     let ports = ValidatorPorts::free(None).unwrap();
-    let cluster = Cluster::start(home, &|text| eprintln!("{text}")).await.expect("PostgreSQL");
+    let cluster = PostgresCluster::start(home, &|text| eprintln!("{text}")).await.expect("PostgreSQL");
     // The validator of the document, on ports that no other test uses.
     fs::create_dir(&programs).unwrap();
     let wrapper = programs.join("solana-test-validator");
@@ -265,7 +265,7 @@ async fn a_deployment_behind_tls_with_a_standby_and_a_bucket_ends_in_a_verified_
     }
     let folder = crtx_e2e::folder();
     let (home, place) = (folder.path(), folder.path().join("crtx-deployment"));
-    let cluster = Cluster::start(home, &|text| eprintln!("{text}")).await.expect("PostgreSQL");
+    let cluster = PostgresCluster::start(home, &|text| eprintln!("{text}")).await.expect("PostgreSQL");
     let standby = Standby::of(&cluster).await.expect("the standby follows");
     let s3 = S3Server::start().await;
     let bucket = s3.settings();

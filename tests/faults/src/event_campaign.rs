@@ -19,7 +19,7 @@ use crtx_e2e::{
     server::without_services,
     streams::{OpenStream, session_of},
 };
-use crtx_postgres::Cluster;
+use crtx_postgres::PostgresCluster;
 use crtx_protocol::{
     result_hash::ResultHash,
     webhook::{WebhookSecret, signed_content},
@@ -216,7 +216,7 @@ pub async fn run(options: &Options, logs: &Path) -> Result<Report> {
     let (_network_folder, mut up) = without_services().await?;
     let info = up.info().clone();
     let folder = crtx_e2e::folder();
-    let cluster = Cluster::start(folder.path(), &|text: &str| eprintln!("{text}")).await?;
+    let cluster = PostgresCluster::start(folder.path(), &|text: &str| eprintln!("{text}")).await?;
     cluster.begin_syncing().await?;
     let url = cluster.url();
     let pool = crtx_store::testing::connect(&url, 8).await?;
@@ -325,7 +325,11 @@ pub async fn run(options: &Options, logs: &Path) -> Result<Report> {
 }
 
 /// Starts PostgreSQL again whenever it ends, until it is asked to stop.
-async fn keep_running(mut cluster: Cluster, folder: std::path::PathBuf, mut ask: watch::Receiver<bool>) -> Result<()> {
+async fn keep_running(
+    mut cluster: PostgresCluster,
+    folder: std::path::PathBuf,
+    mut ask: watch::Receiver<bool>,
+) -> Result<()> {
     loop {
         tokio::select! {
             _ = cluster.ended() => cluster = start_again(&folder).await?,
@@ -334,10 +338,10 @@ async fn keep_running(mut cluster: Cluster, folder: std::path::PathBuf, mut ask:
     }
 }
 
-async fn start_again(folder: &Path) -> Result<Cluster> {
+async fn start_again(folder: &Path) -> Result<PostgresCluster> {
     let began = Instant::now();
     loop {
-        match Cluster::start(folder, &|_| {}).await {
+        match PostgresCluster::start(folder, &|_| {}).await {
             Ok(cluster) => return Ok(cluster),
             Err(error) => ensure!(began.elapsed() < LIMIT, "PostgreSQL does not start again: {error:#}"),
         }

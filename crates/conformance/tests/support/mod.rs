@@ -14,7 +14,7 @@ use axum::{
     response::Response,
     routing::post,
 };
-use crtx_conformance::{Example, Report, Subject, run};
+use crtx_conformance::{Example, Report, TestedEndpoint, run};
 use crtx_http::outbound::{Outbound, OutboundPolicy};
 use crtx_protocol::{
     call_text::OpeningId,
@@ -146,7 +146,7 @@ async fn execute(State(creator): State<Creator>, headers: HeaderMap, body: Bytes
 }
 
 /// Starts a creator and returns what its listing would say.
-pub async fn creator(change: Change) -> Subject {
+pub async fn creator(change: Change) -> TestedEndpoint {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let endpoint = format!("http://{}/execute", listener.local_addr().expect("bound"));
     let router = Router::new()
@@ -155,7 +155,7 @@ pub async fn creator(change: Change) -> Subject {
         .with_state(Creator { change, seen: Arc::default() });
     tokio::spawn(async move { axum::serve(listener, router).await });
     let example = |task: &str| Example { task: task.to_owned(), parameters: Map::new() };
-    Subject {
+    TestedEndpoint {
         endpoint,
         result_key: Pubkey::new_from_array(key().verifying_key().to_bytes()),
         binding: true,
@@ -167,6 +167,6 @@ pub async fn creator(change: Change) -> Subject {
     }
 }
 
-pub async fn test(subject: &Subject) -> Report {
+pub async fn test(subject: &TestedEndpoint) -> Report {
     run(subject, &Outbound::new(OutboundPolicy::LOCAL), &mut |_| {}).await.expect("a report")
 }

@@ -25,11 +25,11 @@ const FIRST_MOMENT: Duration = Duration::from_secs(1);
 
 /// All bodies of one server that are arriving.
 #[derive(Debug)]
-pub struct Bodies(Mutex<All>);
+pub struct Bodies(Mutex<BodyTable>);
 
 /// There are at most as many as connections, so sums are taken where they are needed.
 #[derive(Debug)]
-struct All {
+struct BodyTable {
     next: u64,
     max_small: usize,
     max_large: usize,
@@ -81,7 +81,7 @@ pub struct BodyOwner(Weak<Room>);
 impl Bodies {
     pub fn new(limits: &ServeLimits) -> Arc<Self> {
         let (max_small, max_large) = (limits.max_small_bodies, limits.max_bodies);
-        Arc::new(Self(Mutex::new(All { next: 0, max_small, max_large, by_number: HashMap::new() })))
+        Arc::new(Self(Mutex::new(BodyTable { next: 0, max_small, max_large, by_number: HashMap::new() })))
     }
 
     /// Room for a body from this address. `length`: as the client announced it.
@@ -135,7 +135,7 @@ impl BodyOwner {
     }
 }
 
-impl All {
+impl BodyTable {
     fn take(&mut self, number: u64, bytes: usize, now: Instant) -> bool {
         let Some(body) = self.by_number.get_mut(&number).filter(|body| !body.ended.is_cancelled()) else {
             return false;

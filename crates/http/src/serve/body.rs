@@ -175,16 +175,16 @@ impl BodyPace {
 
 /// An answer's body. It notifies the connection when hyper has all of it and drops it.
 pub fn answer_body(body: Body, state: Arc<ConnectionState>) -> Body {
-    let answered = Answered(state);
+    let answered = AnsweredGuard(state);
     Body::new(body.map_err(move |error| {
         let _ = &answered;
         error
     }))
 }
 
-struct Answered(Arc<ConnectionState>);
+struct AnsweredGuard(Arc<ConnectionState>);
 
-impl Drop for Answered {
+impl Drop for AnsweredGuard {
     fn drop(&mut self) {
         self.0.set_answered();
     }

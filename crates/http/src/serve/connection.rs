@@ -30,8 +30,8 @@ use tower::Service;
 use super::{
     bodies::{Bodies, BodyOwner},
     body::{RequestBody, answer_body},
-    connections::{ConnectionPermit, Connections, network_of},
-    gate::Gate,
+    connections::{ConnectionPermit, ConnectionRegistry, network_of},
+    gate::RequestGate,
     limits::{LONGEST_REFUSAL_WAIT, MAX_HEAD, MAX_HEADER_FIELDS, ServeLimits},
     proxies::TrustedProxies,
     refusal,
@@ -59,7 +59,7 @@ pub struct Server {
     pub router: Router,
     pub limits: ServeLimits,
     pub proxies: TrustedProxies,
-    pub connections: Arc<Connections>,
+    pub connections: Arc<ConnectionRegistry>,
     pub bodies: Arc<Bodies>,
     /// Refused requests of each client.
     pub refusals: Arc<Allowances<IpAddr>>,
@@ -83,7 +83,7 @@ async fn serve(server: &Server, socket: TcpStream, address: SocketAddr, permit: 
         limits.first_byte = limits.first_byte.min(FAREWELL);
         limits.head = limits.head.min(FAREWELL);
     }
-    let mut gate = Gate::new(socket, Arc::clone(&permit.state), limits);
+    let mut gate = RequestGate::new(socket, Arc::clone(&permit.state), limits);
     let mut silence = limits.first_byte;
     let refusal = loop {
         match server.drain.run_until_cancelled(gate.next_head(silence)).await {
@@ -106,7 +106,7 @@ async fn serve(server: &Server, socket: TcpStream, address: SocketAddr, permit: 
 /// Has hyper answer the request whose head has passed the gate. The gate ends hyper's stream after it.
 async fn serve_one(
     server: &Server,
-    gate: &mut Gate<TcpStream>,
+    gate: &mut RequestGate<TcpStream>,
     address: SocketAddr,
     permit: &ConnectionPermit,
 ) -> hyper::Result<()> {
@@ -122,7 +122,7 @@ async fn serve_one(
 
 /// Writes the last answer, if there is one, and lets the client read it: closing a socket that has unread bytes
 /// would discard the answer.
-async fn say_farewell(mut gate: Gate<TcpStream>, refusal: Option<ApiError>) -> std::io::Result<()> {
+async fn say_farewell(mut gate: RequestGate<TcpStream>, refusal: Option<ApiError>) -> std::io::Result<()> {
     if let Some(refusal) = &refusal {
         gate.socket.write_all(&refusal::answer(refusal)).await?;
     }

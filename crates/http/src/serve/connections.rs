@@ -88,15 +88,15 @@ impl ConnectionState {
 
 /// All connections of one server.
 #[derive(Debug)]
-pub struct Connections {
+pub struct ConnectionRegistry {
     limits: ServeLimits,
-    all: Mutex<All>,
+    all: Mutex<ConnectionTable>,
     /// Every connection ends.
     pub kill: CancellationToken,
 }
 
 #[derive(Debug, Default)]
-struct All {
+struct ConnectionTable {
     next: u64,
     by_number: HashMap<u64, Connection>,
 }
@@ -112,12 +112,12 @@ struct Connection {
 /// The permit of one connection. Dropping it gives it back.
 #[derive(Debug)]
 pub struct ConnectionPermit {
-    connections: Arc<Connections>,
+    connections: Arc<ConnectionRegistry>,
     number: u64,
     pub state: Arc<ConnectionState>,
 }
 
-impl Connections {
+impl ConnectionRegistry {
     pub fn new(limits: ServeLimits) -> Arc<Self> {
         Arc::new(Self { limits, all: Mutex::default(), kill: CancellationToken::new() })
     }
@@ -148,7 +148,7 @@ impl Connections {
         Some(ConnectionPermit { connections: Arc::clone(self), number, state })
     }
 
-    fn is_at_limit(&self, all: &All, client: IpAddr) -> bool {
+    fn is_at_limit(&self, all: &ConnectionTable, client: IpAddr) -> bool {
         let of_client = all.by_number.values().filter(|connection| connection.client == Some(client));
         of_client.count() >= self.limits.max_connections_per_peer
     }
@@ -159,7 +159,7 @@ impl Connections {
     }
 }
 
-impl All {
+impl ConnectionTable {
     fn evict(&self, of: Option<IpAddr>) -> bool {
         let victim = self
             .by_number
@@ -181,7 +181,8 @@ impl ConnectionPermit {
     /// may have, and none of them can make room.
     pub fn serves(&self, client: IpAddr) -> bool {
         let mut all = self.connections.all.lock();
-        let counts_for = |all: &All| all.by_number.get(&self.number).and_then(|connection| connection.client);
+        let counts_for =
+            |all: &ConnectionTable| all.by_number.get(&self.number).and_then(|connection| connection.client);
         if counts_for(&all) == Some(client) {
             return true;
         }
@@ -218,8 +219,8 @@ mod tests {
     const ONE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
     const OTHER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2));
 
-    fn connections() -> Arc<Connections> {
-        Connections::new(ServeLimits {
+    fn connections() -> Arc<ConnectionRegistry> {
+        ConnectionRegistry::new(ServeLimits {
             max_connections: 3,
             max_connections_per_peer: 2,
             reserve: 1,
@@ -274,7 +275,7 @@ mod tests {
     #[test]
     fn connections_of_a_proxy_count_for_the_clients_that_it_names() {
         const PROXY: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 3));
-        let connections = Connections::new(ServeLimits { max_connections: 9, ..connections().limits });
+        let connections = ConnectionRegistry::new(ServeLimits { max_connections: 9, ..connections().limits });
         let places: Vec<_> = (0..6).map(|_| connections.admit(PROXY, true).expect("room")).collect();
         assert!(places.iter().all(|permit| !permit.state.restricted), "one client's limit is not that of a proxy");
         let at_work = |permit: &ConnectionPermit, client| {

@@ -32,7 +32,7 @@ const CHUNK: usize = 16 * 1024;
 const HANG_UP_GRACE: Duration = Duration::from_millis(250);
 
 /// A socket that hyper reads one request from: the head that was examined, and the body that belongs to it.
-pub struct Gate<S> {
+pub struct RequestGate<S> {
     pub socket: S,
     state: Arc<ConnectionState>,
     limits: ServeLimits,
@@ -54,7 +54,7 @@ pub struct Gate<S> {
     writing: Deadline,
 }
 
-impl<S> Gate<S> {
+impl<S> RequestGate<S> {
     pub fn new(socket: S, state: Arc<ConnectionState>, limits: ServeLimits) -> Self {
         Self {
             socket,
@@ -114,7 +114,7 @@ impl<S> Gate<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> Gate<S> {
+impl<S: AsyncRead + Unpin> RequestGate<S> {
     /// Waits for the head of a request. False if there is none: the client has gone, or has sent nothing for `silence`.
     pub async fn next_head(&mut self, silence: Duration) -> Result<bool, ApiError> {
         let deadline = |limit| Instant::now().checked_add(limit).unwrap_or_else(Instant::now);
@@ -164,7 +164,7 @@ impl<S: AsyncRead + Unpin> Gate<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Gate<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for RequestGate<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -198,7 +198,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Gate<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Gate<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for RequestGate<S> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.socket).poll_write(context, bytes);
         if self.writing_since.is_none() {

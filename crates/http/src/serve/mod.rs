@@ -25,7 +25,7 @@ pub use proxies::{AddressRange, NotAnAddressRange, TrustedProxies};
 
 use bodies::Bodies;
 use connection::Server;
-use connections::Connections;
+use connections::ConnectionRegistry;
 
 use crate::allowance::Allowances;
 
@@ -48,7 +48,7 @@ pub async fn serve(
         router,
         limits,
         proxies,
-        connections: Connections::new(limits),
+        connections: ConnectionRegistry::new(limits),
         bodies: Bodies::new(&limits),
         refusals: Arc::new(Allowances::new(limits.refusals)),
         drain: CancellationToken::new(),

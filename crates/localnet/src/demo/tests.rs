@@ -1,6 +1,6 @@
 //! Calls the creator over HTTP, as the gateway does.
 
-use crtx_conformance::{CheckName, Example, Subject};
+use crtx_conformance::{CheckName, Example, TestedEndpoint};
 use crtx_http::outbound::{Outbound, OutboundPolicy};
 use crtx_protocol::{
     call_text::OpeningId,
@@ -168,7 +168,7 @@ async fn both_agents_pass_the_test_of_an_endpoint() {
             task: "Some words. More words!".to_owned(),
             parameters: parameters.as_object().cloned().expect("an object"),
         };
-        let subject = Subject {
+        let subject = TestedEndpoint {
             endpoint: document.endpoint,
             result_key: Pubkey::new_from_array(key().verifying_key().to_bytes()),
             binding: true,

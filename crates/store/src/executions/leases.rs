@@ -23,7 +23,7 @@ pub struct Executions {
 
 /// A lease that was taken over, with the agent, whose limits decide whether the work continues now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Claimed {
+pub struct ClaimedLease {
     pub lease: Lease,
     pub agent: Pubkey,
 }
@@ -72,7 +72,7 @@ impl Executions {
     }
 
     /// Leases executions in one of `states` that nobody works on, oldest lease first.
-    pub async fn claim(&self, states: &[State], limit: u32) -> Result<Vec<Claimed>> {
+    pub async fn claim(&self, states: &[State], limit: u32) -> Result<Vec<ClaimedLease>> {
         let states: Vec<String> = states.iter().map(|state| state.into_str().to_owned()).collect();
         let rows = sqlx::query!(
             r#"UPDATE executions
@@ -93,7 +93,7 @@ impl Executions {
         let rows = rows.fetch_all(&self.pool).await?;
         let claimed = rows.into_iter().map(|row| {
             let lease = Lease { record: row.record.into(), token: row.token };
-            Claimed { lease, agent: row.agent.into() }
+            ClaimedLease { lease, agent: row.agent.into() }
         });
         Ok(claimed.collect())
     }

@@ -13,9 +13,9 @@ mod transactions;
 mod transitions;
 mod types;
 
-pub use leases::{Claimed, Executions};
+pub use leases::{ClaimedLease, Executions};
 pub use transactions::{Landing, StoredTransaction, TransactionKind};
 pub use transitions::ExecutionsError;
 pub use types::{
-    Call, Charged, Delivered, Execution, Failure, Lease, REFUNDED, Reported, Request, SettledElsewhere, State,
+    Call, CallRequest, Charged, Delivered, Failure, Lease, REFUNDED, Reported, SettledElsewhere, State, StoredExecution,
 };

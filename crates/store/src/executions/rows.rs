@@ -1,4 +1,4 @@
-//! Rows of the table `executions`, and how they become [`Execution`]s.
+//! Rows of the table `executions`, and how they become [`StoredExecution`]s.
 
 use solana_pubkey::Pubkey;
 use sqlx::types::Json;
@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::{
     leases::Executions,
-    types::{Call, Charged, Delivered, Execution, Failure, Reported, Request, State},
+    types::{Call, CallRequest, Charged, Delivered, Failure, Reported, State, StoredExecution},
 };
 use crate::{
     Result,
@@ -16,13 +16,13 @@ use crate::{
 
 impl Executions {
     /// The execution with that record.
-    pub async fn get(&self, record: &Pubkey) -> Result<Option<Execution>> {
+    pub async fn get(&self, record: &Pubkey) -> Result<Option<StoredExecution>> {
         self.read(&record.to_string()).await
     }
 
     /// The last execution of the wallet with this id: of those that the wallet handed over, or of those of its keys, if
     /// there are some.
-    pub async fn last(&self, wallet: &Pubkey, id: &Uuid, handed_over: bool) -> Result<Option<Execution>> {
+    pub async fn last(&self, wallet: &Pubkey, id: &Uuid, handed_over: bool) -> Result<Option<StoredExecution>> {
         let key = sqlx::query_scalar!(
             "SELECT record FROM executions WHERE caller = $1 AND execution_id = $2
              ORDER BY (session_key IS NULL) <> $3, created_at DESC LIMIT 1",
@@ -35,11 +35,11 @@ impl Executions {
     }
 
     /// The row with that key.
-    async fn read(&self, key: &str) -> Result<Option<Execution>> {
+    async fn read(&self, key: &str) -> Result<Option<StoredExecution>> {
         let stored = sqlx::query!(
             r#"SELECT record AS "record: Base58", execution_id, caller AS "caller: Base58", agent AS "agent: Base58",
                       session_key AS "session_key: Base58", state AS "state: State", idempotency_key,
-                      body_hash AS "body_hash: [u8; 32]", is_async, request AS "request: Json<Request>",
+                      body_hash AS "body_hash: [u8; 32]", is_async, request AS "request: Json<CallRequest>",
                       request_hash AS "request_hash: [u8; 32]", amount AS "amount: Usdc", timeout_seconds, endpoint,
                       result AS "result: String", result_hash AS "result_hash: [u8; 32]",
                       result_signature AS "result_signature: [u8; 64]",
@@ -60,7 +60,7 @@ impl Executions {
         let charged = row.charged_amount.zip(row.charged_creator_amount).zip(row.charged_platform_amount);
         let status = row.error_status.and_then(|status| u16::try_from(status).ok());
         let failure = status.zip(row.error_code).zip(row.error_message);
-        Ok(Some(Execution {
+        Ok(Some(StoredExecution {
             state: row.state,
             delivered: delivered.map(|(((result, hash), signature), reported)| Delivered {
                 result,

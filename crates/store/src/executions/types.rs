@@ -48,7 +48,7 @@ impl State {
 
 /// What the caller asked the agent to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Request {
+pub struct CallRequest {
     pub task: String,
     pub parameters: Map<String, Value>,
 }
@@ -67,7 +67,7 @@ pub struct Call {
     /// The idempotency key is bound to this hash.
     pub body_hash: [u8; 32],
     pub is_async: bool,
-    pub request: Request,
+    pub request: CallRequest,
     pub request_hash: [u8; 32],
     pub amount: UsdcBase,
     pub timeout_seconds: u32,
@@ -128,7 +128,7 @@ pub struct Failure {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Execution {
+pub struct StoredExecution {
     pub call: Call,
     pub state: State,
     pub delivered: Option<Delivered>,

@@ -17,16 +17,16 @@ use crate::{Result, StoreError, columns::Base58, convert::amount_to_db, transact
 
 /// What the mirror shows of an account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Shown {
+pub struct ShownAccount {
     pub open: bool,
     /// BLAKE3 of the bytes, if it is known.
     pub data_hash: Option<[u8; 32]>,
 }
 
 /// What the mirror shows of these accounts. Accounts that it never had are missing.
-pub async fn shown(pool: &PgPool, addresses: &[Pubkey]) -> Result<HashMap<Pubkey, Vec<Shown>>> {
+pub async fn shown(pool: &PgPool, addresses: &[Pubkey]) -> Result<HashMap<Pubkey, Vec<ShownAccount>>> {
     let addresses: Vec<String> = addresses.iter().map(Pubkey::to_string).collect();
-    let mut found: HashMap<Pubkey, Vec<Shown>> = HashMap::new();
+    let mut found: HashMap<Pubkey, Vec<ShownAccount>> = HashMap::new();
     let rows = sqlx::query!(
         r#"SELECT a.address AS "address!: Base58", t.closed_at_slot IS NULL AS "open!", t.data_hash AS "data_hash: [u8; 32]"
            FROM unnest($1::text[]) AS a (address)
@@ -35,7 +35,7 @@ pub async fn shown(pool: &PgPool, addresses: &[Pubkey]) -> Result<HashMap<Pubkey
     );
     let rows = rows.fetch_all(pool).await?;
     for row in rows {
-        found.entry(row.address.into()).or_default().push(Shown { open: row.open, data_hash: row.data_hash });
+        found.entry(row.address.into()).or_default().push(ShownAccount { open: row.open, data_hash: row.data_hash });
     }
     Ok(found)
 }

@@ -20,7 +20,7 @@ pub use accounts::{
 pub use batch::Batch;
 pub use checkpoint::{Checkpoint, checkpoint, move_to, snapshot_applied};
 pub use compare::{Comparison, Difference, compare, compare_with};
-pub use correct::{Corrected, Shown, close_with, correct, rewrite, roll_back, shown};
+pub use correct::{Corrected, ShownAccount, close_with, correct, rewrite, roll_back, shown};
 pub use digest::{
     DigestMove, DigestRow, DigestWrite, FinalHashes, advance_digest, begin_digest, digest, digest_at, fill_digest,
     final_hashes, final_hashes_after,

@@ -1,7 +1,7 @@
-//! What the list of agents is built from: the agents that changed since an earlier look, or all.
+//! What the list of agents is built from: the agents that changed since an earlier snapshot, or all.
 //!
-//! A look is a transaction that sees one state of the database. It has a text form, PostgreSQL's `pg_snapshot`, and a
-//! later look finds every row whose transaction the earlier one did not see, even if that transaction began long before
+//! A snapshot is a transaction that sees one state of the database. It has a text form, PostgreSQL's `pg_snapshot`, and a
+//! later snapshot finds every row whose transaction the earlier one did not see, even if that transaction began long before
 //! and committed late.
 
 use chrono::{DateTime, Utc};
@@ -19,15 +19,15 @@ use crate::{
 };
 
 /// A transaction that sees one state of the database.
-pub struct Look {
+pub struct AgentListSnapshot {
     pub(crate) transaction: Transaction<'static, Postgres>,
-    pub head: LookHead,
+    pub head: AgentListHead,
 }
 
-/// What a look says about itself.
+/// What a snapshot says about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LookHead {
-    /// Which transactions the look sees: the argument of later looks.
+pub struct AgentListHead {
+    /// Which transactions the snapshot sees: the argument of later ones.
     pub seen: String,
     /// The first transaction that was not begun. It only grows, unless the database was replaced.
     pub next_transaction: u64,
@@ -80,7 +80,7 @@ pub struct CreatorSummary {
     pub verified: bool,
 }
 
-impl Look {
+impl AgentListSnapshot {
     pub async fn begin(pool: &PgPool) -> Result<Self> {
         let mut transaction = transaction::begin(pool).await?;
         // Few rows of a large table: without statistics the planner would read all of them.
@@ -88,7 +88,7 @@ impl Look {
                         SET LOCAL enable_bitmapscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off";
         sqlx::raw_sql(settings).execute(&mut *transaction).await?;
         let head = sqlx::query_as!(
-            LookHead,
+            AgentListHead,
             r#"SELECT pg_current_snapshot()::text AS "seen!",
                       pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS "next_transaction!: Count",
                       (SELECT slot FROM mirror_checkpoint) AS "slot: Count""#
@@ -101,7 +101,7 @@ impl Look {
         Ok(self.transaction.commit().await?)
     }
 
-    /// The agents with a change that the look `seen` did not see, of their own or of their creator; in no order, and
+    /// The agents with a change that the snapshot `seen` did not see, of their own or of their creator; in no order, and
     /// some twice. Agents that are gone are among them. `None`: all agents.
     pub async fn changed(&mut self, seen: Option<&str>) -> Result<Vec<Pubkey>> {
         // Before the first transaction nothing was seen. `OFFSET 0`: agents are found for each creator that changed.

@@ -1,7 +1,7 @@
 //! What was done and paid day by day: by one agent and to one creator (`agent_days`), and in the whole market
 //! (`market_days`).
 //!
-//! The counters of a day change at most a second after the records: they are folded like those of lists.
+//! The counters of a day change at most a second after the records: they are rolled up like those of lists.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use crtx_protocol::usdc::UsdcBase;

@@ -14,8 +14,8 @@ use uuid::Uuid;
 
 use crate::{
     admission::{Bounds, CallLimits, Funds, PerSubject, ReadAt},
-    executions::{Call, Request},
-    metadata::Wanted,
+    executions::{Call, CallRequest},
+    metadata::WantedDocument,
     mirror::{self, ExecutionAccount},
 };
 
@@ -41,7 +41,7 @@ pub fn call(seed: u8) -> Call {
         idempotency_key: None,
         body_hash: [seed; 32],
         is_async: false,
-        request: Request { task: "x".to_owned(), parameters: Map::new() },
+        request: CallRequest { task: "x".to_owned(), parameters: Map::new() },
         request_hash: [4; 32],
         amount: UsdcBase(50_000),
         timeout_seconds: 60,
@@ -266,7 +266,7 @@ pub async fn give_trust(pool: &PgPool, agent: &Pubkey, fees: UsdcBase) {
 
 /// Keeps a document for an agent, under its own hash.
 pub async fn store_document(pool: &PgPool, agent: &Pubkey, bytes: &[u8]) {
-    let wanted = Wanted {
+    let wanted = WantedDocument {
         agent: *agent,
         sha256: ResultHash::of(bytes).0,
         uri: "https://a.example/metadata.json".to_owned(),

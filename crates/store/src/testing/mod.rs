@@ -55,8 +55,8 @@ pub async fn resync(pool: &PgPool, snapshot: &Batch, slot: u64, genesis_hash: Op
 }
 
 /// Folds the notes of the lists until none is left.
-pub async fn fold_all(pool: &PgPool) -> Result<()> {
-    while execution_list::fold(pool).await? > 0 {}
+pub async fn roll_up_all(pool: &PgPool) -> Result<()> {
+    while execution_list::roll_up(pool).await? > 0 {}
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use crate::{
     api_keys::{self, ApiKeyRow},
     reads::{
         ExecutionDetails, ExecutionFilter, ExecutionListQuestion, ExecutionPage, ExecutionPlace, ExecutionQuestion,
-        Start, agent_list::Look, execution_lists, executions,
+        Start, agent_list::AgentListSnapshot, execution_lists, executions,
     },
     sessions::{self, SessionRow},
 };
@@ -18,7 +18,7 @@ impl<P> Start<P> {
     pub const FIRST: Self = Self::Offset(0);
 }
 
-impl Look {
+impl AgentListSnapshot {
     /// The connection of the transaction.
     pub fn connection(&mut self) -> &mut PgConnection {
         &mut self.transaction

@@ -51,7 +51,7 @@ async fn listed(pool: &PgPool, who: u8, scope: DisputeScope, outcome: Option<Dis
             }
         }
         assert_eq!(pages, found);
-        crtx_store::testing::fold_all(pool).await.unwrap();
+        crtx_store::testing::roll_up_all(pool).await.unwrap();
     }
     found
 }

@@ -212,7 +212,7 @@ async fn after_any_changes_and_folding_at_any_moment_lists_totals_and_ranges_are
         for step in 0..400 {
             change(pool, &mut random).await;
             if random.below(12) == 0 {
-                let folded = "SELECT fold_list_notes($1)";
+                let folded = "SELECT roll_up_list_notes($1)";
                 let most = i32::try_from(1 + random.below(40)).unwrap();
                 sqlx::query(folded).bind(most).execute(pool).await.unwrap();
             }
@@ -221,7 +221,7 @@ async fn after_any_changes_and_folding_at_any_moment_lists_totals_and_ranges_are
             }
         }
         has_no_difference(pool).await;
-        crtx_store::testing::fold_all(pool).await.unwrap();
+        crtx_store::testing::roll_up_all(pool).await.unwrap();
         has_no_difference(pool).await;
         for _ in 0..60 {
             list_is_right(pool, &mut random).await;
@@ -229,7 +229,7 @@ async fn after_any_changes_and_folding_at_any_moment_lists_totals_and_ranges_are
         let counted = days(pool).await;
         assert!(counted.len() > 2, "{counted:?}");
         execution_list::rebuild(pool).await.unwrap();
-        crtx_store::testing::fold_all(pool).await.unwrap();
+        crtx_store::testing::roll_up_all(pool).await.unwrap();
         has_no_difference(pool).await;
         assert_eq!(days(pool).await, counted);
         for _ in 0..20 {
@@ -310,7 +310,7 @@ async fn two_transactions_that_write_two_sources_of_one_record_end_in_the_row_of
         let left: i64 = sqlx::query_scalar("SELECT count(*) FROM execution_list").fetch_one(pool).await.unwrap();
         assert_eq!(left, 0);
     }
-    crtx_store::testing::fold_all(pool).await.unwrap();
+    crtx_store::testing::roll_up_all(pool).await.unwrap();
     let counted: i64 = sqlx::query_scalar("SELECT COALESCE(sum(abs(n)), 0)::bigint FROM execution_totals")
         .fetch_one(pool)
         .await
@@ -348,7 +348,7 @@ async fn a_step_that_changes_nothing_shown_does_not_touch_the_list() {
     for source in [mirror, gateway, dispute] {
         pool.execute(sqlx::raw_sql(AssertSqlSafe(source))).await.unwrap();
     }
-    crtx_store::testing::fold_all(pool).await.unwrap();
+    crtx_store::testing::roll_up_all(pool).await.unwrap();
     let state = "SELECT xmin::text || xmax::text || ctid::text FROM execution_list";
     let before: String = sqlx::query_scalar(state).fetch_one(pool).await.unwrap();
     for change in [
@@ -395,12 +395,12 @@ async fn a_creator_sees_the_executions_of_its_agents_even_if_the_listing_arrives
          VALUES ('late', 1, 1, '{id}', '{agent}', 'another', 'r', 100, 99, 1, 10, 60, 100, 20, false, now(), 1, 0, now())"
     );
     early.execute(sqlx::raw_sql(AssertSqlSafe(statement))).await.unwrap();
-    execution_list::fold(pool).await.unwrap();
+    execution_list::roll_up(pool).await.unwrap();
     early.commit().await.unwrap();
     let record: Option<String> =
         sqlx::query_scalar("SELECT creator FROM execution_list WHERE record = 'late'").fetch_one(pool).await.unwrap();
     assert_eq!(record, None);
-    execution_list::fold(pool).await.unwrap();
+    execution_list::roll_up(pool).await.unwrap();
     let record: Option<String> =
         sqlx::query_scalar("SELECT creator FROM execution_list WHERE record = 'late'").fetch_one(pool).await.unwrap();
     assert_eq!(record, Some(creator.to_string()));
@@ -430,7 +430,7 @@ async fn who_folds_and_who_empties_the_mirror_do_not_wait_for_each_other() {
     emptying.execute("TRUNCATE mirror_accounts").await.unwrap();
     let folding = tokio::spawn({
         let pool = pool.clone();
-        async move { execution_list::fold(&pool).await }
+        async move { execution_list::roll_up(&pool).await }
     });
     let waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted
                        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
@@ -451,7 +451,7 @@ async fn the_comparison_finds_what_somebody_altered() {
         let (mirror, ..) = sources(number * 2);
         pool.execute(sqlx::raw_sql(AssertSqlSafe(mirror))).await.unwrap();
     }
-    crtx_store::testing::fold_all(pool).await.unwrap();
+    crtx_store::testing::roll_up_all(pool).await.unwrap();
     has_no_difference(pool).await;
     for (damage, is_row) in [
         ("UPDATE execution_list SET cost = 7 WHERE record = (SELECT min(record) FROM execution_list)", true),
@@ -470,7 +470,7 @@ async fn the_comparison_finds_what_somebody_altered() {
         let hit = found.iter().any(|difference| matches!(difference, ListDifference::Row { .. }) == is_row);
         assert!(hit, "{damage}: {found:?}");
         execution_list::rebuild(pool).await.unwrap();
-        crtx_store::testing::fold_all(pool).await.unwrap();
+        crtx_store::testing::roll_up_all(pool).await.unwrap();
         has_no_difference(pool).await;
     }
     let mut parts = 0;
@@ -540,7 +540,7 @@ async fn many_executions_of_one_moment_are_counted_exactly() {
     let records: Vec<String> = (1..=90).map(|number| wallet(number).to_string()).collect();
     let noon = moment(0);
     sqlx::query(rows).bind(wallet(1).to_string()).bind(noon).bind(records).execute(pool).await.unwrap();
-    crtx_store::testing::fold_all(pool).await.unwrap();
+    crtx_store::testing::roll_up_all(pool).await.unwrap();
     let us = TimeDelta::microseconds(1);
     for (from, to, wanted) in [
         (None, None, 90),
@@ -580,7 +580,7 @@ async fn the_metrics_of_an_agent_are_those_of_its_last_thirty_days() {
                     CASE WHEN n = 89 OR n = 1 THEN 1 ELSE 0 END, now()
                 FROM generate_series(1, 100) n";
     sqlx::query(rows).bind(agent.to_string()).execute(pool).await.unwrap();
-    crtx_store::testing::fold_all(pool).await.unwrap();
+    crtx_store::testing::roll_up_all(pool).await.unwrap();
     let mut connection = pool.acquire().await.unwrap();
     let metrics = reads::agent_metrics(&mut connection, &agent, Utc::now()).await.unwrap();
     assert_eq!(
@@ -600,7 +600,7 @@ async fn the_metrics_of_an_agent_are_those_of_its_last_thirty_days() {
     // A record that changes is counted as what it is now.
     pool.execute("UPDATE mirror_executions SET status = 6, dispute_count = 1 WHERE address = 'r2'").await.unwrap();
     pool.execute("DELETE FROM mirror_executions WHERE address = 'r3'").await.unwrap();
-    crtx_store::testing::fold_all(pool).await.unwrap();
+    crtx_store::testing::roll_up_all(pool).await.unwrap();
     let metrics = reads::agent_metrics(&mut connection, &agent, Utc::now()).await.unwrap();
     assert_eq!((metrics.completed_executions, metrics.disputed_executions, metrics.upheld_disputes), (81, 3, 2));
     assert_eq!(
@@ -621,7 +621,7 @@ async fn the_days_of_a_creator_and_of_the_market_are_those_of_their_agents_even_
         execution.record.finished_at_unix_s = Utc::now().timestamp();
         put(pool, &addresses().execution(&wallet(1), &[number; 16]), 10, &execution).await;
     }
-    crtx_store::testing::fold_all(pool).await.unwrap();
+    crtx_store::testing::roll_up_all(pool).await.unwrap();
     let now = Utc::now();
     let market = reads::market_history(pool, now).await.unwrap();
     let completed = market.iter().map(|day| day.completed_executions).sum::<u64>();
@@ -635,7 +635,7 @@ async fn the_days_of_a_creator_and_of_the_market_are_those_of_their_agents_even_
     let early = reads::creator_history(pool, &creator, now).await.unwrap();
     assert_eq!(of(&early), (2, earned / 2, fees / 2), "the other listing is not known yet");
     show(pool, listing(creator, 1), "late", &["data"]).await;
-    crtx_store::testing::fold_all(pool).await.unwrap();
+    crtx_store::testing::roll_up_all(pool).await.unwrap();
     let late = reads::creator_history(pool, &creator, now).await.unwrap();
     assert_eq!(of(&late), (3, earned / 4 * 3, fees / 4 * 3));
     assert_eq!(reads::market_history(pool, now).await.unwrap(), market);

@@ -8,7 +8,7 @@ use crtx_store::{
     admission::{Reservation, Retry},
     api_keys::{self, NewApiKey},
     executions::{
-        Call, Charged, Delivered, Executions, ExecutionsError, Failure, Landing, Lease, Reported, Request,
+        Call, CallRequest, Charged, Delivered, Executions, ExecutionsError, Failure, Landing, Lease, Reported,
         SettledElsewhere, State, StoredTransaction, TransactionKind,
     },
     leadership::{LeaderOf, Leadership},
@@ -30,7 +30,7 @@ fn call(seed: u8) -> Call {
     parameters.insert("\u{0}".to_owned(), json!(["\u{0}", 1.5, u64::MAX, {"a": null}]));
     Call {
         idempotency_key: Some("key".to_owned()),
-        request: Request { task: "a \u{0} b".to_owned(), parameters },
+        request: CallRequest { task: "a \u{0} b".to_owned(), parameters },
         ..fixtures::call(seed)
     }
 }

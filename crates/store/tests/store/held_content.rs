@@ -7,16 +7,22 @@ use agent_marketplace::state::DisputeOutcome;
 use crtx_protocol::result_hash::ResultHash;
 use crtx_store::{
     PgPool,
-    held_content::{self, Fate, Held, HoldLimits, Piece, Reference, Room, note_listed, reference, release, search},
+    held_content::{
+        self, Fate, Held, HoldLimits, HoldingLimits, Piece, Reference, note_listed, reference, release, search,
+    },
     testing::{TestDatabase, fixtures::*},
 };
 use futures::future::join_all;
 use uuid::Uuid;
 
 const DAY: Duration = Duration::from_secs(86_400);
-const MANY: Room = Room { pieces: 1_000, bytes: 1_000_000 };
-const LIMITS: HoldLimits =
-    HoldLimits { wallet: Room { pieces: 3, bytes: 100 }, unknown_wallets: MANY, known_wallets: MANY, keep_for: DAY };
+const MANY: HoldingLimits = HoldingLimits { pieces: 1_000, bytes: 1_000_000 };
+const LIMITS: HoldLimits = HoldLimits {
+    wallet: HoldingLimits { pieces: 3, bytes: 100 },
+    unknown_wallets: MANY,
+    known_wallets: MANY,
+    keep_for: DAY,
+};
 
 fn piece(number: u8, size: u64) -> Piece {
     Piece { sha256: [number; 32], size }
@@ -149,9 +155,9 @@ async fn content_that_is_longer_than_a_document_is_not_held_for_a_listing() {
     let pool = database.pool();
     let longest = u64::try_from(crtx_protocol::metadata::MAX_BYTES).unwrap();
     let limits = HoldLimits {
-        wallet: Room { pieces: 3, bytes: 1 << 30 },
-        known_wallets: Room { pieces: 3, bytes: 1 << 30 },
-        unknown_wallets: Room { pieces: 3, bytes: 1 << 30 },
+        wallet: HoldingLimits { pieces: 3, bytes: 1 << 30 },
+        known_wallets: HoldingLimits { pieces: 3, bytes: 1 << 30 },
+        unknown_wallets: HoldingLimits { pieces: 3, bytes: 1 << 30 },
         ..LIMITS
     };
     held_content::hold(pool, &wallet(1), &[piece(1, longest)], None, &limits).await.unwrap();
@@ -169,7 +175,7 @@ async fn content_that_is_longer_than_a_document_is_not_held_for_a_listing() {
 async fn listed_content_takes_no_room_that_wallets_share() {
     let database = TestDatabase::create().await;
     let pool = database.pool();
-    let limits = HoldLimits { unknown_wallets: Room { pieces: 10, bytes: 100 }, ..LIMITS };
+    let limits = HoldLimits { unknown_wallets: HoldingLimits { pieces: 10, bytes: 100 }, ..LIMITS };
     let hold = async |who: u8, number: u8| {
         held_content::hold(pool, &wallet(who), &[piece(number, 60)], None, &limits).await.unwrap()
     };
@@ -184,7 +190,7 @@ async fn listed_content_takes_no_room_that_wallets_share() {
 async fn wallets_without_anything_on_chain_share_a_limit_and_take_no_room_of_the_others() {
     let database = TestDatabase::create().await;
     let pool = database.pool();
-    let limits = HoldLimits { unknown_wallets: Room { pieces: 10, bytes: 100 }, ..LIMITS };
+    let limits = HoldLimits { unknown_wallets: HoldingLimits { pieces: 10, bytes: 100 }, ..LIMITS };
     let hold = async |who: u8, number: u8| {
         held_content::hold(pool, &wallet(who), &[piece(number, 60)], None, &limits).await.unwrap()
     };

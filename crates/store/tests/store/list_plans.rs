@@ -4,7 +4,7 @@ use chrono::Utc;
 use crtx_store::{
     PgPool,
     reads::{self, DisputeFilter, DisputeScope, ExecutionFilter, ExecutionRole, ShownStatus, Start},
-    testing::{TestDatabase, fixtures::wallet, fold_all, single, volume},
+    testing::{TestDatabase, fixtures::wallet, roll_up_all, single, volume},
 };
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
@@ -36,7 +36,7 @@ async fn seed(pool: &PgPool) -> (String, String, String) {
                            CASE WHEN n % 4 > 0 THEN now() END, 0, 0, 1 + n % 4
                     FROM (SELECT *, row_number() OVER ()::integer AS n FROM mirror_executions LIMIT 40000) AS chosen";
     sqlx::query(disputes).execute(pool).await.unwrap();
-    fold_all(pool).await.unwrap();
+    roll_up_all(pool).await.unwrap();
     sqlx::raw_sql("VACUUM ANALYZE").execute(pool).await.unwrap();
     (wallet(1).to_string(), creator.to_string(), agents[0].clone())
 }

@@ -4,7 +4,7 @@ use std::{collections::HashMap, time::Duration};
 
 use crtx_protocol::result_hash::ResultHash;
 use crtx_store::{
-    metadata::{self, ClaimLimits, Claimed},
+    metadata::{self, ClaimLimits, ClaimedDocument},
     testing::{TestDatabase, fixtures::*},
 };
 use solana_pubkey::Pubkey;
@@ -29,7 +29,7 @@ async fn put_listing(database: &TestDatabase, creator: Pubkey, index: u32, revis
     address
 }
 
-async fn claim(database: &TestDatabase, holder: u128, limits: ClaimLimits) -> Vec<Claimed> {
+async fn claim(database: &TestDatabase, holder: u128, limits: ClaimLimits) -> Vec<ClaimedDocument> {
     metadata::claim(database.pool(), Uuid::from_u128(holder), limits).await.expect("claimed")
 }
 
@@ -92,7 +92,7 @@ async fn retries_leave_room_for_documents_that_were_never_tried() {
         put_listing(&database, wallet(number), 0, 1, &uri).await;
     }
     for claimed in claim(&database, 1, LIMITS).await {
-        let failure = metadata::Failure {
+        let failure = metadata::FetchFailure {
             kind: metadata::FailureKind::Unavailable,
             message: "no answer in time",
             retry_in: Duration::ZERO,
@@ -118,7 +118,7 @@ async fn the_ten_newest_documents_of_an_agent_are_kept_and_after_its_end_only_it
         put(database.pool(), &address, 1, &listing).await;
         if number % 2 == 0 {
             let claimed = claim(&database, 1, LIMITS).await;
-            let failure = metadata::Failure {
+            let failure = metadata::FetchFailure {
                 kind: metadata::FailureKind::Mismatch,
                 message: "another one",
                 retry_in: Duration::from_secs(60),

@@ -79,7 +79,7 @@ impl Market {
     async fn assert_consistent(&self) {
         let lists = execution_list::compare(self.pool(), "", 100).await.unwrap();
         assert_eq!(lists.differences, []);
-        crtx_store::testing::fold_all(self.pool()).await.unwrap();
+        crtx_store::testing::roll_up_all(self.pool()).await.unwrap();
         assert_eq!(execution_list::compare(self.pool(), "", 100).await.unwrap().differences, []);
         assert_eq!(kept_totals(self.pool(), 10).await.unwrap().wrong, 0);
     }

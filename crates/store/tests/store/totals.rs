@@ -6,7 +6,7 @@ use crtx_store::{
     PgPool, Pools,
     pools::PoolSizes,
     reads::{ExecutionRole, TotalsBy, TotalsQuestion, execution_totals},
-    testing::{TestDatabase, fixtures::wallet, fold_all, volume},
+    testing::{TestDatabase, fixtures::wallet, roll_up_all, volume},
 };
 use serde_json::Value;
 use solana_pubkey::Pubkey;
@@ -32,7 +32,7 @@ async fn seed(pool: &PgPool) -> (Pubkey, Pubkey) {
                     FROM (SELECT address, row_number() OVER ()::integer AS n FROM mirror_executions) AS numbered
                     WHERE numbered.address = m.address AND n % 7 = 0";
     sqlx::query(refunded).execute(pool).await.unwrap();
-    fold_all(pool).await.unwrap();
+    roll_up_all(pool).await.unwrap();
     sqlx::raw_sql("VACUUM ANALYZE").execute(pool).await.unwrap();
     (caller, creator)
 }

@@ -5,7 +5,7 @@ use crtx_protocol::usdc::UsdcBase;
 use crtx_store::{
     audit,
     mirror::ExecutionAccount,
-    reads::{self, AgentDetails, agent_list::Look},
+    reads::{self, AgentDetails, agent_list::AgentListSnapshot},
     testing::{TestDatabase, fixtures::*},
 };
 use solana_pubkey::Pubkey;
@@ -27,7 +27,7 @@ async fn shown(pool: &PgPool, agent: Pubkey) -> AgentDetails {
 }
 
 async fn trust(pool: &PgPool, agent: Pubkey) -> u64 {
-    let mut look = Look::begin(pool).await.expect("looks");
+    let mut look = AgentListSnapshot::begin(pool).await.expect("looks");
     let listed = look.listed(&[agent]).await.expect("read").pop().expect("listed").trust_usdc;
     let shown = shown(pool, agent).await.trust_usdc;
     assert_eq!(listed, shown, "list and page agree");
@@ -116,12 +116,12 @@ async fn wallets_to_which_fees_and_penalties_go_and_the_admin_add_no_trust_also_
         put_call(pool, agent, caller, number, 1_000_000, ExecutionStatus::Completed).await;
     }
     assert_eq!(trust(pool, agent).await, 10_000);
-    let seen = Look::begin(pool).await.expect("looks").head.seen;
+    let seen = AgentListSnapshot::begin(pool).await.expect("looks").head.seen;
     config.treasury_owner = wallet(2);
     config.revision += 1;
     put(pool, &addresses().config(), 9, &config).await;
     assert_eq!(trust(pool, agent).await, 10_000, "the new owner's call goes, the former one's counts");
-    let changed = Look::begin(pool).await.expect("looks").changed(Some(&seen)).await.expect("read");
+    let changed = AgentListSnapshot::begin(pool).await.expect("looks").changed(Some(&seen)).await.expect("read");
     assert!(changed.contains(&agent), "lists notice it");
 }
 
@@ -132,10 +132,10 @@ async fn lists_notice_a_trust_that_the_audit_counted_again() {
     let agent = agent(pool).await;
     put_call(pool, agent, 2, 1, 1_000_000, ExecutionStatus::Completed).await;
     sqlx::query("UPDATE mirror_agent_totals SET trust = 7").execute(pool).await.expect("altered");
-    let seen = Look::begin(pool).await.expect("looks").head.seen;
+    let seen = AgentListSnapshot::begin(pool).await.expect("looks").head.seen;
     audit::recount(pool).await.expect("counted again");
     assert_eq!(trust(pool, agent).await, 10_000);
-    let changed = Look::begin(pool).await.expect("looks").changed(Some(&seen)).await.expect("read");
+    let changed = AgentListSnapshot::begin(pool).await.expect("looks").changed(Some(&seen)).await.expect("read");
     assert!(changed.contains(&agent));
 }
 

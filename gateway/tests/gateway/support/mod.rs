@@ -42,8 +42,8 @@ use crtx_protocol::{
 };
 use crtx_store::{
     api_keys::{self, NewApiKey},
-    executions::{Execution, Executions},
-    metadata::{self, Wanted},
+    executions::{Executions, StoredExecution},
+    metadata::{self, WantedDocument},
     sessions::{self, NewSession, SessionKind},
     testing::TestDatabase,
 };
@@ -196,7 +196,7 @@ impl Market {
             "output_schema": {"type": "string"},
         });
         let parsed: Metadata = serde_json::from_value(document.clone()).expect("metadata");
-        let wanted = Wanted { agent: self.agent, sha256: [1; 32], uri: "ipfs://x".to_owned(), attempts: 0 };
+        let wanted = WantedDocument { agent: self.agent, sha256: [1; 32], uri: "ipfs://x".to_owned(), attempts: 0 };
         let bytes = document.to_string();
         metadata::store_document(pool, &wanted, bytes.as_bytes(), &document, &parsed).await.expect("document");
     }
@@ -326,7 +326,7 @@ impl Market {
     }
 
     /// The gateway's row of an execution.
-    pub async fn row(&self, id: Uuid) -> Execution {
+    pub async fn row(&self, id: Uuid) -> StoredExecution {
         self.find(id).await.expect("a row")
     }
 
@@ -340,7 +340,7 @@ impl Market {
     }
 
     /// The gateway's row, if there is one.
-    pub async fn find(&self, id: Uuid) -> Option<Execution> {
+    pub async fn find(&self, id: Uuid) -> Option<StoredExecution> {
         let executions = Executions::new(self.database.pool().clone(), Duration::from_secs(1));
         let address = self.instructions.addresses.execution(&self.wallet, id.as_bytes());
         executions.get(&address).await.expect("database")
@@ -412,7 +412,7 @@ impl Market {
     }
 
     /// Runs a worker until the execution is finished.
-    pub async fn resume(&self, id: Uuid) -> Execution {
+    pub async fn resume(&self, id: Uuid) -> StoredExecution {
         let worker = self.work();
         let mut row = self.row(id).await;
         for _ in 0..600 {

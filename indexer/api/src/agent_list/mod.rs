@@ -24,12 +24,12 @@ use tokio::{
 pub use answers::Answers;
 pub use model::Model;
 pub use query::{AgentListQuery, ListPosition};
-pub use reader::ReadError;
+pub use reader::ListReadError;
 pub use search::{MAX_WORDS, words};
 pub use sort::AgentSort;
 pub use table::Table;
 
-use reader::Reader;
+use reader::ListReader;
 
 /// Between two looks at the database.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -46,15 +46,15 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// The list of agents. It starts with the first question, or with [`AgentList::start`].
 pub struct AgentList {
     pool: PgPool,
-    current: watch::Sender<Option<Arc<Current>>>,
-    reader: Mutex<Reader>,
+    current: watch::Sender<Option<Arc<CurrentTable>>>,
+    reader: Mutex<ListReader>,
     /// Answers that were made of the tables.
     pub answers: Answers,
     started: Once,
 }
 
 /// A table, and when it was true.
-pub struct Current {
+pub struct CurrentTable {
     pub table: Arc<Table>,
     /// The slot that the mirror had reached when the rows were read.
     pub slot: Option<u64>,
@@ -81,7 +81,7 @@ impl AgentList {
     }
 
     /// The last table. Waits a moment for the first one; `None` if there is none yet.
-    pub async fn current(self: &Arc<Self>) -> Option<Arc<Current>> {
+    pub async fn current(self: &Arc<Self>) -> Option<Arc<CurrentTable>> {
         if let Some(current) = self.last() {
             return Some(current);
         }
@@ -91,7 +91,7 @@ impl AgentList {
         first.ok()?.ok()?.clone()
     }
 
-    fn last(&self) -> Option<Arc<Current>> {
+    fn last(&self) -> Option<Arc<CurrentTable>> {
         self.current.borrow().clone()
     }
 
@@ -109,7 +109,7 @@ impl AgentList {
     }
 
     /// Reads what is committed now, and publishes it.
-    pub async fn refresh(&self) -> Result<(), ReadError> {
+    pub async fn refresh(&self) -> Result<(), ListReadError> {
         let mut reader = self.reader.lock().await;
         let at = Instant::now();
         let (table, slot) = reader.read(&self.pool).await?;
@@ -117,7 +117,7 @@ impl AgentList {
             let is_same = Arc::ptr_eq(&last.table, &table);
             last.version.saturating_add(u64::from(!is_same))
         });
-        self.current.send_replace(Some(Arc::new(Current { table, slot, at, version })));
+        self.current.send_replace(Some(Arc::new(CurrentTable { table, slot, at, version })));
         Ok(())
     }
 }

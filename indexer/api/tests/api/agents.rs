@@ -467,7 +467,7 @@ async fn the_history_of_an_agent_has_its_days_and_its_newest_executions_without_
         let address = addresses().execution(&wallet(50), &[number; 16]);
         put(pool, &address, 20, &execution).await;
     }
-    crtx_store::testing::fold_all(pool).await.expect("folded");
+    crtx_store::testing::roll_up_all(pool).await.expect("rolled up");
     let answer = market.get(&path).await;
     let recent = answer.body["recent_executions"].as_array().expect("a list");
     let newest = addresses().execution(&wallet(50), &[11; 16]);

@@ -6,7 +6,7 @@ use crate::common::Market;
 use agent_marketplace::state::{AgentListed, AgentStatus};
 use crtx_protocol::result_hash::ResultHash;
 use crtx_store::{
-    metadata::{self, ClaimLimits, Failure, FailureKind},
+    metadata::{self, ClaimLimits, FailureKind, FetchFailure},
     mirror,
     testing::fixtures::*,
 };
@@ -35,7 +35,7 @@ async fn put_listing(market: &Market, change: impl FnOnce(&mut AgentListed)) -> 
 
 async fn fail(market: &Market, kind: FailureKind, message: &str) {
     let claimed = metadata::claim(market.database.pool(), Uuid::nil(), LIMITS).await.expect("claimed");
-    let failure = Failure { kind, message, retry_in: Duration::ZERO };
+    let failure = FetchFailure { kind, message, retry_in: Duration::ZERO };
     metadata::store_failure(market.database.pool(), &claimed[0].wanted, failure).await.expect("stored");
 }
 

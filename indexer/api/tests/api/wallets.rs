@@ -286,7 +286,7 @@ async fn the_history_of_a_creator_and_of_the_market_say_what_was_paid_day_by_day
         })
         .await;
     }
-    crtx_store::testing::fold_all(pool).await.expect("folded");
+    crtx_store::testing::roll_up_all(pool).await.expect("rolled up");
     let record = record(wallet(50), agent, Uuid::from_u128(1)).record;
     let paid = record.amount;
     let fee = paid * u64::from(record.fee_bps) / 10_000;

@@ -9,7 +9,7 @@ use std::{
 use crtx_chain::ChainError;
 use crtx_store::{
     PgPool, StoreError,
-    closings::{self as store, Closing, Wanted},
+    closings::{self as store, Closing, WantedClosing},
     mirror::{self, Batch},
     transaction,
 };
@@ -78,7 +78,7 @@ impl Closer {
         Ok(found.into_iter().filter(|found| *found).count())
     }
 
-    async fn search_and_note(&self, wanted: &Wanted) -> Result<bool, StoreError> {
+    async fn search_and_note(&self, wanted: &WantedClosing) -> Result<bool, StoreError> {
         let address = &wanted.address;
         let missed = match closing_of(self.history.as_ref(), &self.program, address).await {
             Ok(Ok(Proof { closed, slot, signature })) => {

@@ -18,7 +18,7 @@ use crtx_protocol::metadata::Metadata;
 use crtx_schema::{Schema, limits};
 use crtx_store::{
     PgPool, StoreError,
-    metadata::{self as store, ClaimLimits, Failure, Wanted},
+    metadata::{self as store, ClaimLimits, FetchFailure, WantedDocument},
 };
 use serde_json::Value;
 use solana_pubkey::Pubkey;
@@ -34,7 +34,7 @@ use crate::pauses::doubled;
 
 use self::{
     fetch::{DocumentSource, FetchError, Fetched, PACE, Ways},
-    queue::{FETCHES, Job, Queue},
+    queue::{FETCHES, FetchJob, Queue},
 };
 
 /// Documents that wait in memory. The others wait in the database.
@@ -73,12 +73,12 @@ pub struct Fetcher {
 }
 
 /// How a fetch ended.
-struct Ended {
+struct EndedFetch {
     agent: Pubkey,
     took: Duration,
     stored: Result<bool, StoreError>,
     /// It was not read yet: to be fetched elsewhere.
-    next: Option<Job>,
+    next: Option<FetchJob>,
 }
 
 /// What is fetched and what waits for it. Fetches go on while others are looked for: one that stands still may hold the
@@ -86,7 +86,7 @@ struct Ended {
 #[derive(Default)]
 struct UnderWay {
     queue: Queue,
-    fetches: JoinSet<Ended>,
+    fetches: JoinSet<EndedFetch>,
 }
 
 impl Fetcher {
@@ -180,7 +180,7 @@ impl Fetcher {
         for claimed in claims {
             match DocumentSource::of(&claimed.wanted.uri, self.policy) {
                 Ok(source) => {
-                    queue.add(Job { claimed, source, start_before: later(now, LEASE.saturating_sub(PACE.whole)) })
+                    queue.add(FetchJob { claimed, source, start_before: later(now, LEASE.saturating_sub(PACE.whole)) })
                 }
                 Err(error) => self.note(&claimed.wanted, &error.into()).await?,
             }
@@ -189,21 +189,21 @@ impl Fetcher {
     }
 
     /// Fetches and stores one document.
-    async fn fetch_and_store(&self, job: Job) -> Ended {
+    async fn fetch_and_store(&self, job: FetchJob) -> EndedFetch {
         let started = Instant::now();
         let fetched = self.ways.fetch(&job.source, job.claimed.wanted.sha256).await;
         let took = started.elapsed();
-        let Job { claimed, start_before, .. } = job;
+        let FetchJob { claimed, start_before, .. } = job;
         let agent = claimed.wanted.agent;
         let (stored, next) = match fetched {
-            Ok(Fetched::Elsewhere(source)) => (Ok(false), Some(Job { claimed, source, start_before })),
+            Ok(Fetched::Elsewhere(source)) => (Ok(false), Some(FetchJob { claimed, source, start_before })),
             Ok(Fetched::Document(bytes)) => (self.keep(&claimed.wanted, bytes).await, None),
             Err(error) => (self.note(&claimed.wanted, &error).await.map(|()| false), None),
         };
-        Ended { agent, took, stored, next }
+        EndedFetch { agent, took, stored, next }
     }
 
-    async fn keep(&self, wanted: &Wanted, bytes: Vec<u8>) -> Result<bool, StoreError> {
+    async fn keep(&self, wanted: &WantedDocument, bytes: Vec<u8>) -> Result<bool, StoreError> {
         let (fetched, policy) = (bytes.clone(), self.policy);
         let read = self.reading.run(move || read_document(&bytes, policy)).await;
         let problem = match read.unwrap_or_else(|error| Err(format!("the document could not be read: {error}"))) {
@@ -224,11 +224,11 @@ impl Fetcher {
     }
 
     /// Notes why there is no document, and when to try again.
-    async fn note(&self, wanted: &Wanted, error: &FetchError) -> Result<(), StoreError> {
+    async fn note(&self, wanted: &WantedDocument, error: &FetchError) -> Result<(), StoreError> {
         let (agent, message) = (wanted.agent, error.reason());
         tracing::warn!(%agent, uri = wanted.uri, problem = message, "a listing's metadata document cannot be shown");
         let retry_in = doubled(FIRST_RETRY, wanted.attempts, LAST_RETRY);
-        let failure = Failure { kind: error.kind(), message: &message, retry_in };
+        let failure = FetchFailure { kind: error.kind(), message: &message, retry_in };
         let _turn = self.storing.acquire().await;
         store::store_failure(&self.pool, wanted, failure).await
     }
@@ -245,7 +245,7 @@ impl Fetcher {
 }
 
 /// Counts a fetch that ended, and queues what is to be read elsewhere. True if the document was stored.
-fn settle(queue: &mut Queue, ended: Result<Ended, JoinError>) -> Result<bool, StoreError> {
+fn settle(queue: &mut Queue, ended: Result<EndedFetch, JoinError>) -> Result<bool, StoreError> {
     let ended = ended.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
     queue.finished(&ended.agent, ended.took, Instant::now());
     ended.next.into_iter().for_each(|job| queue.add(job));

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, hash::Hash, time::Duration};
 
-use crtx_store::metadata::Claimed;
+use crtx_store::metadata::ClaimedDocument;
 use solana_pubkey::Pubkey;
 use tokio::time::Instant;
 
@@ -24,8 +24,8 @@ const MAX_NAMES: usize = 4_096;
 
 /// A document that waits for its fetch.
 #[derive(Clone, Debug)]
-pub struct Job {
-    pub claimed: Claimed,
+pub struct FetchJob {
+    pub claimed: ClaimedDocument,
     pub source: DocumentSource,
     /// A fetch that begins later could outlive the lease.
     pub start_before: Instant,
@@ -33,7 +33,7 @@ pub struct Job {
 
 /// Whom a fetch under way counts for.
 #[derive(Clone, Debug)]
-struct Running {
+struct RunningFetch {
     host: String,
     creator: Pubkey,
     slow: bool,
@@ -42,14 +42,14 @@ struct Running {
 /// Documents that wait, documents that are fetched, and the time that was spent.
 #[derive(Debug, Default)]
 pub struct Queue {
-    waiting: Vec<Job>,
-    running: HashMap<Pubkey, Running>,
+    waiting: Vec<FetchJob>,
+    running: HashMap<Pubkey, RunningFetch>,
     hosts: Ledger<String>,
     creators: Ledger<Pubkey>,
 }
 
 impl Queue {
-    pub fn add(&mut self, job: Job) {
+    pub fn add(&mut self, job: FetchJob) {
         self.waiting.push(job);
     }
 
@@ -59,7 +59,7 @@ impl Queue {
 
     /// The next document to fetch, if one may begin now. It counts as under way until [`Queue::finished`]. Documents
     /// that waited too long are forgotten: their lease ends, and they are claimed again.
-    pub fn next(&mut self, now: Instant) -> Option<Job> {
+    pub fn next(&mut self, now: Instant) -> Option<FetchJob> {
         self.waiting.retain(|job| now < job.start_before);
         if self.running.len() >= FETCHES {
             return None;
@@ -72,7 +72,7 @@ impl Queue {
         });
         let (_, _, index, slow) = best.min()?;
         let job = self.waiting.remove(index);
-        let running = Running { host: job.source.host(), creator: job.claimed.creator, slow };
+        let running = RunningFetch { host: job.source.host(), creator: job.claimed.creator, slow };
         self.running.insert(job.claimed.wanted.agent, running);
         Some(job)
     }
@@ -86,13 +86,13 @@ impl Queue {
     }
 
     /// The sum orders the documents of one host by their creators, and those of one creator by their hosts.
-    fn cost(&self, job: &Job, now: Instant) -> (Duration, bool) {
+    fn cost(&self, job: &FetchJob, now: Instant) -> (Duration, bool) {
         let host = spent(&self.hosts, &job.source.host(), now);
         let creator = spent(&self.creators, &job.claimed.creator, now);
         (host.saturating_add(creator), host.max(creator) >= SLOW_AFTER)
     }
 
-    fn has_place(&self, job: &Job) -> bool {
+    fn has_place(&self, job: &FetchJob) -> bool {
         let host = job.source.host();
         let on_host = self.running.values().filter(|running| running.host == host).count();
         let of_creator = self.running.values().filter(|running| running.creator == job.claimed.creator).count();
@@ -127,13 +127,13 @@ mod tests {
     use std::collections::HashSet;
 
     use crtx_http::outbound::OutboundPolicy;
-    use crtx_store::metadata::Wanted;
+    use crtx_store::metadata::WantedDocument;
 
     use super::*;
 
     const TAKES: Duration = Duration::from_secs(5);
 
-    fn job(agent: u64, creator: u64, host: &str) -> Job {
+    fn job(agent: u64, creator: u64, host: &str) -> FetchJob {
         let key = |number: u64| {
             let mut bytes = [0; 32];
             bytes[..8].copy_from_slice(&number.to_le_bytes());
@@ -141,12 +141,12 @@ mod tests {
         };
         let uri = format!("https://{host}/{agent}");
         let source = DocumentSource::of(&uri, OutboundPolicy::LOCAL).expect("a URL");
-        let wanted = Wanted { agent: key(agent), sha256: [0; 32], uri, attempts: 0 };
+        let wanted = WantedDocument { agent: key(agent), sha256: [0; 32], uri, attempts: 0 };
         let start_before = Instant::now().checked_add(Duration::from_secs(3_600)).expect("a time");
-        Job { claimed: Claimed { wanted, creator: key(creator) }, source, start_before }
+        FetchJob { claimed: ClaimedDocument { wanted, creator: key(creator) }, source, start_before }
     }
 
-    fn started(queue: &mut Queue, now: Instant) -> Vec<Job> {
+    fn started(queue: &mut Queue, now: Instant) -> Vec<FetchJob> {
         std::iter::from_fn(|| queue.next(now)).collect()
     }
 
@@ -213,7 +213,7 @@ mod tests {
     #[tokio::test]
     async fn a_document_whose_lease_is_almost_over_is_left_to_others() {
         let (mut queue, now) = (Queue::default(), Instant::now());
-        queue.add(Job { start_before: now, ..job(1, 1, "a.example") });
+        queue.add(FetchJob { start_before: now, ..job(1, 1, "a.example") });
         assert!(queue.next(now).is_none());
         assert_eq!(queue.waiting(), 0);
     }

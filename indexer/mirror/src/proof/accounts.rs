@@ -13,16 +13,16 @@ use solana_pubkey::Pubkey;
 
 use super::{
     audit::{Audit, AuditError},
-    report::{CheckName, MAX_LISTED},
+    report::{AuditCheck, MAX_LISTED},
 };
 use crate::{
-    snapshots::{Seen, next_item},
+    snapshots::{AddressSet, next_item},
     source::{At, MAX_ACCOUNTS_PER_READ, SnapshotItem},
     sync,
 };
 
 /// Accounts that are read again. If more differ, something is wrong that no second look explains.
-const MAX_SUSPECTS: usize = 10_000;
+const MAX_TO_RECHECK: usize = 10_000;
 /// Looks at rows that are behind: a stream may be about to deliver the change.
 const LOOKS: u32 = 3;
 /// Accounts that are also read from a second endpoint.
@@ -31,15 +31,15 @@ const WITNESSED: usize = 200;
 /// What a snapshot showed.
 #[derive(Default)]
 pub struct Survey {
-    pub seen: Seen,
+    pub seen: AddressSet,
     pub agents: Vec<Pubkey>,
     /// The slot of the snapshot.
     pub slot: u64,
     /// A few accounts, for the second endpoint.
     sample: Vec<Pubkey>,
     /// Accounts that did not agree, each with the revision that its row claimed if that was newer.
-    suspects: HashMap<Pubkey, Option<i64>>,
-    more_suspects: u64,
+    to_recheck: HashMap<Pubkey, Option<i64>>,
+    more_to_recheck: u64,
     wrong: HashMap<Pubkey, Difference>,
 }
 
@@ -61,7 +61,7 @@ impl Survey {
         };
         survey.seen = survey.seen.sorted();
         audit.report.slot = survey.slot;
-        audit.report.compared(CheckName::Accounts, audit.report.accounts);
+        audit.report.compared(AuditCheck::Accounts, audit.report.accounts);
         survey.look_again(audit).await?;
         Ok(survey)
     }
@@ -83,36 +83,37 @@ impl Survey {
         }
         for (address, error) in batch.unreadable() {
             report.unreadable = report.unreadable.saturating_add(1);
-            report.fault(CheckName::Accounts, address, format!("its bytes cannot be decoded: {error}"));
+            report.fault(AuditCheck::Accounts, address, format!("its bytes cannot be decoded: {error}"));
         }
         self.agents.extend(batch.agent_addresses());
         let found = mirror::compare(audit.pool, &batch).await?;
         report.equal = report.equal.saturating_add(found.equal);
-        found.newer.iter().for_each(|newer| self.suspect(&newer.address, newer.row_revision));
-        found.differences.iter().for_each(|difference| self.suspect(&difference.address, None));
+        found.newer.iter().for_each(|newer| self.recheck(&newer.address, newer.row_revision));
+        found.differences.iter().for_each(|difference| self.recheck(&difference.address, None));
         Ok(())
     }
 
-    fn suspect(&mut self, address: &str, claim: Option<i64>) {
+    fn recheck(&mut self, address: &str, claim: Option<i64>) {
         match address.parse() {
-            Ok(address) if self.suspects.len() < MAX_SUSPECTS => drop(self.suspects.insert(address, claim)),
-            _ => self.more_suspects = self.more_suspects.saturating_add(1),
+            Ok(address) if self.to_recheck.len() < MAX_TO_RECHECK => drop(self.to_recheck.insert(address, claim)),
+            _ => self.more_to_recheck = self.more_to_recheck.saturating_add(1),
         }
     }
 
-    /// Reads the suspects again. What changed meanwhile and agrees then is moving; what still differs is a fault.
+    /// Reads again what differed. What changed meanwhile and agrees then is moving; what still differs is a fault.
     async fn look_again(&mut self, audit: &mut Audit<'_>) -> Result<(), AuditError> {
-        if self.more_suspects > 0 {
-            let text = format!("{} accounts more differ from their rows; they were not read again", self.more_suspects);
-            audit.report.different = audit.report.different.saturating_add(self.more_suspects);
-            audit.report.fault(CheckName::Accounts, "mirror", text);
-            audit.report.more_faults(CheckName::Accounts, self.more_suspects.saturating_sub(1));
+        if self.more_to_recheck > 0 {
+            let text =
+                format!("{} accounts more differ from their rows; they were not read again", self.more_to_recheck);
+            audit.report.different = audit.report.different.saturating_add(self.more_to_recheck);
+            audit.report.fault(AuditCheck::Accounts, "mirror", text);
+            audit.report.more_faults(AuditCheck::Accounts, self.more_to_recheck.saturating_sub(1));
         }
-        if self.suspects.is_empty() {
+        if self.to_recheck.is_empty() {
             return Ok(());
         }
         audit.wait().await;
-        let addresses: Vec<Pubkey> = self.suspects.keys().copied().collect();
+        let addresses: Vec<Pubkey> = self.to_recheck.keys().copied().collect();
         for chunk in addresses.chunks(MAX_ACCOUNTS_PER_READ) {
             let mut batch = read(audit, chunk).await?;
             for look in 1..=LOOKS {
@@ -135,7 +136,7 @@ impl Survey {
         report.moving = report.moving.saturating_add(found.equal);
         for newer in found.newer {
             let address: Option<Pubkey> = newer.address.parse().ok();
-            let claimed = address.and_then(|address| self.suspects.get(&address).copied().flatten());
+            let claimed = address.and_then(|address| self.to_recheck.get(&address).copied().flatten());
             // The row claimed this before the chain was read again, and the chain has not reached it.
             if claimed.is_some_and(|claimed| claimed > newer.revision) {
                 let text = format!(
@@ -146,7 +147,7 @@ impl Survey {
                     newer.revision
                 );
                 report.ahead = report.ahead.saturating_add(1);
-                report.fault(CheckName::Accounts, format!("{} in {}", newer.address, newer.table), text);
+                report.fault(AuditCheck::Accounts, format!("{} in {}", newer.address, newer.table), text);
                 self.wrong.extend(address.map(|address| (address, newer)));
             } else {
                 report.moving = report.moving.saturating_add(1);
@@ -159,7 +160,7 @@ impl Survey {
             let place = format!("{} in {}", difference.address, difference.table);
             self.wrong.extend(difference.address.parse().ok().map(|address| (address, difference.clone())));
             report.different = report.different.saturating_add(1);
-            report.fault(CheckName::Accounts, place, words(&difference));
+            report.fault(AuditCheck::Accounts, place, words(&difference));
             if report.differences.len() < MAX_LISTED {
                 report.differences.push(difference);
             }
@@ -198,7 +199,7 @@ impl Survey {
             let left: HashSet<String> = left.differences.into_iter().map(|difference| difference.address).collect();
             for address in batch.readable().into_iter().filter(|address| !left.contains(address)) {
                 if let Some(wrong) = address.parse().ok().and_then(|address: Pubkey| self.wrong.get(&address)) {
-                    audit.report.corrected(CheckName::Accounts, format!("{address} in {}", wrong.table), "its row");
+                    audit.report.corrected(AuditCheck::Accounts, format!("{address} in {}", wrong.table), "its row");
                 }
             }
         }
@@ -211,21 +212,21 @@ impl Survey {
         for chunk in self.sample.chunks(MAX_ACCOUNTS_PER_READ) {
             // An endpoint that does not answer, or belongs to another chain, says nothing about the mirror.
             let Ok(first) = witness.read(chunk, At::Confirmed, self.slot).await else {
-                chunk.iter().for_each(|_| audit.report.unproven(CheckName::Witness));
+                chunk.iter().for_each(|_| audit.report.unproven(AuditCheck::Witness));
                 continue;
             };
             let second = audit.source.read(chunk, At::Confirmed, first.slot).await?;
             let Ok(third) = witness.read(chunk, At::Confirmed, second.slot).await else {
-                chunk.iter().for_each(|_| audit.report.unproven(CheckName::Witness));
+                chunk.iter().for_each(|_| audit.report.unproven(AuditCheck::Witness));
                 continue;
             };
             let looks = first.value.iter().zip(&second.value).zip(&third.value);
             for (address, ((before, ours), after)) in chunk.iter().zip(looks) {
-                audit.report.compared(CheckName::Witness, 1);
+                audit.report.compared(AuditCheck::Witness, 1);
                 // The same before and after, and something else between the two: no change explains that.
                 if same(before.as_ref(), after.as_ref()) && !same(before.as_ref(), ours.as_ref()) {
                     let text = format!("{} and {} show different accounts", witness.name(), audit.source.name());
-                    audit.report.fault(CheckName::Witness, address, text);
+                    audit.report.fault(AuditCheck::Witness, address, text);
                 }
             }
         }

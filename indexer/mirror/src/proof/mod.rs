@@ -23,7 +23,7 @@ use parking_lot::Mutex;
 use solana_pubkey::Pubkey;
 
 pub use audit::AuditError;
-pub use report::{AuditReport, Check, CheckName, Fault, Shortfall};
+pub use report::{AuditCheck, AuditFault, AuditReport, CheckCounts, Shortfall};
 
 use crate::{figures::Figures, history::History, source::AccountSource};
 use accounts::Survey;
@@ -48,7 +48,7 @@ struct LeftOff {
     vault: usize,
     places: stored::Places,
     /// The newest corrections.
-    corrections: Vec<Fault>,
+    corrections: Vec<AuditFault>,
 }
 
 pub struct Auditor<S> {
@@ -126,7 +126,7 @@ impl<S: AccountSource> Auditor<S> {
     fn failed(&self, error: &AuditError) -> AuditReport {
         let mut report = self.empty_report();
         report.complete = false;
-        report.fault(CheckName::Node, self.source.name(), format!("the audit could not be made: {error}"));
+        report.fault(AuditCheck::Node, self.source.name(), format!("the audit could not be made: {error}"));
         report
     }
 

@@ -11,7 +11,7 @@ pub const MAX_LISTED: usize = 20;
 /// The checks of an audit, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum CheckName {
+pub enum AuditCheck {
     /// The answers of the node.
     Node,
     /// Every account of the chain has its row.
@@ -42,7 +42,7 @@ pub enum CheckName {
 
 /// What one check compared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Check {
+pub struct CheckCounts {
     pub compared: u64,
     pub faults: u64,
     /// What could not be compared, because what proves it is not there (yet).
@@ -51,7 +51,7 @@ pub struct Check {
     pub complete: bool,
 }
 
-impl Default for Check {
+impl Default for CheckCounts {
     fn default() -> Self {
         Self { compared: 0, faults: 0, unproven: 0, complete: true }
     }
@@ -59,8 +59,8 @@ impl Default for Check {
 
 /// Something that is wrong: what and where.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Fault {
-    pub check: CheckName,
+pub struct AuditFault {
+    pub check: AuditCheck,
     /// Address, document or total.
     pub place: String,
     pub message: String,
@@ -100,12 +100,12 @@ pub struct AuditReport {
     pub shortfalls: Vec<Shortfall>,
     /// Listings whose open amount is not the sum over their open records.
     pub open_amounts: Vec<OpenAmountMismatch>,
-    pub checks: BTreeMap<CheckName, Check>,
-    pub faults: Vec<Fault>,
+    pub checks: BTreeMap<AuditCheck, CheckCounts>,
+    pub faults: Vec<AuditFault>,
     /// Of what is different, what was read from the chain and written.
     pub corrected: u64,
     /// The newest corrections of this process, those of audits before among them.
-    pub corrections: Vec<Fault>,
+    pub corrections: Vec<AuditFault>,
 }
 
 /// A token account that holds less than it must.
@@ -135,49 +135,49 @@ impl AuditReport {
     }
 
     /// The numbers of a check; they begin at 0.
-    pub fn check(&mut self, name: CheckName) -> &mut Check {
+    pub fn check(&mut self, name: AuditCheck) -> &mut CheckCounts {
         self.checks.entry(name).or_default()
     }
 
-    pub fn compared(&mut self, name: CheckName, more: u64) {
+    pub fn compared(&mut self, name: AuditCheck, more: u64) {
         let check = self.check(name);
         check.compared = check.compared.saturating_add(more);
     }
 
-    pub fn unproven(&mut self, name: CheckName) {
+    pub fn unproven(&mut self, name: AuditCheck) {
         let check = self.check(name);
         check.unproven = check.unproven.saturating_add(1);
     }
 
     /// The time was over before the check reached its end.
-    pub fn cut_short(&mut self, name: CheckName) {
+    pub fn cut_short(&mut self, name: AuditCheck) {
         self.check(name).complete = false;
         self.complete = false;
     }
 
-    pub fn fault(&mut self, check: CheckName, place: impl ToString, message: impl Into<String>) {
+    pub fn fault(&mut self, check: AuditCheck, place: impl ToString, message: impl Into<String>) {
         let found = self.check(check);
         found.faults = found.faults.saturating_add(1);
         if self.faults.iter().filter(|fault| fault.check == check).count() < MAX_LISTED {
-            self.faults.push(Fault { check, place: place.to_string(), message: message.into() });
+            self.faults.push(AuditFault { check, place: place.to_string(), message: message.into() });
         }
     }
 
     /// What was wrong is read from the chain and written.
-    pub fn corrected(&mut self, check: CheckName, place: impl ToString, what: &str) {
+    pub fn corrected(&mut self, check: AuditCheck, place: impl ToString, what: &str) {
         self.corrected = self.corrected.saturating_add(1);
         let place = place.to_string();
         let time = chrono::Utc::now().format("%Y-%m-%dT%H:%M:%SZ");
         let message = format!("{what} was wrong, and was written again as the chain has it, at {time}");
         tracing::warn!(?check, place, message, "the audit corrected the mirror");
-        self.corrections.push(Fault { check, place, message });
+        self.corrections.push(AuditFault { check, place, message });
         if self.corrections.len() > MAX_LISTED {
             self.corrections.remove(0);
         }
     }
 
     /// Faults that are counted but not listed.
-    pub fn more_faults(&mut self, check: CheckName, more: u64) {
+    pub fn more_faults(&mut self, check: AuditCheck, more: u64) {
         let found = self.check(check);
         found.faults = found.faults.saturating_add(more);
     }
@@ -187,7 +187,7 @@ impl AuditReport {
         self.seconds = seconds;
         if self.accounts == 0 && self.faults.is_empty() {
             self.fault(
-                CheckName::Node,
+                AuditCheck::Node,
                 self.source.clone(),
                 "the node has no account of the program; nothing was compared",
             );

@@ -8,7 +8,7 @@ use solana_pubkey::Pubkey;
 use super::{
     accounts::Survey,
     audit::{Audit, AuditError},
-    report::CheckName,
+    report::AuditCheck,
 };
 use crate::source::{At, MAX_ACCOUNTS_PER_READ};
 
@@ -44,18 +44,18 @@ pub async fn compare(audit: &mut Audit<'_>, survey: &Survey) -> Result<(), Audit
             }
         }
     }
-    audit.report.compared(CheckName::Rows, rows);
+    audit.report.compared(AuditCheck::Rows, rows);
     if survey.seen.is_empty() && rows > 0 {
         let text = format!("the node answered that the program has no account; the mirror has {rows} open rows");
-        audit.report.fault(CheckName::Node, audit.source.name(), text);
+        audit.report.fault(AuditCheck::Node, audit.source.name(), text);
         return Ok(());
     }
     look_at_missing(audit, missing).await?;
     look_at_future(audit, &future).await?;
     if more > 0 {
         audit.report.surplus = audit.report.surplus.saturating_add(more);
-        audit.report.fault(CheckName::Rows, "mirror", format!("{more} rows more have no account"));
-        audit.report.more_faults(CheckName::Rows, more.saturating_sub(1));
+        audit.report.fault(AuditCheck::Rows, "mirror", format!("{more} rows more have no account"));
+        audit.report.more_faults(AuditCheck::Rows, more.saturating_sub(1));
     }
     Ok(())
 }
@@ -83,7 +83,7 @@ async fn look_at_missing(audit: &mut Audit<'_>, mut missing: Vec<Pubkey>) -> Res
     let report = &mut audit.report;
     for address in missing {
         report.surplus = report.surplus.saturating_add(1);
-        report.fault(CheckName::Rows, address, "the mirror has an open row of it, and the chain has no such account");
+        report.fault(AuditCheck::Rows, address, "the mirror has an open row of it, and the chain has no such account");
     }
     Ok(())
 }
@@ -114,7 +114,7 @@ async fn look_at_future(audit: &mut Audit<'_>, future: &[Pubkey]) -> Result<(), 
                 row.slot
             );
             audit.report.ahead = audit.report.ahead.saturating_add(1);
-            audit.report.fault(CheckName::Rows, row.address, text);
+            audit.report.fault(AuditCheck::Rows, row.address, text);
         }
     }
     Ok(())

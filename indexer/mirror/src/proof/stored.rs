@@ -14,7 +14,7 @@ use solana_pubkey::Pubkey;
 
 use super::{
     audit::{Audit, AuditError},
-    report::{AuditReport, CheckName},
+    report::{AuditCheck, AuditReport},
 };
 use crate::{
     closings::{
@@ -51,14 +51,14 @@ type ComparedPage = (u64, Option<String>);
 pub async fn compare(audit: &mut Audit<'_>, places: &mut Places) -> Result<(), AuditError> {
     // The rows of one page, and of one audit.
     for (kind, check, per_page, most) in [
-        (StoredKind::Closed(ClosingKind::Execution), CheckName::Closed, 500, 50_000),
-        (StoredKind::Closed(ClosingKind::Dispute), CheckName::Closed, 500, 50_000),
-        (StoredKind::Closed(ClosingKind::Agent), CheckName::Closed, 500, 50_000),
+        (StoredKind::Closed(ClosingKind::Execution), AuditCheck::Closed, 500, 50_000),
+        (StoredKind::Closed(ClosingKind::Dispute), AuditCheck::Closed, 500, 50_000),
+        (StoredKind::Closed(ClosingKind::Agent), AuditCheck::Closed, 500, 50_000),
         // A document has up to 256 KiB.
-        (StoredKind::Documents, CheckName::Documents, 32, 20_000),
+        (StoredKind::Documents, AuditCheck::Documents, 32, 20_000),
         // A result has up to 1 MiB; PostgreSQL hashes them.
-        (StoredKind::Results, CheckName::Results, 500, 100_000),
-        (StoredKind::Lists, CheckName::Lists, 500, 50_000),
+        (StoredKind::Results, AuditCheck::Results, 500, 100_000),
+        (StoredKind::Lists, AuditCheck::Lists, 500, 50_000),
     ] {
         let (began_at, mut rows) = (places.remove(&kind).unwrap_or_default(), 0_u64);
         audit.report.compared(check, 0);
@@ -107,19 +107,19 @@ async fn compare_closed(audit: &mut Audit<'_>, row: ClosedRow) -> Result<(), Aud
         match row.searches {
             // The search is under way, or no node can be searched.
             Some(searches) if searches == 0 || row.error.as_deref() == Some(NO_HISTORY) => {
-                report.unproven(CheckName::Closed);
+                report.unproven(AuditCheck::Closed);
             }
             Some(_) => {
                 let why = row.error.unwrap_or_default();
-                report.fault(CheckName::Closed, row.address, format!("the row is closed, and {why}"));
+                report.fault(AuditCheck::Closed, row.address, format!("the row is closed, and {why}"));
             }
-            None => report.fault(CheckName::Closed, row.address, "the row is closed, and its closing is not known"),
+            None => report.fault(AuditCheck::Closed, row.address, "the row is closed, and its closing is not known"),
         }
         return Ok(());
     };
-    report.compared(CheckName::Closed, 1);
+    report.compared(AuditCheck::Closed, 1);
     if let Some(problem) = problem_of_closed(&row.address, row.row, &closing)? {
-        report.fault(CheckName::Closed, &row.address, problem);
+        report.fault(AuditCheck::Closed, &row.address, problem);
         if audit.corrects {
             correct_closed(audit, &row.address, &closing).await?;
         }
@@ -161,7 +161,7 @@ async fn correct_closed(audit: &mut Audit<'_>, address: &str, closing: &Closing)
     closed.retain(|closed| closed.address.to_string() == address);
     if !closed.is_empty() {
         keep(audit.pool, &closed, transaction.slot, &closing.signature).await?;
-        audit.report.corrected(CheckName::Closed, address, "its closed row");
+        audit.report.corrected(AuditCheck::Closed, address, "its closed row");
     }
     Ok(())
 }
@@ -177,12 +177,12 @@ async fn documents(audit: &mut Audit<'_>, after: &str, per_page: u32) -> Result<
 fn compare_document(report: &mut AuditReport, document: &StoredDocument) {
     let place = format!("{} document {}", document.agent, hex::encode(document.sha256));
     let Some(bytes) = &document.bytes else {
-        report.fault(CheckName::Documents, place, "the bytes that were fetched are gone, so nothing proves it");
+        report.fault(AuditCheck::Documents, place, "the bytes that were fetched are gone, so nothing proves it");
         return;
     };
-    report.compared(CheckName::Documents, 1);
+    report.compared(AuditCheck::Documents, 1);
     if let Some(problem) = problem_of_document(document, bytes) {
-        report.fault(CheckName::Documents, place, problem);
+        report.fault(AuditCheck::Documents, place, problem);
     }
 }
 
@@ -217,9 +217,9 @@ fn problem_of_document(document: &StoredDocument, bytes: &[u8]) -> Option<String
 
 async fn results(audit: &mut Audit<'_>, after: &str, per_page: u32) -> Result<ComparedPage, AuditError> {
     let page = store::results(audit.pool, after, per_page).await?;
-    audit.report.compared(CheckName::Results, page.compared);
+    audit.report.compared(AuditCheck::Results, page.compared);
     for (record, problem) in page.wrong {
-        audit.report.fault(CheckName::Results, record, problem);
+        audit.report.fault(AuditCheck::Results, record, problem);
     }
     look_up(audit, &page.paid).await;
     Ok((page.compared, page.last))
@@ -235,11 +235,11 @@ async fn look_up(audit: &mut Audit<'_>, hashes: &[Vec<u8>]) {
             Ok(false) => {}
             Ok(true) => {
                 let text = "the content store has other bytes under this hash";
-                audit.report.fault(CheckName::Results, hash, text);
+                audit.report.fault(AuditCheck::Results, hash, text);
             }
             Err(error) => {
                 tracing::debug!(%error, "the content store could not be read");
-                audit.report.unproven(CheckName::Results);
+                audit.report.unproven(AuditCheck::Results);
             }
         }
     }
@@ -255,7 +255,7 @@ async fn list(audit: &mut Audit<'_>, after: &str, per_page: u32, whole: bool) ->
         audit.wait().await;
         found = execution_list::compare(audit.pool, after, per_page).await?;
     }
-    audit.report.compared(CheckName::Lists, found.rows.saturating_add(found.counters));
+    audit.report.compared(AuditCheck::Lists, found.rows.saturating_add(found.counters));
     let mut records = Vec::new();
     for difference in found.differences {
         match difference {
@@ -265,25 +265,25 @@ async fn list(audit: &mut Audit<'_>, after: &str, per_page: u32, whole: bool) ->
                 } else {
                     format!("its row in the list of executions differs in: {}", columns.join(", "))
                 };
-                audit.report.fault(CheckName::Lists, &record, text);
+                audit.report.fault(AuditCheck::Lists, &record, text);
                 records.push(record);
             }
             ListDifference::Counters { owner, agent, .. } => {
                 let text = "a counter of the list of executions is not the number of its rows";
-                audit.report.fault(CheckName::Lists, format!("{owner} {agent}").trim(), text);
+                audit.report.fault(AuditCheck::Lists, format!("{owner} {agent}").trim(), text);
                 audit.wrong_counters = true;
             }
         }
     }
     if audit.corrects && !records.is_empty() {
         execution_list::rewrite(audit.pool, &records).await?;
-        records.iter().for_each(|record| audit.report.corrected(CheckName::Lists, record, "its row in the list"));
+        records.iter().for_each(|record| audit.report.corrected(AuditCheck::Lists, record, "its row in the list"));
     }
     // All counters are made again if the list was compared as a whole, because then it is not large.
     if found.next.is_none() && whole && audit.corrects && audit.wrong_counters {
         match execution_list::rebuild(audit.pool).await {
             Ok(()) => {
-                audit.report.corrected(CheckName::Lists, "mirror", "the list of executions and its counters");
+                audit.report.corrected(AuditCheck::Lists, "mirror", "the list of executions and its counters");
             }
             Err(error) => tracing::warn!(cause = %error, "the list of executions could not be made again"),
         }

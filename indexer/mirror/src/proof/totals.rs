@@ -4,13 +4,13 @@
 use crtx_protocol::mirror_digest::MirrorDigest;
 use crtx_store::{
     StoreError,
-    audit::{self as store, Found},
+    audit::{self as store, CheckedTotals},
     closings, mirror,
 };
 
 use super::{
     audit::{Audit, AuditError},
-    report::{CheckName, MAX_LISTED, OpenAmountMismatch},
+    report::{AuditCheck, MAX_LISTED, OpenAmountMismatch},
 };
 use crate::closings::event::closed_accounts;
 
@@ -25,7 +25,7 @@ fn most() -> u32 {
     u32::try_from(MAX_LISTED).unwrap_or(u32::MAX)
 }
 
-fn note(audit: &mut Audit<'_>, check: CheckName, found: &Found) {
+fn note(audit: &mut Audit<'_>, check: AuditCheck, found: &CheckedTotals) {
     audit.report.compared(check, found.compared);
     for wrong in &found.listed {
         let text = format!("{} is {}, its records make {}", wrong.what, wrong.stated, wrong.counted);
@@ -38,10 +38,10 @@ fn note(audit: &mut Audit<'_>, check: CheckName, found: &Found) {
 /// The totals that the mirror keeps. Wrong ones are counted again.
 pub async fn kept(audit: &mut Audit<'_>) -> Result<(), AuditError> {
     let found = store::kept_totals(audit.pool, most()).await?;
-    note(audit, CheckName::Totals, &found);
+    note(audit, AuditCheck::Totals, &found);
     if audit.corrects && found.wrong > 0 {
         match store::recount(audit.pool).await {
-            Ok(()) => audit.report.corrected(CheckName::Totals, "mirror", "totals of callers, wallets and agents"),
+            Ok(()) => audit.report.corrected(AuditCheck::Totals, "mirror", "totals of callers, wallets and agents"),
             Err(error) => tracing::warn!(cause = %error, "the totals of the mirror could not be counted again"),
         }
     }
@@ -63,12 +63,12 @@ pub async fn of_listings(audit: &mut Audit<'_>) -> Result<(), AuditError> {
             again.listed.into_iter().partition(|wrong| found.listed.iter().any(|before| before.is_same(wrong)));
         is_moving = !moved.is_empty();
         let wrong = if is_moving { u64::try_from(same.len()).unwrap_or(u64::MAX) } else { again.wrong };
-        found = Found { compared: again.compared, wrong, listed: same };
+        found = CheckedTotals { compared: again.compared, wrong, listed: same };
     }
     if is_moving {
-        audit.report.unproven(CheckName::Listings);
+        audit.report.unproven(AuditCheck::Listings);
     }
-    note(audit, CheckName::Listings, &found);
+    note(audit, AuditCheck::Listings, &found);
     let open_amounts = found.listed.into_iter().filter(|wrong| wrong.what == "open_amount");
     audit.report.open_amounts = open_amounts
         .map(|wrong| OpenAmountMismatch {
@@ -80,27 +80,27 @@ pub async fn of_listings(audit: &mut Audit<'_>) -> Result<(), AuditError> {
     Ok(())
 }
 
-async fn listing_totals(audit: &Audit<'_>) -> Result<Found, StoreError> {
+async fn listing_totals(audit: &Audit<'_>) -> Result<CheckedTotals, StoreError> {
     let whole_history = closings::whole_history(audit.pool).await?;
     store::listing_totals(audit.pool, whole_history, most()).await
 }
 
 /// The digest is the one of the accounts that it was made of: added up again from their hashes.
 pub async fn digest(audit: &mut Audit<'_>) -> Result<(), AuditError> {
-    audit.report.compared(CheckName::Digest, 0);
+    audit.report.compared(AuditCheck::Digest, 0);
     for look in 1..=LOOKS {
         let Some(stored) = mirror::digest(audit.pool).await? else { break };
         let (accounts, checksum) = add_up(audit).await?;
         let is_same = accounts == stored.accounts && checksum == stored.checksum;
         let after = mirror::digest(audit.pool).await?;
         if is_same || after.is_some_and(|after| after.checksum == stored.checksum) {
-            audit.report.compared(CheckName::Digest, accounts);
+            audit.report.compared(AuditCheck::Digest, accounts);
             if !is_same {
                 let text = format!(
                     "the stored digest of {} accounts is not the one of the {accounts} accounts that it was made of",
                     stored.accounts
                 );
-                audit.report.fault(CheckName::Digest, format!("slot {}", stored.slot), text);
+                audit.report.fault(AuditCheck::Digest, format!("slot {}", stored.slot), text);
             }
             return Ok(());
         }
@@ -109,7 +109,7 @@ pub async fn digest(audit: &mut Audit<'_>) -> Result<(), AuditError> {
         }
     }
     // There is none yet, or accounts change faster than they are added up.
-    audit.report.unproven(CheckName::Digest);
+    audit.report.unproven(AuditCheck::Digest);
     Ok(())
 }
 
@@ -131,9 +131,9 @@ pub async fn closings_without_row(audit: &mut Audit<'_>) -> Result<(), AuditErro
     let (all, listed) = store::closings_without_row(audit.pool, most()).await?;
     let more = all.saturating_sub(u64::try_from(listed.len()).unwrap_or(u64::MAX));
     for (address, problem) in listed {
-        audit.report.fault(CheckName::Closed, address, problem);
+        audit.report.fault(AuditCheck::Closed, address, problem);
     }
-    audit.report.more_faults(CheckName::Closed, more);
+    audit.report.more_faults(AuditCheck::Closed, more);
     Ok(())
 }
 
@@ -143,24 +143,24 @@ pub async fn closings_on_chain(audit: &mut Audit<'_>) -> Result<(), AuditError> 
     for (address, closing) in closings::sample(audit.pool, SAMPLE).await? {
         match history.transaction(&closing.signature).await {
             Ok(Some(transaction)) => {
-                audit.report.compared(CheckName::Closings, 1);
+                audit.report.compared(AuditCheck::Closings, 1);
                 let same = closed_accounts(&transaction, &audit.program)
                     .into_iter()
                     .any(|closed| closed.address == address && closed.data == closing.data);
                 if !same {
                     let text = format!("the transaction {} does not close it with the stored bytes", closing.signature);
-                    audit.report.fault(CheckName::Closings, address, text);
+                    audit.report.fault(AuditCheck::Closings, address, text);
                 }
             }
             // Many nodes keep only recent transactions.
-            Ok(None) => audit.report.unproven(CheckName::Closings),
+            Ok(None) => audit.report.unproven(AuditCheck::Closings),
             Err(error) => {
                 tracing::debug!(%error, "a closing could not be read again");
-                audit.report.unproven(CheckName::Closings);
+                audit.report.unproven(AuditCheck::Closings);
             }
         }
         if audit.is_over() {
-            audit.report.cut_short(CheckName::Closings);
+            audit.report.cut_short(AuditCheck::Closings);
             break;
         }
     }

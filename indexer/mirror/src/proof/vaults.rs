@@ -9,7 +9,7 @@ use solana_pubkey::Pubkey;
 
 use super::{
     audit::{Audit, AuditError},
-    report::{AuditReport, CheckName, MAX_LISTED, Shortfall},
+    report::{AuditCheck, AuditReport, MAX_LISTED, Shortfall},
 };
 use crate::source::{AccountSource, At, MAX_ACCOUNTS_PER_READ, Read};
 
@@ -26,14 +26,14 @@ pub async fn check(audit: &mut Audit<'_>, agents: &[Pubkey], begin: usize) -> Re
     let reads: Vec<_> = chunks.map(|chunk| read(audit.source, audit.program, chunk.to_vec())).collect();
     let mut reads = futures::stream::iter(reads).buffered(READS_AT_ONCE);
     let mut done: usize = 0;
-    audit.report.compared(CheckName::Vaults, 0);
+    audit.report.compared(AuditCheck::Vaults, 0);
     while let Some((chunk, read)) = reads.try_next().await? {
         done = done.saturating_add(chunk.len());
         for (agent, accounts) in chunk.iter().zip(read.value.chunks_exact(3)) {
             check_one(&mut audit.report, agent, accounts);
         }
         if audit.is_over() && done < agents.len() {
-            audit.report.cut_short(CheckName::Vaults);
+            audit.report.cut_short(AuditCheck::Vaults);
             break;
         }
     }
@@ -56,7 +56,7 @@ fn check_one(report: &mut AuditReport, agent: &Pubkey, accounts: &[Option<Fetche
     let [Some(listing), escrow, collateral] = accounts else { return };
     let Ok(listing) = AgentListed::decode(&listing.data) else { return };
     report.vaults = report.vaults.saturating_add(1);
-    report.compared(CheckName::Vaults, 1);
+    report.compared(AuditCheck::Vaults, 1);
     let escrowed = listing.open_amount.saturating_add(listing.open_bonds);
     for (account, required, holder) in [("escrow", escrowed, escrow), ("collateral", listing.collateral, collateral)] {
         // Any other account than one for tokens holds none.
@@ -64,7 +64,7 @@ fn check_one(report: &mut AuditReport, agent: &Pubkey, accounts: &[Option<Fetche
         let held = held.map_or(0, |account| account.amount);
         if held < required {
             let text = format!("its {account} holds {held} base units and must hold {required}");
-            report.fault(CheckName::Vaults, agent, text);
+            report.fault(AuditCheck::Vaults, agent, text);
             report.short = report.short.saturating_add(1);
             if report.shortfalls.len() < MAX_LISTED {
                 report.shortfalls.push(Shortfall { agent: agent.to_string(), account, required, held });

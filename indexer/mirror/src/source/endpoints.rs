@@ -37,12 +37,12 @@ const BEHIND_PAUSE: Duration = Duration::from_millis(100);
 /// Nodes of one network. Cheap to clone: clones share everything.
 #[derive(Clone)]
 pub struct Endpoints {
-    shared: Arc<Shared>,
+    shared: Arc<SharedEndpoints>,
     /// A witness, and its counterpart, use one endpoint alone.
     only: Option<usize>,
 }
 
-struct Shared {
+struct SharedEndpoints {
     all: Vec<Arc<Endpoint>>,
     /// Streams, if it is configured and works. Everything else comes from the endpoints.
     yellowstone: Option<Yellowstone>,
@@ -80,7 +80,7 @@ impl Endpoints {
         }
         let yellowstone = yellowstone.map(|address| Yellowstone::new(address, program, deadlines));
         let (active, over_grpc, chain) = (AtomicUsize::new(0), AtomicBool::new(false), Mutex::default());
-        let shared = Shared {
+        let shared = SharedEndpoints {
             all,
             yellowstone,
             over_grpc,

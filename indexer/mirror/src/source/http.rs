@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crtx_chain::{
     AtSlot,
     past::{MAX_SIGNATURES_PER_PAGE, SignatureInfo},
-    wire::{Answer, Refusal},
+    wire::{JsonRpcError, JsonRpcResponse},
 };
 use crtx_protocol::text::shortened;
 use reqwest::{Client, Response, StatusCode, Url, header::CONTENT_TYPE};
@@ -68,10 +68,10 @@ impl HttpNode {
         };
         let body = within(&self.name, question.method, self.deadlines.answer, asked).await?;
         let malformed = || SourceError::Malformed { node: self.name.clone(), what: question.method };
-        let answer: Answer<T> = serde_json::from_slice(&body).map_err(|_| malformed())?;
+        let answer: JsonRpcResponse<T> = serde_json::from_slice(&body).map_err(|_| malformed())?;
         match answer {
-            Answer { error: Some(refusal), .. } => Err(self.refused(question, refusal)),
-            Answer { result, .. } => result.ok_or_else(malformed),
+            JsonRpcResponse { error: Some(refusal), .. } => Err(self.refused(question, refusal)),
+            JsonRpcResponse { result, .. } => result.ok_or_else(malformed),
         }
     }
 
@@ -90,8 +90,8 @@ impl HttpNode {
     async fn refused_by_status(&self, question: &Question, response: Response) -> SourceError {
         let status = response.status();
         let body = self.body(response, SMALL_ANSWER).await.unwrap_or_default();
-        let by_status = || Refusal { code: i64::from(status.as_u16()), message: format!("HTTP status {status}") };
-        let answer = serde_json::from_slice::<Answer<Value>>(&body).ok();
+        let by_status = || JsonRpcError { code: i64::from(status.as_u16()), message: format!("HTTP status {status}") };
+        let answer = serde_json::from_slice::<JsonRpcResponse<Value>>(&body).ok();
         self.refused(question, answer.and_then(|answer| answer.error).unwrap_or_else(by_status))
     }
 
@@ -103,7 +103,7 @@ impl HttpNode {
     }
 
     /// The error for a refused request.
-    pub(super) fn refused(&self, question: &Question, refusal: Refusal) -> SourceError {
+    pub(super) fn refused(&self, question: &Question, refusal: JsonRpcError) -> SourceError {
         let node = self.name.clone();
         if refusal.is_behind() {
             return SourceError::Behind { node, wanted: question.min_slot };

@@ -8,7 +8,7 @@ use std::{
 
 use crtx_chain::{
     FetchedAccount,
-    wire::{Context, Refusal, WireKeyedAccount},
+    wire::{Context, JsonRpcError, WireKeyedAccount},
 };
 use serde::{
     Deserialize,
@@ -32,7 +32,7 @@ pub(super) struct AnswerHead {
     pub entries: u64,
     /// The answer has a list, even if it is empty.
     pub complete: bool,
-    pub refusal: Option<Refusal>,
+    pub refusal: Option<JsonRpcError>,
 }
 
 /// Takes each account, with the slot of the answer if that came first. An error stops the reading.
@@ -43,10 +43,10 @@ type Taker<'a> = &'a mut dyn FnMut(Option<u64>, Pubkey, FetchedAccount) -> Resul
 pub(super) fn read(node: &str, bytes: impl Read, taker: Taker) -> Result<AnswerHead, SourceError> {
     let since_entry = Cell::new(0);
     let reader = Metered { node, bytes, since_entry: &since_entry };
-    let mut walk = Walk { head: AnswerHead::default(), taker, stopped: None, since_entry: &since_entry };
+    let mut walk = ListingVisitor { head: AnswerHead::default(), taker, stopped: None, since_entry: &since_entry };
     let mut json = serde_json::Deserializer::from_reader(io::BufReader::with_capacity(32 * 1024, reader));
     let read = Member { walk: &mut walk, is_holder: false }.deserialize(&mut json).and_then(|()| json.end());
-    let Walk { head, stopped, .. } = walk;
+    let ListingVisitor { head, stopped, .. } = walk;
     let broken = |error: serde_json::Error| {
         let reason = error.to_string();
         io::Error::from(error).downcast().unwrap_or_else(|_| SourceError::incomplete(node, reason))
@@ -73,7 +73,7 @@ impl<R: Read> Read for Metered<'_, R> {
     }
 }
 
-struct Walk<'a> {
+struct ListingVisitor<'a> {
     head: AnswerHead,
     taker: Taker<'a>,
     stopped: Option<SourceError>,
@@ -82,7 +82,7 @@ struct Walk<'a> {
 
 /// Reads one member into the walk.
 struct Member<'w, 'a> {
-    walk: &'w mut Walk<'a>,
+    walk: &'w mut ListingVisitor<'a>,
     /// `result`, `value` or `accounts`: a list, or an object around one. Otherwise the answer itself.
     is_holder: bool,
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crtx_chain::{
     AtSlot, FetchedAccount,
-    wire::{Context, Refusal, WireKeyedAccount},
+    wire::{Context, JsonRpcError, WireKeyedAccount},
 };
 use crtx_protocol::text::shortened;
 use serde::{Deserialize, de::IgnoredAny};
@@ -66,7 +66,7 @@ struct Head<'a> {
     method: Option<Cow<'a, str>>,
     params: Option<&'a RawValue>,
     result: Option<IgnoredAny>,
-    error: Option<Refusal>,
+    error: Option<JsonRpcError>,
 }
 
 #[derive(Deserialize)]

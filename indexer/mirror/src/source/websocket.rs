@@ -27,8 +27,8 @@ use super::{
     deadlines::within,
     endpoint::Endpoint,
     error::SourceError,
+    event_sender::EventSender,
     messages::{self, Received, Subscription},
-    outlet::Outlet,
 };
 
 /// A notification that names a slot so much later than the newest needs a second one.
@@ -38,24 +38,25 @@ type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
 /// Connects and subscribes.
 pub(super) async fn subscribe(endpoint: Arc<Endpoint>, url: &Url) -> Result<Events, SourceError> {
-    let (outlet, events) = Outlet::new(host(url.as_str()), endpoint.http.deadlines);
-    let socket = connect(&outlet, url).await?;
+    let (event_sender, events) = EventSender::new(host(url.as_str()), endpoint.http.deadlines);
+    let socket = connect(&event_sender, url).await?;
     let (subscribed, slots_told, asked) = (false, None, 0);
     let (pinged, clock, leapt, polled) = (None, None, None, None);
-    let mut stream = Stream { socket, endpoint, outlet, subscribed, slots_told, asked, pinged, clock, leapt, polled };
+    let mut stream =
+        WebsocketStream { socket, endpoint, event_sender, subscribed, slots_told, asked, pinged, clock, leapt, polled };
     for subscription in Subscription::ALL {
         stream.send(Message::text(subscription.request(&stream.endpoint.program))).await?;
     }
     stream.until_subscribed().await?;
     tokio::spawn(async move {
         let reason = stream.run().await;
-        stream.outlet.end(reason, &stream.endpoint.stream).await;
+        stream.event_sender.end(reason, &stream.endpoint.stream).await;
     });
     Ok(events)
 }
 
-async fn connect(outlet: &Outlet, url: &Url) -> Result<Socket, SourceError> {
-    let unreachable = |reason: String| SourceError::unreachable(&outlet.node, reason);
+async fn connect(event_sender: &EventSender, url: &Url) -> Result<Socket, SourceError> {
+    let unreachable = |reason: String| SourceError::unreachable(&event_sender.node, reason);
     let mut config = WebSocketConfig::default();
     config.max_message_size = Some(MAX_ENTRY_BYTES);
     config.max_frame_size = Some(MAX_ENTRY_BYTES);
@@ -69,7 +70,7 @@ async fn connect(outlet: &Outlet, url: &Url) -> Result<Socket, SourceError> {
         Ok((socket, _)) => Ok(socket),
         Err(error) => Err(unreachable(without_url(&error))),
     });
-    within(&outlet.node, "a WebSocket connection", outlet.deadlines.connect, connecting).await
+    within(&event_sender.node, "a WebSocket connection", event_sender.deadlines.connect, connecting).await
 }
 
 /// The settings that the HTTP client uses: certificates that the machine trusts. The provider is named, because the
@@ -97,11 +98,11 @@ fn closed(node: &str, error: &WsError) -> SourceError {
     }
 }
 
-/// One subscribed connection. What it counts are ticks of its outlet.
-struct Stream {
+/// One subscribed connection. What it counts are ticks of its sender.
+struct WebsocketStream {
     socket: Socket,
     endpoint: Arc<Endpoint>,
-    outlet: Outlet,
+    event_sender: EventSender,
     subscribed: bool,
     /// Whether the subscription to slots is granted. `None`: not answered yet.
     slots_told: Option<bool>,
@@ -117,15 +118,15 @@ struct Stream {
     polled: Option<BoxFuture<'static, Result<u64, SourceError>>>,
 }
 
-impl Stream {
+impl WebsocketStream {
     async fn send(&mut self, message: Message) -> Result<(), SourceError> {
-        let node = &self.outlet.node;
+        let node = &self.event_sender.node;
         let sent = self.socket.send(message).map(|sent| sent.map_err(|error| closed(node, &error)));
-        within(node, "a WebSocket message", self.outlet.deadlines.answer, sent).await
+        within(node, "a WebSocket message", self.event_sender.deadlines.answer, sent).await
     }
 
     async fn until_subscribed(&mut self) -> Result<(), SourceError> {
-        let (node, after) = (self.node(), self.outlet.deadlines.answer);
+        let (node, after) = (self.node(), self.event_sender.deadlines.answer);
         let subscribed = async {
             while !self.subscribed {
                 let message = self.socket.next().await;
@@ -142,7 +143,7 @@ impl Stream {
         loop {
             let step = tokio::select! {
                 biased;
-                tick = self.outlet.tick() => match tick {
+                tick = self.event_sender.tick() => match tick {
                     Ok(()) => self.look().await,
                     left => left,
                 },
@@ -171,7 +172,7 @@ impl Stream {
             Some(Ok(Message::Ping(_) | Message::Frame(_))) => Ok(()),
             Some(Ok(Message::Binary(_))) => Err(SourceError::Malformed { node, what: "a binary message" }),
             Some(Ok(Message::Text(text))) => {
-                self.outlet.heard = 0;
+                self.event_sender.heard = 0;
                 let read = messages::read(&text);
                 self.received(read.ok_or(SourceError::Malformed { node, what: "a message" })?).await
             }
@@ -186,8 +187,8 @@ impl Stream {
             }
             Received::Answered(Subscription::Slots, answer) => self.slots_told = Some(answer.is_ok()),
             Received::Account { slot, address, account } => {
-                let data = of_program(&self.endpoint.program, &self.outlet.node, account)?;
-                self.outlet.send(SourceEvent::Change(Change { address, slot, data })).await?;
+                let data = of_program(&self.endpoint.program, &self.event_sender.node, account)?;
+                self.event_sender.send(SourceEvent::Change(Change { address, slot, data })).await?;
             }
             Received::Slot(slot) => self.alive(slot),
             Received::Clock(slot) => {
@@ -201,14 +202,14 @@ impl Stream {
 
     /// Reports a newer slot. Slots of other forks and older ones are no progress.
     fn alive(&mut self, slot: u64) {
-        let newest = self.outlet.slot;
+        let newest = self.event_sender.slot;
         let is_far = |from: u64| slot > from.saturating_add(LEAP);
         if newest > 0 && is_far(newest) && self.leapt.replace(slot).is_none_or(is_far) {
             return;
         }
         if slot > newest {
-            (self.outlet.slot, self.outlet.moved) = (slot, 0);
-            self.outlet.tell(SourceEvent::Alive(slot));
+            (self.event_sender.slot, self.event_sender.moved) = (slot, 0);
+            self.event_sender.tell(SourceEvent::Alive(slot));
         }
     }
 
@@ -217,19 +218,19 @@ impl Stream {
         for ticks in [Some(&mut self.asked), self.pinged.as_mut(), self.clock.as_mut()].into_iter().flatten() {
             *ticks = ticks.saturating_add(1);
         }
-        let (answer, silence) = (self.outlet.deadlines.answer, self.outlet.deadlines.silence);
-        if self.pinged.is_some_and(|ticks| self.outlet.are_longer(ticks, answer)) {
+        let (answer, silence) = (self.event_sender.deadlines.answer, self.event_sender.deadlines.silence);
+        if self.pinged.is_some_and(|ticks| self.event_sender.are_longer(ticks, answer)) {
             return Err(SourceError::TimedOut { node: self.node(), what: "a ping", after: answer });
         }
-        if self.outlet.are_longer(self.asked, answer) {
+        if self.event_sender.are_longer(self.asked, answer) {
             self.slots_told.get_or_insert(false);
             self.ask_for_slots();
         }
         // Whether the node is expected to send something again and again.
-        self.outlet.check(self.slots_told != Some(false) || self.clock.is_some())?;
+        self.event_sender.check(self.slots_told != Some(false) || self.clock.is_some())?;
         // The clock changes in every slot and is notified like the program's accounts.
-        let without_clock = self.clock.map_or(0, |ticks| ticks.saturating_sub(self.outlet.moved));
-        if self.outlet.are_longer(without_clock, silence) {
+        let without_clock = self.clock.map_or(0, |ticks| ticks.saturating_sub(self.event_sender.moved));
+        if self.event_sender.are_longer(without_clock, silence) {
             let reason = "notifications of slots arrive, notifications of accounts do not".to_owned();
             return Err(SourceError::Missed { node: self.node(), reason });
         }
@@ -240,13 +241,13 @@ impl Stream {
     /// If no notification tells the slot, the node is asked for it.
     fn ask_for_slots(&mut self) {
         if self.slots_told == Some(false) && self.clock.is_none() && self.polled.is_none() {
-            tracing::warn!(node = %self.outlet.node, "the node does not tell its slots, so it is asked for them");
+            tracing::warn!(node = %self.event_sender.node, "the node does not tell its slots, so it is asked for them");
             self.polled = Some(self.next_slot());
         }
     }
 
     fn next_slot(&self) -> BoxFuture<'static, Result<u64, SourceError>> {
-        let (endpoint, pause) = (Arc::clone(&self.endpoint), self.outlet.pause());
+        let (endpoint, pause) = (Arc::clone(&self.endpoint), self.event_sender.pause());
         let ask = async move { endpoint.http.slot(At::Confirmed).await };
         sleep(pause).then(|()| ask).boxed()
     }
@@ -258,6 +259,6 @@ impl Stream {
     }
 
     fn node(&self) -> String {
-        self.outlet.node.clone()
+        self.event_sender.node.clone()
     }
 }

@@ -29,7 +29,7 @@ use super::{
     deadlines::{Deadlines, within},
     endpoint::Rest,
     error::{MAX_REASON_CHARS, SourceError},
-    outlet::Outlet,
+    event_sender::EventSender,
 };
 
 /// The name of our filters.
@@ -114,12 +114,12 @@ impl Yellowstone {
         let subscribing = subscribing.map_err(|error| self.refused(&error));
         let (sink, updates) = within(&self.name, "a subscription", self.deadlines.answer, subscribing).await?;
         *self.client.lock() = Some(client);
-        let (outlet, events) = Outlet::new(self.name.clone(), self.deadlines);
+        let (event_sender, events) = EventSender::new(self.name.clone(), self.deadlines);
         let (banks, rest) = (Banks::new(self.program, self.name.clone()), Arc::clone(&self.rest));
-        let mut stream = Stream { sink, updates, outlet, banks };
+        let mut stream = YellowstoneStream { sink, updates, event_sender, banks };
         tokio::spawn(async move {
             let reason = stream.run().await;
-            stream.outlet.end(reason, &rest).await;
+            stream.event_sender.end(reason, &rest).await;
         });
         Ok(events)
     }
@@ -167,20 +167,20 @@ fn request(program: &Pubkey) -> SubscribeRequest {
 }
 
 /// One subscription, over the connections that it takes.
-struct Stream {
+struct YellowstoneStream {
     sink: SubscribeRequestSink,
     updates: ReconnectStream,
-    outlet: Outlet,
+    event_sender: EventSender,
     banks: Banks,
 }
 
-impl Stream {
+impl YellowstoneStream {
     /// Forwards updates until the stream ends.
     async fn run(&mut self) -> SourceError {
         loop {
             let step = tokio::select! {
                 biased;
-                tick = self.outlet.tick() => tick.and_then(|()| self.outlet.check(true)),
+                tick = self.event_sender.tick() => tick.and_then(|()| self.event_sender.check(true)),
                 event = self.updates.next() => self.take(event).await,
             };
             if let Err(reason) = step {
@@ -191,11 +191,13 @@ impl Stream {
 
     async fn take(&mut self, event: Option<Result<ReconnectEvent, Status>>) -> Result<(), SourceError> {
         match event {
-            None => Err(SourceError::Closed { node: self.outlet.node.clone(), reason: "the stream ended".to_owned() }),
-            Some(Err(status)) => Err(of_status(&self.outlet.node, &status)),
+            None => {
+                Err(SourceError::Closed { node: self.event_sender.node.clone(), reason: "the stream ended".to_owned() })
+            }
+            Some(Err(status)) => Err(of_status(&self.event_sender.node, &status)),
             Some(Ok(ReconnectEvent::Disconnected(lost))) if lost.replay_from_slot.is_none() => {
                 let reason = "the connection was lost before a slot was confirmed".to_owned();
-                Err(SourceError::Missed { node: self.outlet.node.clone(), reason })
+                Err(SourceError::Missed { node: self.event_sender.node.clone(), reason })
             }
             Some(Ok(ReconnectEvent::Disconnected(_))) => {
                 self.banks.disconnected();
@@ -212,14 +214,14 @@ impl Stream {
             Some(UpdateOneof::Pong(_)) => return Ok(()),
             _ => {}
         }
-        self.outlet.heard = 0;
+        self.event_sender.heard = 0;
         for event in self.banks.take(update)? {
             if let SourceEvent::Alive(slot) = event
-                && slot > self.outlet.slot
+                && slot > self.event_sender.slot
             {
-                (self.outlet.slot, self.outlet.moved) = (slot, 0);
+                (self.event_sender.slot, self.event_sender.moved) = (slot, 0);
             }
-            self.outlet.send(event).await?;
+            self.event_sender.send(event).await?;
         }
         Ok(())
     }
@@ -228,6 +230,6 @@ impl Stream {
         let ping = SubscribeRequest { ping: Some(SubscribeRequestPing { id: 1 }), ..Default::default() };
         // If the connection is lost, the stream says so next.
         let sent = self.sink.send(ping).map(|_| Ok(()));
-        within(&self.outlet.node, "a ping", self.outlet.deadlines.answer, sent).await
+        within(&self.event_sender.node, "a ping", self.event_sender.deadlines.answer, sent).await
     }
 }

@@ -55,9 +55,9 @@ pub struct Confirmed {
 pub struct Changes {
     states: HashMap<Pubkey, Vec<AccountState>>,
     /// Accounts whose row may be wrong. They are read again.
-    pub suspects: BTreeSet<Pubkey>,
+    pub rows_to_recheck: BTreeSet<Pubkey>,
     /// The last one that was read again. The next round begins after it, so that none has to wait for others.
-    suspected_last: Pubkey,
+    rechecked_last: Pubkey,
     /// Accounts whose rows the stream is writing: they do not show the noted states yet.
     pub writing: HashSet<Pubkey>,
     /// States were forgotten, or never known.
@@ -203,26 +203,26 @@ impl Changes {
             }
         }
         self.states.retain(|_, states| !states.is_empty());
-        self.suspects.extend(dropped);
+        self.rows_to_recheck.extend(dropped);
     }
 
     /// False if there are too many.
-    pub fn suspect(&mut self, addresses: impl IntoIterator<Item = Pubkey>) -> bool {
+    pub fn recheck(&mut self, addresses: impl IntoIterator<Item = Pubkey>) -> bool {
         for address in addresses {
-            if self.suspects.len() >= MAX_ACCOUNTS {
+            if self.rows_to_recheck.len() >= MAX_ACCOUNTS {
                 return false;
             }
-            self.suspects.insert(address);
+            self.rows_to_recheck.insert(address);
         }
         true
     }
 
-    /// The next suspects.
-    pub fn next_suspects(&mut self, most: usize) -> Vec<Pubkey> {
-        let after = (Bound::Excluded(self.suspected_last), Bound::Unbounded);
-        let others = self.suspects.range(..=self.suspected_last);
-        let next: Vec<Pubkey> = self.suspects.range(after).chain(others).take(most).copied().collect();
-        self.suspected_last = next.last().copied().unwrap_or_default();
+    /// The next rows to recheck.
+    pub fn next_to_recheck(&mut self, most: usize) -> Vec<Pubkey> {
+        let after = (Bound::Excluded(self.rechecked_last), Bound::Unbounded);
+        let others = self.rows_to_recheck.range(..=self.rechecked_last);
+        let next: Vec<Pubkey> = self.rows_to_recheck.range(after).chain(others).take(most).copied().collect();
+        self.rechecked_last = next.last().copied().unwrap_or_default();
         next
     }
 }

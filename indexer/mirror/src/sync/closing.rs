@@ -10,7 +10,7 @@ use super::{
     look::READ_AT_ONCE,
     syncer::{SyncError, Syncer},
 };
-use crate::{snapshots::Seen, source::At};
+use crate::{snapshots::AddressSet, source::At};
 
 /// So many accounts can close between two snapshots without a second look, or one in a hundred.
 const FEW: u64 = 10;
@@ -52,7 +52,7 @@ impl Syncer {
 
     /// Hides the accounts that neither the snapshot nor further reads find. False: some of them stay shown, because their
     /// end is not confirmed, so the snapshot does not prove its slot.
-    pub(super) async fn find_closed(&self, seen: Seen, slot: u64) -> Result<bool, SyncError> {
+    pub(super) async fn find_closed(&self, seen: AddressSet, slot: u64) -> Result<bool, SyncError> {
         let missing = mirror::missing(&self.pool, slot, |address| seen.has(address)).await?;
         drop(seen);
         let (mut proved, mut candidates, mut held, mut many) = (Vec::new(), Vec::new(), false, false);

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use crtx_store::{
     StoreError,
-    mirror::{self, Corrected, Shown},
+    mirror::{self, Corrected, ShownAccount},
 };
 use solana_pubkey::Pubkey;
 use tokio::time::sleep;
@@ -23,9 +23,9 @@ const PER_ROUND: usize = 20 * READ_AT_ONCE;
 
 impl Syncer {
     /// Reads suspected accounts again and corrects their rows.
-    pub(super) async fn look_at_suspects(&self) -> Result<(), SyncError> {
-        let suspects = self.known().changes.next_suspects(PER_ROUND);
-        for addresses in suspects.chunks(READ_AT_ONCE) {
+    pub(super) async fn recheck_rows(&self) -> Result<(), SyncError> {
+        let rows_to_recheck = self.known().changes.next_to_recheck(PER_ROUND);
+        for addresses in rows_to_recheck.chunks(READ_AT_ONCE) {
             self.look_at(addresses).await?;
         }
         Ok(())
@@ -37,7 +37,7 @@ impl Syncer {
         let held = self.may_not_vanish(&looked.gone, looked.slot).await?;
         looked.gone.retain(|address| !held.contains(address));
         self.correct(looked).await?;
-        self.known().changes.suspects.retain(|address| !agreed.contains(address));
+        self.known().changes.rows_to_recheck.retain(|address| !agreed.contains(address));
         Ok(())
     }
 
@@ -113,7 +113,7 @@ impl Syncer {
 }
 
 /// Whether the mirror shows a state: its row is open and has these bytes, or there is no open row.
-pub fn shows(shown: &HashMap<Pubkey, Vec<Shown>>, address: &Pubkey, data: Option<[u8; 32]>) -> bool {
+pub fn shows(shown: &HashMap<Pubkey, Vec<ShownAccount>>, address: &Pubkey, data: Option<[u8; 32]>) -> bool {
     let mut open = shown.get(address).into_iter().flatten().filter(|row| row.open).peekable();
     match data {
         None => open.peek().is_none(),

@@ -16,7 +16,7 @@ use super::{
     writer::ROWS_PER_TRANSACTION,
 };
 use crate::{
-    snapshots::Seen,
+    snapshots::AddressSet,
     source::{At, SnapshotItem, has_kind},
 };
 
@@ -44,7 +44,7 @@ impl Syncer {
             mirror::begin_digest(&self.pool, self.id).await?;
         }
         let mut snapshot = self.source.snapshot(At::Finalized, finalized).await?;
-        let (mut seen, mut highest, mut differed): (Seen, u64, u64) = (Seen::default(), finalized, 0);
+        let (mut seen, mut highest, mut differed): (AddressSet, u64, u64) = (AddressSet::default(), finalized, 0);
         while let SnapshotItem::Page { slot, accounts } = self.next_part(&mut snapshot, finalized).await? {
             highest = highest.max(slot);
             for chunk in accounts.chunks(ROWS_PER_TRANSACTION) {
@@ -62,7 +62,12 @@ impl Syncer {
         Ok(())
     }
 
-    async fn fill_page(&self, accounts: &[(Pubkey, Vec<u8>)], slot: u64, seen: &mut Seen) -> Result<u64, SyncError> {
+    async fn fill_page(
+        &self,
+        accounts: &[(Pubkey, Vec<u8>)],
+        slot: u64,
+        seen: &mut AddressSet,
+    ) -> Result<u64, SyncError> {
         let mut states = FinalHashes::new();
         for (address, data) in accounts.iter().filter(|(_, data)| has_kind(data)) {
             seen.add(address);
@@ -78,7 +83,7 @@ impl Syncer {
             let wrong = settled.filter(|(address, hash)| !shows(&shown, address, **hash));
             wrong.map(|(address, _)| *address).collect()
         };
-        self.suspect(wrong)?;
+        self.recheck(wrong)?;
         self.write_final(slot, &states).await
     }
 
@@ -90,8 +95,8 @@ impl Syncer {
         differed.ok_or_else(|| SyncError::Doubtful("another process has taken the digest over".to_owned()))
     }
 
-    fn suspect(&self, addresses: impl IntoIterator<Item = Pubkey>) -> Result<(), SyncError> {
-        if self.known().changes.suspect(addresses) {
+    fn recheck(&self, addresses: impl IntoIterator<Item = Pubkey>) -> Result<(), SyncError> {
+        if self.known().changes.recheck(addresses) {
             return Ok(());
         }
         Err(SyncError::Doubtful(format!(
@@ -101,7 +106,7 @@ impl Syncer {
     }
 
     /// Removes accounts that were final and are gone. Returns the slot at which they were read last.
-    async fn find_gone(&self, seen: &Seen, slot: u64) -> Result<u64, SyncError> {
+    async fn find_gone(&self, seen: &AddressSet, slot: u64) -> Result<u64, SyncError> {
         let (mut after, mut highest, mut missing, mut finals) = (String::new(), slot, Vec::new(), 0_u64);
         loop {
             let page = mirror::final_hashes_after(&self.pool, &after, ACCOUNTS_PER_PAGE).await?;
@@ -131,16 +136,16 @@ impl Syncer {
             let there = looked.there.iter().map(|(address, data)| (*address, Some(data_hash(data))));
             let states = there.chain(looked.gone.into_iter().map(|address| (address, None)));
             self.write_final(looked.slot, &states.collect()).await?;
-            self.suspect(addresses.iter().copied())?;
+            self.recheck(addresses.iter().copied())?;
         }
         Ok(highest)
     }
 
     /// Suspects rows of accounts that are not finalized: they are newer, or were dropped with a fork.
-    async fn suspect_rows(&self, seen: &Seen) -> Result<(), SyncError> {
+    async fn suspect_rows(&self, seen: &AddressSet) -> Result<(), SyncError> {
         let skipped = |address: &Pubkey| seen.has(address) || self.known().changes.is_pending(address);
         for of in mirror::missing(&self.pool, i64::MAX.unsigned_abs(), skipped).await?.into_values() {
-            self.suspect(of.addresses)?;
+            self.recheck(of.addresses)?;
         }
         Ok(())
     }

@@ -46,7 +46,7 @@ struct FinalRead {
     read: Read,
     /// The newest states of accounts whose rows showed them before the rows were read.
     written: HashMap<Pubkey, Option<AccountState>>,
-    shown: HashMap<Pubkey, Vec<mirror::Shown>>,
+    shown: HashMap<Pubkey, Vec<mirror::ShownAccount>>,
 }
 
 impl<'a> Finality<'a> {
@@ -95,7 +95,7 @@ impl<'a> Finality<'a> {
     }
 
     async fn look(&mut self, with_round: bool) -> Result<(), SyncError> {
-        self.mirror.look_at_suspects().await?;
+        self.mirror.recheck_rows().await?;
         self.look_at_unproved().await?;
         let (needed, late) = {
             let known = self.mirror.known();
@@ -115,7 +115,7 @@ impl<'a> Finality<'a> {
             if self.mirror.known().filled {
                 self.pause = Duration::ZERO;
             }
-            self.mirror.look_at_suspects().await?;
+            self.mirror.recheck_rows().await?;
         }
         if with_round { self.round().await } else { Ok(()) }
     }
@@ -140,9 +140,9 @@ impl<'a> Finality<'a> {
             let never_final = page.into_iter().filter(|(_, never_final)| *never_final).map(|(address, _)| address);
             let never_final: Vec<Pubkey> = never_final.collect();
             if !never_final.is_empty() {
-                // Too many suspects: the rest is found after the next snapshot.
-                let all = self.mirror.known().changes.suspect(never_final);
-                self.mirror.look_at_suspects().await?;
+                // Too many rows to recheck: the rest is found after the next snapshot.
+                let all = self.mirror.known().changes.recheck(never_final);
+                self.mirror.recheck_rows().await?;
                 if !all {
                     return Ok(());
                 }
@@ -155,12 +155,12 @@ impl<'a> Finality<'a> {
         let finalized = self.mirror.finalized_slot().await?;
         let due = self.mirror.known().changes.due(finalized);
         let (slot, not_before) = self.confirm(&due, finalized).await?;
-        self.mirror.look_at_suspects().await?;
+        self.mirror.recheck_rows().await?;
         let (from, target) = {
             let known = self.mirror.known();
             let Some((from, target)) = known.proved.up_to(slot) else { return Ok(()) };
             // A suspected account may have changed, and nobody knows when.
-            let unsure = known.changes.overflowed || !known.changes.suspects.is_empty();
+            let unsure = known.changes.overflowed || !known.changes.rows_to_recheck.is_empty();
             if target < not_before.max(known.filled_at) || unsure || !known.filled {
                 return Ok(());
             }
@@ -205,7 +205,7 @@ impl<'a> Finality<'a> {
                 // A closed row of an account that is gone may be one whose opening was dropped.
                 let may_be_dropped = newest.is_none() && shown.contains_key(address);
                 if confirmed.differs || settled && (!shows(&shown, address, newest) || may_be_dropped) {
-                    changes.suspect([*address]);
+                    changes.recheck([*address]);
                 }
             }
         }

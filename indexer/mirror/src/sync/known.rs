@@ -24,7 +24,7 @@ pub struct Known {
     pub heard: Heard,
     pub changes: Changes,
     pub proved: Proved,
-    pub delivered: Delivered,
+    pub delivered: DeliveredChanges,
     /// Accounts that two nodes may show differently, and whether they did at the last comparison.
     pub doubts: BTreeMap<Pubkey, bool>,
     /// Why the second node cannot be compared.
@@ -67,7 +67,7 @@ impl Known {
     /// A connection begins. Only a snapshot shows what happened since the one before.
     pub fn begin_session(&mut self) {
         self.caught_up = false;
-        self.delivered = Delivered::default();
+        self.delivered = DeliveredChanges::default();
         self.proved.broken();
         // A session that was cut off may have left a write without its end.
         self.changes.writing.clear();
@@ -87,7 +87,7 @@ impl Known {
         self.go_back_to(0);
         self.heard.forget_slots();
         self.doubts.clear();
-        self.delivered = Delivered::default();
+        self.delivered = DeliveredChanges::default();
         self.witnessed = None;
     }
 
@@ -108,7 +108,7 @@ impl Known {
 
 /// The newest changes that the stream delivered: their slots and accounts.
 #[derive(Debug, Default)]
-pub struct Delivered {
+pub struct DeliveredChanges {
     changes: BTreeSet<(u64, Pubkey)>,
     /// Accounts that a read showed in a new state: when, and the slot after which they changed.
     read: Vec<(Instant, Pubkey, u64)>,
@@ -116,7 +116,7 @@ pub struct Delivered {
     pub stale_slots: bool,
 }
 
-impl Delivered {
+impl DeliveredChanges {
     pub fn add(&mut self, slot: u64, address: Pubkey) {
         self.changes.insert((slot, address));
         if self.changes.len() > MAX_CHANGES {

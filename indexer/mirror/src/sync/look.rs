@@ -43,7 +43,7 @@ impl Looked {
 
 /// What two nodes say about an account.
 #[derive(Debug, PartialEq, Eq)]
-enum Verdict {
+enum NodesVerdict {
     Same,
     /// It changed between the reads.
     Moving,
@@ -115,9 +115,9 @@ impl Syncer {
         for (address, ((before, first), after)) in addresses.iter().zip(answers) {
             let [before, first, after] = [before, first, after].map(|account| account.map(|account| account.data));
             match judge(before, first.clone(), after) {
-                Verdict::Moving => {}
-                Verdict::Same => looked.add(*address, first),
-                Verdict::Differ(newest) => {
+                NodesVerdict::Moving => {}
+                NodesVerdict::Same => looked.add(*address, first),
+                NodesVerdict::Differ(newest) => {
                     hidden.extend(first.is_none().then_some(*address));
                     looked.differ.insert(*address, newest);
                 }
@@ -202,22 +202,22 @@ impl Syncer {
 
 /// Compares what the second node said, what the first said at that slot or later, and what the second said at the slot
 /// of that answer or later.
-fn judge(before: Option<Vec<u8>>, first: Option<Vec<u8>>, after: Option<Vec<u8>>) -> Verdict {
+fn judge(before: Option<Vec<u8>>, first: Option<Vec<u8>>, after: Option<Vec<u8>>) -> NodesVerdict {
     if before == first || first == after {
-        return Verdict::Same;
+        return NodesVerdict::Same;
     }
     let revision = |data: &[u8]| ProgramAccount::decode(data).map_or(0, |account| account.revision());
     match (before, first, after) {
         // The later answer is older.
-        (Some(before), Some(first), _) if revision(&before) > revision(&first) => Verdict::Differ(Some(before)),
-        (_, Some(first), Some(after)) if revision(&first) > revision(&after) => Verdict::Differ(Some(first)),
+        (Some(before), Some(first), _) if revision(&before) > revision(&first) => NodesVerdict::Differ(Some(before)),
+        (_, Some(first), Some(after)) if revision(&first) > revision(&after) => NodesVerdict::Differ(Some(first)),
         // The same before and after, and something else between the two.
-        (before, first, after) if before == after => Verdict::Differ(match (before, first) {
+        (before, first, after) if before == after => NodesVerdict::Differ(match (before, first) {
             // Neither is newer than the other.
             (Some(_), Some(_)) => None,
             (one, other) => one.or(other),
         }),
-        _ => Verdict::Moving,
+        _ => NodesVerdict::Moving,
     }
 }
 
@@ -228,13 +228,13 @@ mod tests {
     #[test]
     fn a_change_between_two_answers_is_no_contradiction() {
         let (old, new) = (Some(vec![1; 40]), Some(vec![2; 40]));
-        assert_eq!(judge(old.clone(), old.clone(), old.clone()), Verdict::Same);
-        assert_eq!(judge(old.clone(), new.clone(), new.clone()), Verdict::Same);
-        assert_eq!(judge(old.clone(), old.clone(), new.clone()), Verdict::Same);
-        assert_eq!(judge(old.clone(), None, None), Verdict::Same, "it was closed meanwhile");
-        assert_eq!(judge(None, new.clone(), new.clone()), Verdict::Same, "it was opened meanwhile");
-        assert_eq!(judge(old.clone(), Some(vec![3; 40]), new), Verdict::Moving);
-        assert_eq!(judge(old.clone(), None, old.clone()), Verdict::Differ(old.clone()), "the first one hides it");
-        assert_eq!(judge(None, old.clone(), None), Verdict::Differ(old), "the second one hides it");
+        assert_eq!(judge(old.clone(), old.clone(), old.clone()), NodesVerdict::Same);
+        assert_eq!(judge(old.clone(), new.clone(), new.clone()), NodesVerdict::Same);
+        assert_eq!(judge(old.clone(), old.clone(), new.clone()), NodesVerdict::Same);
+        assert_eq!(judge(old.clone(), None, None), NodesVerdict::Same, "it was closed meanwhile");
+        assert_eq!(judge(None, new.clone(), new.clone()), NodesVerdict::Same, "it was opened meanwhile");
+        assert_eq!(judge(old.clone(), Some(vec![3; 40]), new), NodesVerdict::Moving);
+        assert_eq!(judge(old.clone(), None, old.clone()), NodesVerdict::Differ(old.clone()), "the first one hides it");
+        assert_eq!(judge(None, old.clone(), None), NodesVerdict::Differ(old), "the second one hides it");
     }
 }

@@ -15,7 +15,7 @@ use super::{
     writer::{Item, ROWS_PER_TRANSACTION},
 };
 use crate::{
-    snapshots::Seen,
+    snapshots::AddressSet,
     source::{AccountSource, At, SnapshotItem, has_kind},
 };
 
@@ -78,7 +78,7 @@ impl Syncer {
     async fn survey(&self, second: &dyn AccountSource) -> Result<(), SyncError> {
         let from = self.known().indexed;
         let mut snapshot = second.snapshot(At::Confirmed, from).await?;
-        let mut seen = Seen::default();
+        let mut seen = AddressSet::default();
         let slot = loop {
             match self.next_part(&mut snapshot, from).await? {
                 SnapshotItem::End { slot } => break slot,
@@ -92,7 +92,7 @@ impl Syncer {
         Ok(())
     }
 
-    async fn survey_page(&self, accounts: &[(Pubkey, Vec<u8>)], seen: &mut Seen) -> Result<(), SyncError> {
+    async fn survey_page(&self, accounts: &[(Pubkey, Vec<u8>)], seen: &mut AddressSet) -> Result<(), SyncError> {
         for chunk in accounts.chunks(ROWS_PER_TRANSACTION) {
             let began = Instant::now();
             let there: Vec<&(Pubkey, Vec<u8>)> = chunk.iter().filter(|(_, data)| has_kind(data)).collect();

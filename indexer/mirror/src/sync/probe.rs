@@ -46,7 +46,7 @@ pub struct Probe<'a> {
 
 /// What the transactions after the last proved slot say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Found {
+enum ProbeOutcome {
     /// Every change was delivered with its slot.
     All,
     /// Every account is shown, but not every change was delivered.
@@ -97,14 +97,14 @@ impl<'a> Probe<'a> {
         let new: Vec<&SignatureInfo> =
             transactions.iter().filter(|t| !t.failed && t.slot <= slot && t.slot > base).collect();
         let cut_off = transactions.len() >= MAX_TRANSACTIONS && transactions.last().is_some_and(|t| t.slot > base);
-        let found = if cut_off { Found::Unknown } else { self.follow(&new, slot).await? };
-        if found == Found::Waiting {
+        let found = if cut_off { ProbeOutcome::Unknown } else { self.follow(&new, slot).await? };
+        if found == ProbeOutcome::Waiting {
             self.waiting.get_or_insert_with(Instant::now);
             return Ok(true);
         }
         self.waiting = None;
         self.written.clear();
-        if found == Found::Unknown {
+        if found == ProbeOutcome::Unknown {
             mirror.known().proved.broken();
             mirror.resync_now.notify_one();
             return Ok(true);
@@ -115,7 +115,7 @@ impl<'a> Probe<'a> {
         }
         {
             let mut known = mirror.known();
-            if found == Found::All {
+            if found == ProbeOutcome::All {
                 known.proved.through(base, slot);
             } else {
                 known.proved.broken();
@@ -127,19 +127,19 @@ impl<'a> Probe<'a> {
         Ok(true)
     }
 
-    async fn follow(&mut self, new: &[&SignatureInfo], slot: u64) -> Result<Found, SyncError> {
+    async fn follow(&mut self, new: &[&SignatureInfo], slot: u64) -> Result<ProbeOutcome, SyncError> {
         let mirror = self.mirror;
         if new.is_empty() {
-            return Ok(Found::All);
+            return Ok(ProbeOutcome::All);
         }
         if new.len() > MAX_LOOKED_AT || !self.ask_what_was_written(new).await? {
             let lacking = {
                 let known = mirror.known();
                 new.iter().any(|t| !known.delivered.has_slot(t.slot))
             };
-            return Ok(if lacking && self.waits() { Found::Waiting } else { Found::Unknown });
+            return Ok(if lacking && self.waits() { ProbeOutcome::Waiting } else { ProbeOutcome::Unknown });
         }
-        let Some(undelivered) = self.undelivered(new) else { return Ok(Found::Waiting) };
+        let Some(undelivered) = self.undelivered(new) else { return Ok(ProbeOutcome::Waiting) };
         let addresses: Vec<Pubkey> = undelivered.keys().copied().collect();
         let (mut changed, mut gone, mut unsure) = (Vec::new(), Vec::new(), false);
         for addresses in addresses.chunks(READ_AT_ONCE) {
@@ -162,15 +162,15 @@ impl<'a> Probe<'a> {
             }
         }
         if (unsure || !changed.is_empty()) && self.waits() {
-            return Ok(Found::Waiting);
+            return Ok(ProbeOutcome::Waiting);
         }
         let since = mirror.known().proved.newest().unwrap_or_default();
         mirror.apply_page(&changed).await?;
         changed.iter().for_each(|item| mirror.known().delivered.expect(item.address, since));
         if !self.take_closed(&gone).await? {
-            return Ok(Found::Unknown);
+            return Ok(ProbeOutcome::Unknown);
         }
-        Ok(if unsure || !changed.is_empty() { Found::Shown } else { Found::All })
+        Ok(if unsure || !changed.is_empty() { ProbeOutcome::Shown } else { ProbeOutcome::All })
     }
 
     /// Whether changes may still be on their way. Notifications with old slots are never recognised.
@@ -240,9 +240,9 @@ impl<'a> Probe<'a> {
             let [slot] = slots.as_slice() else { return Ok(false) };
             let mut known = self.mirror.known();
             known.changes.note(*address, AccountState { exact: true, ..AccountState::gone(*slot) });
-            known.changes.suspect([*address]);
+            known.changes.recheck([*address]);
         }
-        self.mirror.look_at_suspects().await?;
+        self.mirror.recheck_rows().await?;
         Ok(mirror::still_open(&self.mirror.pool, &addresses).await?.is_empty())
     }
 }

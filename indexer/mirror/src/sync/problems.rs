@@ -11,15 +11,15 @@ pub const MAX_MESSAGE: usize = 500;
 
 /// The present problems, one for each code.
 #[derive(Debug, Default)]
-pub struct Problems(Mutex<BTreeMap<&'static str, Shown>>);
+pub struct SyncProblems(Mutex<BTreeMap<&'static str, ShownProblem>>);
 
 #[derive(Debug)]
-struct Shown {
+struct ShownProblem {
     message: String,
     until: Option<Instant>,
 }
 
-impl Problems {
+impl SyncProblems {
     /// Shows a problem until it is cleared.
     pub fn set(&self, code: &'static str, message: impl ToString) {
         self.show(code, message.to_string(), None);
@@ -36,7 +36,7 @@ impl Problems {
         if problems.get(code).is_none_or(|shown| shown.message != message) {
             tracing::warn!(code, message, "the mirror has a problem");
         }
-        problems.insert(code, Shown { message, until });
+        problems.insert(code, ShownProblem { message, until });
     }
 
     /// Shows a problem as long as there is a message about it.
@@ -56,8 +56,10 @@ impl Problems {
         let mut problems = self.0.lock();
         let now = Instant::now();
         problems.retain(|_, shown| shown.until.is_none_or(|until| until > now));
-        let problem =
-            |(code, shown): (&&str, &Shown)| Problem { code: (*code).to_owned(), message: shown.message.clone() };
+        let problem = |(code, shown): (&&str, &ShownProblem)| Problem {
+            code: (*code).to_owned(),
+            message: shown.message.clone(),
+        };
         problems.iter().map(problem).collect()
     }
 }

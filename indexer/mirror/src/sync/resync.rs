@@ -11,7 +11,7 @@ use super::{
     writer::Item,
 };
 use crate::{
-    snapshots::{Seen, next_item},
+    snapshots::{AddressSet, next_item},
     source::{At, Snapshot, SnapshotItem, SourceError, has_kind},
 };
 
@@ -66,9 +66,9 @@ impl Syncer {
     }
 
     /// Returns its accounts, and the lowest and the highest slot of its parts.
-    async fn apply_snapshot(&self, from: u64) -> Result<(Seen, u64, u64), SyncError> {
+    async fn apply_snapshot(&self, from: u64) -> Result<(AddressSet, u64, u64), SyncError> {
         let mut snapshot = self.source.snapshot(At::Confirmed, from).await?;
-        let (mut seen, mut highest) = (Seen::default(), 0);
+        let (mut seen, mut highest) = (AddressSet::default(), 0);
         loop {
             match self.next_part(&mut snapshot, from).await? {
                 SnapshotItem::End { slot } => return Ok((seen.sorted(), slot, highest)),
@@ -84,7 +84,7 @@ impl Syncer {
         }
     }
 
-    fn items(&self, slot: u64, accounts: Vec<(Pubkey, Vec<u8>)>, seen: &mut Seen) -> Vec<Item> {
+    fn items(&self, slot: u64, accounts: Vec<(Pubkey, Vec<u8>)>, seen: &mut AddressSet) -> Vec<Item> {
         let mut items = Vec::with_capacity(accounts.len());
         for (address, data) in accounts.into_iter().filter(|(_, data)| has_kind(data)) {
             let item = Item::read(address, slot, data);

@@ -101,7 +101,7 @@ impl Syncer {
     fn take_change(&self, Change { address, slot, data }: Change, group: &mut Group) {
         if !self.may_have(slot) {
             // The account changed, and a read tells when.
-            self.known().changes.suspect([address]);
+            self.known().changes.recheck([address]);
             self.look_now.notify_one();
             return;
         }
@@ -113,7 +113,7 @@ impl Syncer {
             None => {
                 // A read decides whether it is gone, and since when.
                 known.changes.note(address, AccountState { exact: true, ..AccountState::gone(slot) });
-                known.changes.suspect([address]);
+                known.changes.recheck([address]);
                 self.look_now.notify_one();
             }
         }

@@ -8,7 +8,7 @@ use solana_pubkey::Pubkey;
 use tokio::{sync::Notify, time::Instant};
 use uuid::Uuid;
 
-use super::{known::Known, problems::Problems};
+use super::{known::Known, problems::SyncProblems};
 use crate::{
     figures::Figures,
     history::History,
@@ -89,7 +89,7 @@ pub struct Syncer {
     pub(super) program: Pubkey,
     pub(super) settings: SyncSettings,
     pub(super) figures: Arc<Figures>,
-    pub(super) problems: Problems,
+    pub(super) problems: SyncProblems,
     pub(super) history: Option<Arc<dyn History>>,
     /// Notified when listings may have changed, so that new documents are fetched at once.
     pub listings_changed: Notify,
@@ -123,7 +123,7 @@ impl Syncer {
             program,
             settings,
             figures,
-            problems: Problems::default(),
+            problems: SyncProblems::default(),
             history,
             listings_changed: Notify::new(),
             resync_now: Notify::new(),

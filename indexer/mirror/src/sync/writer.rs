@@ -136,7 +136,7 @@ impl Syncer {
                 known.changes.note(*address, *state);
             }
         }
-        known.changes.suspect(applied.ahead.iter().copied());
+        known.changes.recheck(applied.ahead.iter().copied());
     }
 
     /// Writes each row alone. One that the database refuses goes to the quarantine.

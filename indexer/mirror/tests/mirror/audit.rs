@@ -12,7 +12,7 @@ use crate::chain::{Chain, agent_closed, listing_bytes, record_bytes, record_clos
 use crtx_content::{ContentLocation, ContentStore};
 use crtx_mirror::{
     closings::search::Closer,
-    proof::{AuditReport, Auditor, CheckName},
+    proof::{AuditCheck, AuditReport, Auditor},
 };
 use crtx_protocol::result_hash::ResultHash;
 use crtx_store::{
@@ -109,7 +109,7 @@ impl Market {
     }
 
     /// Audits, and expects exactly one fault of that check. Returns its words.
-    async fn fault(&self, check: CheckName) -> String {
+    async fn fault(&self, check: AuditCheck) -> String {
         let report = self.audit().await;
         assert!(!report.ok, "{report:#?}");
         let faults: Vec<_> = report.faults.iter().filter(|fault| fault.check == check).collect();
@@ -132,12 +132,12 @@ async fn a_true_mirror_is_ok_and_the_report_counts_what_was_compared() {
     assert!(report.ok && report.complete, "{report:#?}");
     assert_eq!((report.accounts, report.equal, report.moving, report.ahead), (3, 3, 0, 0));
     let compared = |check| report.checks[&check].compared;
-    assert_eq!(compared(CheckName::Rows), 3);
-    assert_eq!(compared(CheckName::Closed), 2);
-    assert!(compared(CheckName::Closings) >= 1);
-    assert_eq!(compared(CheckName::Vaults), 1);
-    assert_eq!(compared(CheckName::Listings), 2);
-    assert!(compared(CheckName::Totals) >= 2);
+    assert_eq!(compared(AuditCheck::Rows), 3);
+    assert_eq!(compared(AuditCheck::Closed), 2);
+    assert!(compared(AuditCheck::Closings) >= 1);
+    assert_eq!(compared(AuditCheck::Vaults), 1);
+    assert_eq!(compared(AuditCheck::Listings), 2);
+    assert!(compared(AuditCheck::Totals) >= 2);
 }
 
 #[tokio::test]
@@ -149,10 +149,10 @@ async fn an_invented_execution_is_found_by_its_missing_account_and_by_the_totals
     put(market.pool(), &invented, 50, &completed(record, "never")).await;
     let report = market.audit().await;
     assert!(!report.ok && report.surplus == 1, "{report:#?}");
-    let row = report.faults.iter().find(|fault| fault.check == CheckName::Rows).expect("a fault");
+    let row = report.faults.iter().find(|fault| fault.check == AuditCheck::Rows).expect("a fault");
     assert_says(&row.place, &[&invented.to_string()]);
     assert_says(&row.message, &["no such account"]);
-    let totals = report.faults.iter().filter(|fault| fault.check == CheckName::Listings);
+    let totals = report.faults.iter().filter(|fault| fault.check == AuditCheck::Listings);
     let totals: Vec<_> = totals.map(|fault| format!("{}: {}", fault.place, fault.message)).collect();
     assert!(totals.iter().any(|text| text.contains("completed_executions is 2, its records make 3")), "{totals:?}");
 }
@@ -173,8 +173,8 @@ async fn totals_that_are_wrong_in_another_way_at_each_look_are_unproven_and_one_
         report = auditor.examine(false) => report.expect("audited"),
         () = load => unreachable!(),
     };
-    assert_eq!(report.checks[&CheckName::Listings].unproven, 1, "{report:#?}");
-    let faults = report.faults.iter().filter(|fault| fault.check == CheckName::Listings);
+    assert_eq!(report.checks[&AuditCheck::Listings].unproven, 1, "{report:#?}");
+    let faults = report.faults.iter().filter(|fault| fault.check == AuditCheck::Listings);
     let faults: Vec<_> = faults.map(|fault| fault.message.as_str()).collect();
     assert!(faults.iter().all(|text| text.contains("open_amount is 7")) && !faults.is_empty(), "{faults:?}");
 }
@@ -186,7 +186,7 @@ async fn an_invented_execution_that_the_mirror_took_for_closed_is_found_by_its_m
     let record = record(wallet(2), wallet(99), Uuid::from_u128(900));
     put(market.pool(), &invented, 50, &completed(record, "never")).await;
     market.find_closed(&[invented]).await;
-    let text = market.fault(CheckName::Closed).await;
+    let text = market.fault(AuditCheck::Closed).await;
     assert_says(&text, &[&invented.to_string(), "no transaction on the chain names this account"]);
 }
 
@@ -195,7 +195,7 @@ async fn an_altered_closed_row_is_found_by_the_event_of_its_closing() {
     let market = Market::open().await;
     let alter = format!("UPDATE mirror_executions SET tokens_used = 7 WHERE address = '{}'", market.closed);
     market.execute(&alter).await;
-    let text = market.fault(CheckName::Closed).await;
+    let text = market.fault(AuditCheck::Closed).await;
     assert_says(&text, &[&market.closed.to_string(), "tokens_used", "signature0"]);
 }
 
@@ -208,7 +208,7 @@ async fn a_closed_row_that_was_altered_together_with_its_stored_closing_is_found
     let alter = format!("UPDATE mirror_closings SET data = {bytes} WHERE address = '{}'", market.closed);
     market.execute(&alter).await;
     // The sample begins at a random time of closing; both closings here have the same.
-    let text = market.fault(CheckName::Closings).await;
+    let text = market.fault(AuditCheck::Closings).await;
     assert_says(&text, &[&market.closed.to_string(), "signature0"]);
 }
 
@@ -216,14 +216,14 @@ async fn a_closed_row_that_was_altered_together_with_its_stored_closing_is_found
 async fn a_deleted_closed_row_is_found() {
     let market = Market::open().await;
     market.execute(&format!("DELETE FROM mirror_agents WHERE address = '{}'", market.closed_listing)).await;
-    assert_says(&market.fault(CheckName::Closed).await, &[&market.closed_listing.to_string(), "no row"]);
+    assert_says(&market.fault(AuditCheck::Closed).await, &[&market.closed_listing.to_string(), "no row"]);
 }
 
 #[tokio::test]
 async fn an_altered_row_is_found_with_its_columns() {
     let market = Market::open().await;
     market.execute(&format!("UPDATE mirror_executions SET amount = 1 WHERE address = '{}'", market.completed)).await;
-    let text = market.fault(CheckName::Accounts).await;
+    let text = market.fault(AuditCheck::Accounts).await;
     assert_says(&text, &[&market.completed.to_string(), "mirror_executions", "amount"]);
 }
 
@@ -231,7 +231,7 @@ async fn an_altered_row_is_found_with_its_columns() {
 async fn a_row_with_a_later_revision_than_the_chain_ever_had_is_ahead() {
     let market = Market::open().await;
     market.execute(&format!("UPDATE mirror_agents SET revision = 9 WHERE address = '{}'", market.agent)).await;
-    let text = market.fault(CheckName::Accounts).await;
+    let text = market.fault(AuditCheck::Accounts).await;
     assert_says(&text, &[&market.agent.to_string(), "ahead of the chain", "revision 9"]);
 }
 
@@ -239,7 +239,7 @@ async fn a_row_with_a_later_revision_than_the_chain_ever_had_is_ahead() {
 async fn a_row_that_was_read_at_a_slot_of_the_future_is_ahead() {
     let market = Market::open().await;
     market.execute(&format!("UPDATE mirror_agents SET slot = 900000 WHERE address = '{}'", market.agent)).await;
-    let text = market.fault(CheckName::Rows).await;
+    let text = market.fault(AuditCheck::Rows).await;
     assert_says(&text, &[&market.agent.to_string(), "ahead of the chain", "900000"]);
 }
 
@@ -266,14 +266,14 @@ async fn a_row_that_is_behind_is_found() {
     let mut newer = listing(wallet(1), 0);
     newer.revision = 2;
     market.chain.state().write(market.agent, listing_bytes(&newer));
-    assert_says(&market.fault(CheckName::Accounts).await, &["is behind", "revision 1", "has 2"]);
+    assert_says(&market.fault(AuditCheck::Accounts).await, &["is behind", "revision 1", "has 2"]);
 }
 
 #[tokio::test]
 async fn a_node_that_answers_no_accounts_proves_nothing() {
     let market = Market::open().await;
     market.chain.state().says_nothing = true;
-    assert_says(&market.fault(CheckName::Node).await, &["node.example", "no account", "3 open rows"]);
+    assert_says(&market.fault(AuditCheck::Node).await, &["node.example", "no account", "3 open rows"]);
 }
 
 #[tokio::test]
@@ -312,7 +312,7 @@ async fn a_second_endpoint_that_sees_another_account_is_named() {
     market.chain.state().witness = Some(witness);
     let report = market.audit().await;
     assert!(!report.ok);
-    assert!(report.faults.iter().any(|fault| fault.check == CheckName::Witness), "{report:#?}");
+    assert!(report.faults.iter().any(|fault| fault.check == AuditCheck::Witness), "{report:#?}");
 }
 
 #[tokio::test]
@@ -332,9 +332,9 @@ async fn an_altered_document_is_found_wherever_it_was_altered() {
         let market = Market::open().await;
         store_document(market.pool(), &market.agent, &bytes).await;
         let report = market.audit().await;
-        assert!(report.ok && report.checks[&CheckName::Documents].compared == 1, "{report:#?}");
+        assert!(report.ok && report.checks[&AuditCheck::Documents].compared == 1, "{report:#?}");
         market.execute(alter).await;
-        let text = market.fault(CheckName::Documents).await;
+        let text = market.fault(AuditCheck::Documents).await;
         assert_says(&text, &[&market.agent.to_string(), says]);
     }
 }
@@ -353,7 +353,7 @@ async fn an_altered_total_of_the_mirror_is_found() {
     ] {
         let market = Market::open().await;
         market.execute(alter).await;
-        assert_says(&market.fault(CheckName::Totals).await, &[says]);
+        assert_says(&market.fault(AuditCheck::Totals).await, &[says]);
     }
 }
 
@@ -362,14 +362,14 @@ async fn an_altered_row_of_the_list_of_executions_is_found() {
     let market = Market::open().await;
     let alter = format!("UPDATE execution_list SET cost = 900000000 WHERE record = '{}'", market.completed);
     market.execute(&alter).await;
-    assert_says(&market.fault(CheckName::Lists).await, &[&market.completed.to_string(), "cost"]);
+    assert_says(&market.fault(AuditCheck::Lists).await, &[&market.completed.to_string(), "cost"]);
 }
 
 #[tokio::test]
 async fn a_vault_that_holds_less_than_its_claims_is_found() {
     let market = Market::open().await;
     market.chain.state().fill_vaults(&market.agent, 50_000, 9_999_999);
-    let text = market.fault(CheckName::Vaults).await;
+    let text = market.fault(AuditCheck::Vaults).await;
     assert_says(&text, &[&market.agent.to_string(), "collateral", "9999999", "10000000"]);
 }
 
@@ -378,9 +378,9 @@ async fn a_result_that_does_not_have_its_hash_is_found() {
     let market = Market::open().await;
     let record = completed_call(market.pool(), 7, "the result").await;
     let report = market.audit().await;
-    assert!(report.ok && report.checks[&CheckName::Results].compared == 1, "{report:#?}");
+    assert!(report.ok && report.checks[&AuditCheck::Results].compared == 1, "{report:#?}");
     market.execute("UPDATE executions SET result = 'another'").await;
-    assert_says(&market.fault(CheckName::Results).await, &[&record.to_string(), "SHA-256"]);
+    assert_says(&market.fault(AuditCheck::Results).await, &[&record.to_string(), "SHA-256"]);
 }
 
 #[tokio::test]
@@ -395,7 +395,7 @@ async fn content_that_does_not_match_its_name_is_found() {
     assert!(auditor.examine(false).await.expect("audited").ok);
     std::fs::write(folder.path().join(crtx_protocol::content::cid_of(&hash)), "another").expect("damaged");
     let report = auditor.examine(false).await.expect("audited");
-    assert!(!report.ok && report.checks[&CheckName::Results].faults == 1, "{report:#?}");
+    assert!(!report.ok && report.checks[&AuditCheck::Results].faults == 1, "{report:#?}");
 }
 
 /// A call that the gateway completed. Returns its record.
@@ -493,13 +493,13 @@ async fn an_event_about_an_account_that_it_cannot_be_about_is_not_believed() {
     let other = record_bytes(&completed(record(wallet(2), wallet(99), Uuid::from_u128(7)), "seven"));
     market.chain.state().close(address, record_closed(address, other, None));
     market.find_closed(&[address]).await;
-    let text = market.fault(CheckName::Closed).await;
+    let text = market.fault(AuditCheck::Closed).await;
     assert_says(&text, &[&address.to_string(), "no transaction on the chain closes this account"]);
 }
 
 impl Market {
     /// Audits as the service does, and expects that what it found is right afterwards.
-    async fn assert_corrected(&self, check: CheckName, place: &str) {
+    async fn assert_corrected(&self, check: AuditCheck, place: &str) {
         let report = self.auditor().audit_and_store().await.expect("audited");
         assert!(!report.ok, "{report:#?}");
         let corrected = report.corrections.iter().filter(|corrected| corrected.check == check);
@@ -531,7 +531,7 @@ async fn a_row_that_was_altered_is_written_again_although_its_hash_fits() {
         let before = market.dump(table).await;
         market.execute(&format!("UPDATE {table} SET {alteration} WHERE address = '{address}'")).await;
         assert_ne!(market.dump(table).await, before);
-        market.assert_corrected(CheckName::Accounts, &address.to_string()).await;
+        market.assert_corrected(AuditCheck::Accounts, &address.to_string()).await;
         assert_eq!(market.dump(table).await, before, "{table}: {alteration}");
     }
 }
@@ -540,7 +540,7 @@ async fn a_row_that_was_altered_is_written_again_although_its_hash_fits() {
 async fn a_deleted_row_is_written_again() {
     let market = Market::open().await;
     market.execute(&format!("DELETE FROM mirror_executions WHERE address = '{}'", market.completed)).await;
-    market.assert_corrected(CheckName::Accounts, &market.completed.to_string()).await;
+    market.assert_corrected(AuditCheck::Accounts, &market.completed.to_string()).await;
 }
 
 #[tokio::test]
@@ -548,7 +548,7 @@ async fn an_altered_closed_row_is_written_again_from_the_transaction_that_closed
     let market = Market::open().await;
     let before = market.dump("mirror_executions").await;
     market.execute(&format!("UPDATE mirror_executions SET tokens_used = 7 WHERE address = '{}'", market.closed)).await;
-    market.assert_corrected(CheckName::Closed, &market.closed.to_string()).await;
+    market.assert_corrected(AuditCheck::Closed, &market.closed.to_string()).await;
     assert_eq!(market.dump("mirror_executions").await, before);
 }
 
@@ -556,20 +556,20 @@ async fn an_altered_closed_row_is_written_again_from_the_transaction_that_closed
 async fn altered_totals_and_lists_are_made_again_from_their_rows() {
     let market = Market::open().await;
     for (table, alteration, check) in [
-        ("mirror_agent_callers", "completed = completed + 5", CheckName::Totals),
-        ("mirror_agent_callers", "spent = 1", CheckName::Totals),
-        ("mirror_agent_totals", "unique_callers = 9", CheckName::Totals),
-        ("mirror_agent_totals", "earned = 1", CheckName::Totals),
-        ("execution_list", "cost = cost + 1", CheckName::Lists),
+        ("mirror_agent_callers", "completed = completed + 5", AuditCheck::Totals),
+        ("mirror_agent_callers", "spent = 1", AuditCheck::Totals),
+        ("mirror_agent_totals", "unique_callers = 9", AuditCheck::Totals),
+        ("mirror_agent_totals", "earned = 1", AuditCheck::Totals),
+        ("execution_list", "cost = cost + 1", AuditCheck::Lists),
     ] {
-        crtx_store::testing::fold_all(market.pool()).await.expect("folded");
+        crtx_store::testing::roll_up_all(market.pool()).await.expect("rolled up");
         let before = market.dump(table).await;
         market.execute(&format!("UPDATE {table} SET {alteration}")).await;
         market.assert_corrected(check, "").await;
         assert_eq!(market.dump(table).await, before, "{table}");
     }
     market.execute("UPDATE execution_totals SET n = n + 1 WHERE status = 2").await;
-    market.assert_corrected(CheckName::Lists, "mirror").await;
+    market.assert_corrected(AuditCheck::Lists, "mirror").await;
 }
 
 #[tokio::test]

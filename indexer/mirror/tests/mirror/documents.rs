@@ -28,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 
 /// What a path answers.
 #[derive(Clone)]
-enum Script {
+enum NodeScript {
     Bytes(Vec<u8>),
     /// A byte now and then, without end.
     Drip,
@@ -39,7 +39,7 @@ enum Script {
 #[derive(Clone, Default)]
 struct Web {
     port: u16,
-    scripts: Arc<Mutex<HashMap<String, Script>>>,
+    scripts: Arc<Mutex<HashMap<String, NodeScript>>>,
     asked: Arc<Mutex<HashMap<String, u32>>>,
 }
 
@@ -53,7 +53,7 @@ impl Web {
     }
 
     /// A URI on the host with that number.
-    fn uri(&self, host: u8, path: &str, script: Script) -> String {
+    fn uri(&self, host: u8, path: &str, script: NodeScript) -> String {
         self.scripts.lock().expect("lock").insert(format!("/{path}"), script);
         format!("http://127.0.0.{host}:{}/{path}", self.port)
     }
@@ -71,15 +71,15 @@ async fn answer(State(web): State<Web>, uri: Uri) -> Response {
     *web.asked.lock().expect("lock").entry(uri.path().to_owned()).or_default() += 1;
     let script = web.scripts.lock().expect("lock").get(uri.path()).cloned();
     match script {
-        Some(Script::Bytes(bytes)) => bytes.into_response(),
-        Some(Script::Drip) => {
+        Some(NodeScript::Bytes(bytes)) => bytes.into_response(),
+        Some(NodeScript::Drip) => {
             let drops = futures::stream::unfold((), |()| async {
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 Some((Ok::<_, std::io::Error>("x"), ()))
             });
             Body::from_stream(drops).into_response()
         }
-        Some(Script::Silence) => std::future::pending().await,
+        Some(NodeScript::Silence) => std::future::pending().await,
         None => StatusCode::NOT_FOUND.into_response(),
     }
 }
@@ -132,7 +132,7 @@ async fn given_up_before_an_honest_one(web: &Web, slow: Vec<(Pubkey, u32, String
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let honest = document("honest", &["data"]);
-    let uri = web.uri(honest_host, "honest", Script::Bytes(honest.clone()));
+    let uri = web.uri(honest_host, "honest", NodeScript::Bytes(honest.clone()));
     let agent = put_listing(&database, creator(u16::MAX), 0, &uri, &honest).await;
     changed.notify_one();
     while !state(&database, &agent).await.usable {
@@ -152,7 +152,7 @@ async fn documents_that_are_written_do_not_wait_for_the_look_at_what_is_due() {
     let (web, database) = (Web::start().await, TestDatabase::create().await);
     let document = document("one of many", &["data"]);
     for number in 0..40 {
-        let uri = web.uri(2 + u8::try_from(number % 20).unwrap(), "same", Script::Bytes(document.clone()));
+        let uri = web.uri(2 + u8::try_from(number % 20).unwrap(), "same", NodeScript::Bytes(document.clone()));
         put_listing(&database, creator(number), 0, &uri, &document).await;
     }
     // Who looks needs the connection that a half-written document holds.
@@ -165,11 +165,12 @@ async fn documents_that_are_written_do_not_wait_for_the_look_at_what_is_due() {
 #[tokio::test]
 async fn two_hundred_dripping_documents_do_not_delay_an_honest_listing() {
     let web = Web::start().await;
-    let of_one_host: Vec<_> = (0..200).map(|n| (creator(n), 0, web.uri(2, &format!("a{n}"), Script::Drip))).collect();
+    let of_one_host: Vec<_> =
+        (0..200).map(|n| (creator(n), 0, web.uri(2, &format!("a{n}"), NodeScript::Drip))).collect();
     let of_one_creator: Vec<_> =
-        (0..200).map(|n| (creator(0), u32::from(n), web.uri(3 + n, &format!("b{n}"), Script::Drip))).collect();
+        (0..200).map(|n| (creator(0), u32::from(n), web.uri(3 + n, &format!("b{n}"), NodeScript::Drip))).collect();
     let of_one_creator_and_host: Vec<_> =
-        (0..200).map(|n| (creator(0), n, web.uri(2, &format!("c{n}"), Script::Silence))).collect();
+        (0..200).map(|n| (creator(0), n, web.uri(2, &format!("c{n}"), NodeScript::Silence))).collect();
     // The last one has the honest document on the same host.
     for (slow, honest_host) in [(of_one_host, 1), (of_one_creator, 1), (of_one_creator_and_host, 2)] {
         let given_up = given_up_before_an_honest_one(&web, slow, honest_host).await;
@@ -185,10 +186,10 @@ async fn missing_content_by_hash_delays_only_its_creator() {
     let cid = |bytes: &[u8]| cid_of(&ResultHash::of(bytes));
     for n in 0..100u32 {
         let missing = cid(&n.to_be_bytes());
-        web.uri(1, &format!("ipfs/{missing}"), Script::Silence);
+        web.uri(1, &format!("ipfs/{missing}"), NodeScript::Silence);
         put_listing(&database, creator(1), n, &format!("ipfs://{missing}"), &n.to_be_bytes()).await;
     }
-    web.uri(1, &format!("ipfs/{}", cid(&honest)), Script::Bytes(honest.clone()));
+    web.uri(1, &format!("ipfs/{}", cid(&honest)), NodeScript::Bytes(honest.clone()));
     let agent = put_listing(&database, creator(2), 0, &format!("ipfs://{}", cid(&honest)), &honest).await;
     let fetcher = fetcher(&database, Some(format!("http://127.0.0.1:{}/ipfs/", web.port)));
     let (changed, shutdown) = (Notify::new(), CancellationToken::new());
@@ -222,7 +223,7 @@ async fn dead_links_of_a_creator_are_tried_less_and_less_and_a_correction_at_onc
     assert!(message.contains("404"), "{message}");
     assert!(failed.next_attempt_at > failed.last_attempt_at && failed.last_attempt_at.is_some());
 
-    let uri = web.uri(1, "fixed", Script::Bytes(good.clone()));
+    let uri = web.uri(1, "fixed", NodeScript::Bytes(good.clone()));
     let mut corrected = listing(creator(1), 0);
     corrected.metadata_hash = ResultHash::of(&good).0;
     set_uri(&mut corrected, &uri);
@@ -239,10 +240,10 @@ async fn each_failure_has_its_code_and_a_short_reason() {
     let hostile = br#"{"a\u001b[31m":1}"#.to_vec();
     let large = vec![b' '; 300 * 1024];
     let cases = [
-        (web.uri(1, "other", Script::Bytes(b"other".to_vec())), b"promised".to_vec(), "document_mismatch"),
-        (web.uri(1, "form", Script::Bytes(hostile.clone())), hostile, "document_invalid"),
-        (web.uri(1, "large", Script::Bytes(large.clone())), large, "document_invalid"),
-        (web.uri(1, "drip", Script::Drip), b"never".to_vec(), "document_unavailable"),
+        (web.uri(1, "other", NodeScript::Bytes(b"other".to_vec())), b"promised".to_vec(), "document_mismatch"),
+        (web.uri(1, "form", NodeScript::Bytes(hostile.clone())), hostile, "document_invalid"),
+        (web.uri(1, "large", NodeScript::Bytes(large.clone())), large, "document_invalid"),
+        (web.uri(1, "drip", NodeScript::Drip), b"never".to_vec(), "document_unavailable"),
         ("http://127.0.0.1:1/".to_owned(), b"refused".to_vec(), "document_unavailable"),
         ("gopher://a.example/".to_owned(), b"scheme".to_vec(), "document_unavailable"),
         (format!("ipfs://{}", cid_of(&ResultHash::of(b"x"))), b"x".to_vec(), "document_unavailable"),
@@ -268,7 +269,7 @@ async fn two_processes_share_the_work_and_ask_for_nothing_twice() {
     let database = TestDatabase::create().await;
     for n in 0..60u16 {
         let bytes = document(&format!("n{n}"), &["data"]);
-        let uri = web.uri(1, &n.to_string(), Script::Bytes(bytes.clone()));
+        let uri = web.uri(1, &n.to_string(), NodeScript::Bytes(bytes.clone()));
         put_listing(&database, creator(n), 0, &uri, &bytes).await;
     }
     let (one, two) = (fetcher(&database, None), fetcher(&database, None));

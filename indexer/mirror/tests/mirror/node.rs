@@ -53,7 +53,7 @@ pub enum OnConnect {
 type Handler = Box<dyn Fn(&Value) -> Reply + Send + Sync>;
 
 #[derive(Default)]
-pub struct Script {
+pub struct NodeScript {
     handlers: HashMap<&'static str, Handler>,
     pub on_connect: OnConnect,
     /// Answers to subscriptions, by method: `None` for no answer. Others are granted.
@@ -68,7 +68,7 @@ pub struct Script {
 
 #[derive(Clone)]
 pub struct Node {
-    script: Arc<Mutex<Script>>,
+    script: Arc<Mutex<NodeScript>>,
     pub urls: EndpointUrls,
 }
 
@@ -99,7 +99,7 @@ pub const LONG: Deadlines = Deadlines {
 impl Node {
     /// A node that grants every subscription and answers with slot 100, genesis hash `one` and no accounts.
     pub async fn start() -> Self {
-        let script = Arc::new(Mutex::new(Script::default()));
+        let script = Arc::new(Mutex::new(NodeScript::default()));
         let http = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let websocket = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let url = |scheme: &str, listener: &TcpListener| {
@@ -121,7 +121,7 @@ impl Node {
         node
     }
 
-    pub fn script(&self) -> MutexGuard<'_, Script> {
+    pub fn script(&self) -> MutexGuard<'_, NodeScript> {
         self.script.lock().expect("no test panicked holding it")
     }
 
@@ -176,7 +176,7 @@ pub fn endpoints(nodes: &[&Node], deadlines: Deadlines) -> Endpoints {
     Endpoints::new(&urls, None, program(), deadlines).expect("endpoints")
 }
 
-async fn answer(State(script): State<Arc<Mutex<Script>>>, body: Bytes) -> Response {
+async fn answer(State(script): State<Arc<Mutex<NodeScript>>>, body: Bytes) -> Response {
     let request: Value = serde_json::from_slice(&body).expect("json");
     let method = request["method"].as_str().expect("a method").to_owned();
     let reply = {
@@ -203,7 +203,7 @@ async fn answer(State(script): State<Arc<Mutex<Script>>>, body: Bytes) -> Respon
     }
 }
 
-async fn talk(stream: TcpStream, script: Arc<Mutex<Script>>) {
+async fn talk(stream: TcpStream, script: Arc<Mutex<NodeScript>>) {
     let on_connect = {
         let mut script = script.lock().expect("not poisoned");
         script.connections += 1;
@@ -239,7 +239,7 @@ async fn talk(stream: TcpStream, script: Arc<Mutex<Script>>) {
     }
 }
 
-fn subscription(text: &str, script: &Mutex<Script>) -> Option<Message> {
+fn subscription(text: &str, script: &Mutex<NodeScript>) -> Option<Message> {
     let request: Value = serde_json::from_str(text).expect("json");
     let method = request["method"].as_str().expect("a method");
     let mut script = script.lock().expect("not poisoned");

@@ -27,7 +27,7 @@ type Updates = mpsc::UnboundedSender<Result<SubscribeUpdate, Status>>;
 type BoxStream<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 #[derive(Default)]
-struct Script {
+struct NodeScript {
     open: Vec<Updates>,
     /// The first request of each subscription, and its token.
     subscribed: Vec<(SubscribeRequest, Option<String>)>,
@@ -38,7 +38,7 @@ struct Script {
 
 /// A Yellowstone server.
 #[derive(Clone, Default)]
-struct Geyser(Arc<Mutex<Script>>);
+struct Geyser(Arc<Mutex<NodeScript>>);
 
 impl Geyser {
     async fn start() -> (Self, YellowstoneAddress) {
@@ -53,7 +53,7 @@ impl Geyser {
         (geyser, YellowstoneAddress { url, token: Some("token".to_owned()) })
     }
 
-    fn script(&self) -> MutexGuard<'_, Script> {
+    fn script(&self) -> MutexGuard<'_, NodeScript> {
         self.0.lock().expect("no test panicked holding it")
     }
 

@@ -23,7 +23,7 @@ use crtx_e2e::{
     server::{Server, until_listed, without_services},
 };
 use crtx_faults::rpc_proxy::{Mood, RpcProxy};
-use crtx_postgres::Cluster;
+use crtx_postgres::PostgresCluster;
 use crtx_store::testing::probes::mirrored;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -85,7 +85,7 @@ async fn shows_what_the_chain_has(market: &Market, folder: &Path) {
     }
     let audit = market.crtx(&["audit"]);
     assert!(audit.status.success(), "{}", String::from_utf8_lossy(&audit.stderr));
-    let cluster = Cluster::start(&folder.join("rebuilt"), &|text| eprintln!("{text}")).await.unwrap();
+    let cluster = PostgresCluster::start(&folder.join("rebuilt"), &|text| eprintln!("{text}")).await.unwrap();
     let output = Command::new(crtx_binary().with_file_name("crtx-server"))
         .args(["--role", "indexer", "--config"])
         .arg(&market.info.server_config)

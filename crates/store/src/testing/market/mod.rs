@@ -83,7 +83,7 @@ async fn add_up(pool: &PgPool, size: &Size) {
     let last = fixtures::record(size.caller(3), size.agent(0), Uuid::from_u128(7));
     fixtures::put(pool, &size.caller(u32::MAX), SLOT, &last).await;
     // Those that a task of its own adds.
-    crate::testing::fold_all(pool).await.expect("notes are folded");
+    crate::testing::roll_up_all(pool).await.expect("notes are rolled up");
 }
 
 /// Shows a mirror that an indexer keeps. To be repeated every few seconds: readers doubt an old sign of life.

@@ -38,7 +38,7 @@ enum Field {
 
 /// How a word was found.
 #[derive(Clone, Copy)]
-enum Kind {
+enum MatchKind {
     Exact,
     Prefix,
     Typo,
@@ -59,13 +59,13 @@ impl Posting {
 
     /// The score of a match, at least 1. A typo never scores better than the word itself, and the scores of eight words fit
     /// into a byte.
-    const fn score(self, kind: Kind) -> u8 {
+    const fn score(self, kind: MatchKind) -> u8 {
         // From 3 for a name to 0 for a description.
         let quality = 3_u8.saturating_sub((self.0 & 3) as u8);
         match kind {
-            Kind::Exact => quality.saturating_mul(2).saturating_add(6),
-            Kind::Prefix => quality.saturating_mul(2).saturating_add(5),
-            Kind::Typo => quality.saturating_add(1),
+            MatchKind::Exact => quality.saturating_mul(2).saturating_add(6),
+            MatchKind::Prefix => quality.saturating_mul(2).saturating_add(5),
+            MatchKind::Typo => quality.saturating_add(1),
         }
     }
 }
@@ -173,18 +173,18 @@ impl Index {
         let mut sums = Vec::new();
         for (at, word) in words.iter().enumerate() {
             let mut best = vec![0_u8; rows];
-            let mut find = |kind: Kind, entry: &IndexEntry| {
+            let mut find = |kind: MatchKind, entry: &IndexEntry| {
                 for posting in &entry.rows {
                     if let Some(best) = best.get_mut(posting.row()) {
                         *best = posting.score(kind).max(*best);
                     }
                 }
             };
-            self.find(word).into_iter().for_each(|entry| find(Kind::Exact, entry));
+            self.find(word).into_iter().for_each(|entry| find(MatchKind::Exact, entry));
             if at.saturating_add(1) == words.len() {
-                self.with_prefix(word).for_each(|entry| find(Kind::Prefix, entry));
+                self.with_prefix(word).for_each(|entry| find(MatchKind::Prefix, entry));
             }
-            self.similar(word).into_iter().for_each(|entry| find(Kind::Typo, entry));
+            self.similar(word).into_iter().for_each(|entry| find(MatchKind::Typo, entry));
             if at == 0 {
                 sums = best;
             } else {

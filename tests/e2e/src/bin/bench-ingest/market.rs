@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use anyhow::{Context, Result};
 use crtx_e2e::alone::{Alone, Settings};
-use crtx_postgres::Cluster;
+use crtx_postgres::PostgresCluster;
 use crtx_protocol::{content::cid_of, result_hash::ResultHash};
 use crtx_store::PgPool;
 use serde::{Deserialize, de::DeserializeOwned};
@@ -22,7 +22,7 @@ pub struct Market {
     pub pool: PgPool,
     pub node: NodeProcess,
     pub accounts: u32,
-    cluster: Cluster,
+    cluster: PostgresCluster,
     folder: tempfile::TempDir,
 }
 
@@ -43,7 +43,7 @@ struct Place {
 impl Market {
     pub async fn start(accounts: u32) -> Result<Self> {
         let folder = crtx_e2e::folder();
-        let cluster = Cluster::start(folder.path(), &|text| eprintln!("{text}")).await?;
+        let cluster = PostgresCluster::start(folder.path(), &|text| eprintln!("{text}")).await?;
         cluster.begin_syncing().await?;
         let pool = crtx_store::testing::connect(&cluster.url(), 6).await?;
         crtx_store::migrate(&pool).await?;

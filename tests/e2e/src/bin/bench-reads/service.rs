@@ -15,7 +15,7 @@ use crtx_e2e::{
     alone::{Alone, Settings},
     process,
 };
-use crtx_postgres::Cluster;
+use crtx_postgres::PostgresCluster;
 use crtx_protocol::address::Addresses;
 use crtx_store::{
     PgPool,
@@ -43,7 +43,7 @@ pub struct Service {
     /// The PostgreSQL server whose processor time counts.
     pub postgres_pid: u32,
     /// `None`: the database is somebody else's.
-    cluster: Option<Cluster>,
+    cluster: Option<PostgresCluster>,
     _folder: tempfile::TempDir,
 }
 
@@ -52,9 +52,9 @@ impl Service {
         let folder = crtx_e2e::folder();
         let cluster = match database_url {
             Some(_) => None,
-            None => Some(Cluster::start(folder.path(), &|text| eprintln!("{text}")).await?),
+            None => Some(PostgresCluster::start(folder.path(), &|text| eprintln!("{text}")).await?),
         };
-        let database_url = database_url.or(cluster.as_ref().map(Cluster::url)).context("no database")?;
+        let database_url = database_url.or(cluster.as_ref().map(PostgresCluster::url)).context("no database")?;
         let pool = crtx_store::testing::connect(&database_url, 4).await?;
         crtx_store::migrate(&pool).await?;
         let size = Size { agents, executions, now: Utc::now() };

@@ -22,7 +22,7 @@ use crtx_e2e::{
     alone::{Alone, Settings},
     bench::percentile,
 };
-use crtx_postgres::Cluster;
+use crtx_postgres::PostgresCluster;
 use crtx_protocol::{
     address::Addresses,
     api_key::{ApiKey, KeyNetwork},
@@ -31,7 +31,7 @@ use crtx_protocol::{
 use crtx_store::{
     PgPool,
     api_keys::{self, NewApiKey},
-    metadata::{self, Wanted},
+    metadata::{self, WantedDocument},
     testing::server::{self, ServerWork},
 };
 use ed25519_dalek::SigningKey;
@@ -56,7 +56,7 @@ const HOLDING: u64 = 1_000_000_000_000;
 /// Everything that runs, and where.
 pub struct StubbedMarket {
     folder: tempfile::TempDir,
-    cluster: Cluster,
+    cluster: PostgresCluster,
     pool: PgPool,
     node: FakeRpc,
     gateways: Vec<Alone>,
@@ -120,7 +120,7 @@ impl Wallet {
 impl StubbedMarket {
     pub async fn start(processes: usize) -> Result<Self> {
         let folder = crtx_e2e::folder();
-        let cluster = Cluster::start(folder.path(), &|text| eprintln!("{text}")).await?;
+        let cluster = PostgresCluster::start(folder.path(), &|text| eprintln!("{text}")).await?;
         cluster.begin_syncing().await?;
         let pool = crtx_store::testing::connect(&cluster.url(), 4).await?;
         crtx_store::migrate(&pool).await?;
@@ -225,7 +225,7 @@ async fn publish(pool: &PgPool, endpoint: &str) -> Result<()> {
     });
     let parsed: Metadata = serde_json::from_value(document.clone())?;
     for agent in agents() {
-        let wanted = Wanted { agent, sha256: [1; 32], uri: "ipfs://x".to_owned(), attempts: 0 };
+        let wanted = WantedDocument { agent, sha256: [1; 32], uri: "ipfs://x".to_owned(), attempts: 0 };
         metadata::store_document(pool, &wanted, document.to_string().as_bytes(), &document, &parsed).await?;
     }
     Ok(())

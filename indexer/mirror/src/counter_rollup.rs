@@ -14,14 +14,14 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// After a round that failed.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Folds as long as it is polled.
+/// Adds notes as long as it is polled.
 pub async fn run(pool: PgPool) {
     loop {
-        match execution_list::fold(&pool).await {
+        match execution_list::roll_up(&pool).await {
             Ok(notes) if notes >= execution_list::NOTES_PER_ROUND.unsigned_abs().into() => {}
             Ok(_) => sleep(INTERVAL).await,
             Err(error) => {
-                tracing::warn!(cause = %error, "counters of lists could not be folded");
+                tracing::warn!(cause = %error, "notes of lists could not be added to their counters");
                 sleep(PAUSE).await;
             }
         }

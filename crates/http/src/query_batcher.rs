@@ -30,13 +30,13 @@ const MOST_WAITING: usize = 2_048;
 pub type Ask<Q, A> = for<'a> fn(&'a mut PgConnection, &'a [Q]) -> BoxFuture<'a, Result<Vec<A>, StoreError>>;
 
 /// Gathers questions of one kind.
-pub struct Gathered<Q, A> {
+pub struct QueryBatcher<Q, A> {
     questions: mpsc::Sender<(Q, Asker<A>)>,
 }
 
 type Asker<A> = oneshot::Sender<Result<A, ApiError>>;
 
-impl<Q: PartialEq + Send + Sync + 'static, A: Clone + Send + 'static> Gathered<Q, A> {
+impl<Q: PartialEq + Send + Sync + 'static, A: Clone + Send + 'static> QueryBatcher<Q, A> {
     /// `most_together`: questions in one statement. All of them wait until the last one is answered.
     pub fn new(pool: PgPool, most_together: usize, ask: Ask<Q, A>) -> Self {
         let (questions, waiting) = mpsc::channel(MOST_WAITING);
@@ -159,11 +159,11 @@ mod tests {
     #[tokio::test]
     async fn equal_questions_that_wait_are_asked_once_and_everyone_has_an_answer() {
         let database = TestDatabase::create().await;
-        let gathered = Gathered::new(database.pool().clone(), 32, |_, questions| Box::pin(ask(questions)));
-        let (gathered, asked) = (Arc::new(gathered), Asked::default());
+        let query_batcher = QueryBatcher::new(database.pool().clone(), 32, |_, questions| Box::pin(ask(questions)));
+        let (query_batcher, asked) = (Arc::new(query_batcher), Asked::default());
         let ask = |number| {
-            let (gathered, asked) = (Arc::clone(&gathered), Arc::clone(&asked));
-            tokio::spawn(async move { (number, gathered.ask(Number { number, asked }).await) })
+            let (query_batcher, asked) = (Arc::clone(&query_batcher), Arc::clone(&asked));
+            tokio::spawn(async move { (number, query_batcher.ask(Number { number, asked }).await) })
         };
         // Both statements that may run are under way when the others come.
         let mut all = vec![ask(1)];

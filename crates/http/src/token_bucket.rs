@@ -4,11 +4,11 @@ use std::time::{Duration, Instant};
 
 /// What one client has taken, as the time until which its share pays for it (the generic cell rate algorithm).
 #[derive(Clone, Copy, Debug)]
-pub struct Pace {
+pub struct TokenBucket {
     paid_until: Instant,
 }
 
-impl Pace {
+impl TokenBucket {
     /// A client that has taken nothing.
     pub const fn new(now: Instant) -> Self {
         Self { paid_until: now }
@@ -40,7 +40,7 @@ mod tests {
     #[test]
     fn a_burst_is_free_and_what_follows_waits_for_its_share() {
         let now = Instant::now();
-        let mut pace = Pace::new(now);
+        let mut pace = TokenBucket::new(now);
         let waits: Vec<_> = (0..5)
             .map(|_| {
                 pace.charge(now, SECOND);
@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn time_without_use_is_not_saved_up() {
         let now = Instant::now();
-        let mut pace = Pace::new(now);
+        let mut pace = TokenBucket::new(now);
         let later = now + SECOND * 100;
         pace.charge(later, SECOND * 4);
         assert_eq!(pace.wait(later, SECOND * 3), SECOND);

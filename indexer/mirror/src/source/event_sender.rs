@@ -18,7 +18,7 @@ const TICKS_PER_SILENCE: u32 = 5;
 ///
 /// Time is counted in ticks of the stream's own task. So time in which that task waits for its reader, or for the
 /// machine, is not the node's silence.
-pub(super) struct Outlet {
+pub(super) struct EventSender {
     events: Sender<Result<SourceEvent, SourceError>>,
     /// Host and port.
     pub node: String,
@@ -32,7 +32,7 @@ pub(super) struct Outlet {
     pub slot: u64,
 }
 
-impl Outlet {
+impl EventSender {
     pub(super) fn new(node: String, deadlines: Deadlines) -> (Self, Events) {
         let (events, reader) = mpsc::channel(EVENTS_WAITING);
         let tick = deadlines.silence.checked_div(TICKS_PER_SILENCE).unwrap_or_default();
