@@ -1,27 +1,61 @@
-//! A gateway: the engine, shared by handlers and workers.
+//! A gateway, shared by handlers and workers: the engine of calls, and the parts that no call uses.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use agent_marketplace::state::Config;
 use crtx_content::ContentStore;
-use crtx_http::{AuthState, Credentials, Site};
+use crtx_http::{
+    AuthState, Credentials, Site,
+    allowance::{Allowances, Rate},
+    outbound::Outbound,
+};
 use crtx_protocol::api_key::KeyNetwork;
 use crtx_store::PgPool;
 use solana_pubkey::Pubkey;
 use solana_signer::Signer;
 
-use crate::{config::GatewayConfig, engine::Engine, error::GatewayError, figures::CallFigures, held_content};
+use crate::{
+    agent_tests::AgentTests,
+    config::GatewayConfig,
+    engine::Engine,
+    error::GatewayError,
+    examinations::Examinations,
+    figures::CallFigures,
+    held_content::{self, Uploads},
+    sign_in::SignIn,
+    webhooks::Webhooks,
+};
+
+/// Requests of one wallet about its API keys: each of them reads the chain.
+const KEY_REQUESTS: Rate =
+    Rate { policy: "key-requests-per-wallet", burst: 60, quota: 120, window: Duration::from_secs(60) };
 
 /// A gateway. Cheap to clone.
 #[derive(Clone)]
 pub struct Gateway {
     pub(crate) engine: Arc<Engine>,
+    pub(crate) sign_in: Arc<SignIn>,
+    pub(crate) agent_tests: Arc<AgentTests>,
+    pub(crate) examinations: Arc<Examinations>,
+    /// Requests of each wallet about its API keys.
+    pub(crate) key_requests: Arc<Allowances<Pubkey>>,
+    pub(crate) uploads: Arc<Uploads>,
+    pub(crate) webhooks: Arc<Webhooks>,
 }
 
 impl Gateway {
     /// Creates a gateway without connecting to anything. `money` is the pool for calls.
     pub fn new(config: GatewayConfig, money: PgPool) -> Result<Self, GatewayError> {
-        Ok(Self { engine: Arc::new(Engine::new(config, money)?) })
+        let outbound = Outbound::new(config.outbound);
+        Ok(Self {
+            sign_in: Arc::new(SignIn::new(config.keypair.all(), config.links.site().clone(), config.cluster)),
+            agent_tests: Arc::new(AgentTests::new(outbound.clone())),
+            examinations: Arc::new(Examinations::new()),
+            key_requests: Arc::new(Allowances::new(KEY_REQUESTS)),
+            uploads: Arc::new(Uploads::new()),
+            webhooks: Arc::new(Webhooks::new(outbound.clone(), config.keypair.clone())?),
+            engine: Arc::new(Engine::new(config, outbound, money)?),
+        })
     }
 
     /// Compares the gateway's configuration with the program's: otherwise it could open calls and not settle them. A

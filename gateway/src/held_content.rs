@@ -8,12 +8,19 @@ use std::{collections::BTreeMap, time::Duration};
 
 use bytes::Bytes;
 use crtx_content::ContentError;
-use crtx_http::{ApiError, ErrorCode, QuotaUnit, RateLimit};
+use crtx_http::{
+    ApiError, ErrorCode, QuotaUnit, RateLimit,
+    allowance::{Allowances, Rate},
+};
 use crtx_protocol::result_hash::ResultHash;
 use crtx_store::held_content::{self as store, Fate, Held, HoldingLimits, Piece};
 use solana_pubkey::Pubkey;
+use tokio::sync::Semaphore;
 
 use crate::engine::{Engine, EngineError};
+
+/// How often a wallet hands content in to this process.
+const UPLOADS: Rate = Rate { policy: "content-per-wallet", burst: 100, quota: 600, window: Duration::from_secs(60) };
 
 /// How long a client waits for the content store.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -23,6 +30,62 @@ const FULL_RETRY: Duration = Duration::from_secs(60);
 const WRITTEN_AFTER: Duration = Duration::from_secs(60);
 /// Pieces that one statement looks at. Strangers decide how many there are, and each costs several look-ups.
 const PER_SEARCH: u32 = 1_000;
+
+/// Limits of handing content in.
+pub(crate) struct Uploads {
+    /// Pieces that each wallet hands in. How much it holds is limited in the database.
+    pieces: Allowances<Pubkey>,
+    /// One is handed in at a time. All of them wait for one lock, each with a connection that calls need.
+    turn: Semaphore,
+}
+
+impl Uploads {
+    pub fn new() -> Self {
+        Self { pieces: Allowances::new(UPLOADS), turn: Semaphore::new(1) }
+    }
+
+    /// Counts that the wallet hands content in. 429 if it has done so too often.
+    pub fn allow(&self, wallet: &Pubkey) -> Result<(), ApiError> {
+        self.pieces.take(*wallet, "pieces of content")
+    }
+
+    /// Holds all pieces for a wallet or none. `whole` names the others. Returns whether one of them is new to the wallet.
+    pub async fn hold(
+        &self,
+        engine: &Engine,
+        wallet: &Pubkey,
+        contents: &[Bytes],
+        whole: Option<ResultHash>,
+    ) -> Result<bool, ApiError> {
+        let contents: BTreeMap<[u8; 32], &Bytes> =
+            contents.iter().map(|content| (ResultHash::of(content).0, content)).collect();
+        let piece = |(sha256, content): (&[u8; 32], &&Bytes)| Piece {
+            sha256: *sha256,
+            size: u64::try_from(content.len()).unwrap_or(u64::MAX),
+        };
+        let pieces: Vec<Piece> = contents.iter().map(piece).collect();
+        let limits = &engine.config.limits.held_content;
+        let whole = whole.map(|hash| hash.0);
+        let turn = tokio::time::timeout(PATIENCE, self.turn.acquire()).await;
+        let turn = turn.map_err(|_| ApiError::unavailable("too much content is handed in at once"))?;
+        let held = store::hold(engine.executions.pool(), wallet, &pieces, whole, limits).await?;
+        drop(turn);
+        let new = match held {
+            Held::New => true,
+            Held::Again => false,
+            Held::WalletFull { retry_after } => return Err(wallet_full(&limits.wallet, limits.keep_for, retry_after)),
+            Held::Full => return Err(full()),
+        };
+        for (sha256, content) in contents {
+            // What is there already is not written again, so that a repetition costs little.
+            let is_there = !new && in_time(engine.content.get(&ResultHash(sha256))).await?.is_some();
+            if !is_there {
+                in_time(engine.content.hold(content.clone())).await?;
+            }
+        }
+        Ok(new)
+    }
+}
 
 /// Content that is kept or held here.
 pub(crate) async fn stored(engine: &Engine, hash: &ResultHash) -> Result<Option<Bytes>, ApiError> {
@@ -39,47 +102,6 @@ pub(crate) async fn keep(engine: &Engine, hash: &ResultHash, content: Bytes) -> 
         Ok(true)
     })
     .await
-}
-
-/// Counts that the wallet hands content in. 429 if it has done so too often.
-pub(crate) fn allow(engine: &Engine, wallet: &Pubkey) -> Result<(), ApiError> {
-    engine.uploads.take(*wallet, "pieces of content")
-}
-
-/// Holds all pieces for a wallet or none. `whole` names the others. Returns whether one of them is new to the wallet.
-pub(crate) async fn hold(
-    engine: &Engine,
-    wallet: &Pubkey,
-    contents: &[Bytes],
-    whole: Option<ResultHash>,
-) -> Result<bool, ApiError> {
-    let contents: BTreeMap<[u8; 32], &Bytes> =
-        contents.iter().map(|content| (ResultHash::of(content).0, content)).collect();
-    let piece = |(sha256, content): (&[u8; 32], &&Bytes)| Piece {
-        sha256: *sha256,
-        size: u64::try_from(content.len()).unwrap_or(u64::MAX),
-    };
-    let pieces: Vec<Piece> = contents.iter().map(piece).collect();
-    let limits = &engine.config.limits.held_content;
-    let whole = whole.map(|hash| hash.0);
-    let turn = tokio::time::timeout(PATIENCE, engine.holding.acquire()).await;
-    let turn = turn.map_err(|_| ApiError::unavailable("too much content is handed in at once"))?;
-    let held = store::hold(engine.executions.pool(), wallet, &pieces, whole, limits).await?;
-    drop(turn);
-    let new = match held {
-        Held::New => true,
-        Held::Again => false,
-        Held::WalletFull { retry_after } => return Err(wallet_full(&limits.wallet, limits.keep_for, retry_after)),
-        Held::Full => return Err(full()),
-    };
-    for (sha256, content) in contents {
-        // What is there already is not written again, so that a repetition costs little.
-        let is_there = !new && in_time(engine.content.get(&ResultHash(sha256))).await?.is_some();
-        if !is_there {
-            in_time(engine.content.hold(content.clone())).await?;
-        }
-    }
-    Ok(new)
 }
 
 async fn in_time<T>(work: impl Future<Output = Result<T, ContentError>>) -> Result<T, ApiError> {
@@ -145,4 +167,18 @@ async fn tidy_some(
         }
     }
     Ok(search.last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wallet_has_a_burst_of_its_own_and_then_waits() {
+        let uploads = Uploads::new();
+        let wallet = Pubkey::new_from_array([1; 32]);
+        let taken = (0..200).filter(|_| uploads.allow(&wallet).is_ok()).count();
+        assert!((100..200).contains(&taken), "{taken}");
+        assert_eq!(uploads.allow(&Pubkey::new_from_array([2; 32])), Ok(()));
+    }
 }

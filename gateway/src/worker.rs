@@ -72,7 +72,7 @@ pub async fn run(gateway: Gateway, recovery: Recovery, shutdown: CancellationTok
     let shown = tokio::spawn(presence::show(engine.executions.clone(), gone.clone()));
     let recovering = async {
         if recovery == Recovery::Here {
-            recover(engine, gateway.authority(), &shutdown).await;
+            recover(&gateway, &shutdown).await;
         }
     };
     let poll_every = engine.config.limits.fee_poll_every;
@@ -89,14 +89,15 @@ pub async fn run(gateway: Gateway, recovery: Recovery, shutdown: CancellationTok
     }
 }
 
-async fn recover(engine: &Arc<Engine>, authority: Pubkey, shutdown: &CancellationToken) {
+async fn recover(gateway: &Gateway, shutdown: &CancellationToken) {
+    let engine = &gateway.engine;
     let leadership = LeaderWatch::default();
     let (sweeps, chores) = (Pauses::default(), Pauses::default());
     let limits = engine.config.limits;
     tokio::join!(
-        leadership.seek(engine.executions.pool(), authority, shutdown),
+        leadership.seek(gateway.pool(), gateway.authority(), shutdown),
         futures::future::join_all(LANES.map(|lane| lane.run(engine, shutdown))),
-        webhooks::deliver(engine, shutdown),
+        webhooks::deliver(Arc::clone(engine), Arc::clone(&gateway.webhooks), shutdown),
         every(CONTENT_EVERY, shutdown, "results could not be copied to the content store", || {
             write_missing_content(engine)
         }),

@@ -85,7 +85,7 @@ pub async fn test_agent(
     ApiJson(body): ApiJson<AgentTestBody, MAX_BODY_BYTES>,
 ) -> Result<Json<Report>, ApiError> {
     let subject = subject(body)?;
-    let tests = &gateway.engine.agent_tests;
+    let tests = &gateway.agent_tests;
     let client = peer.map(|Extension(Peer(address))| address);
     let _admitted = tests.admit(session.wallet, client, &subject.endpoint).await?;
     let report = crtx_conformance::run(&subject, &tests.outbound, &mut |_| {}).await;

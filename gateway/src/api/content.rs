@@ -126,7 +126,7 @@ pub async fn put(
         Some(Reference::Listing { creator }) => (Some(creator), metadata::MAX_BYTES),
         None => {
             let wallet = signed_in(&gateway, &mut head).await?.wallet;
-            held_content::allow(engine, &wallet)?;
+            gateway.uploads.allow(&wallet)?;
             (Some(wallet), MAX_PIECE_BYTES)
         }
     };
@@ -145,7 +145,7 @@ pub async fn put(
     let size = content.len();
     let new = match holder {
         None => held_content::keep(engine, &hash, content).await?,
-        Some(wallet) => held_content::hold(engine, &wallet, &[content], None).await?,
+        Some(wallet) => gateway.uploads.hold(engine, &wallet, &[content], None).await?,
     };
     let status = if new { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Json(StoredContent::new(&hash, size, reference.is_some()))))

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::content::StoredContent;
-use crate::{gateway::Gateway, held_content};
+use crate::gateway::Gateway;
 
 const VERSION: u32 = 1;
 const MAX_TEXT_CHARS: usize = 20_000;
@@ -114,8 +114,8 @@ pub async fn create_evidence(
     let hash = ResultHash::of(&document);
     let size = document.len();
     contents.push(document);
-    held_content::allow(&gateway.engine, &signed_in.wallet)?;
-    held_content::hold(&gateway.engine, &signed_in.wallet, &contents, Some(hash)).await?;
+    gateway.uploads.allow(&signed_in.wallet)?;
+    gateway.uploads.hold(&gateway.engine, &signed_in.wallet, &contents, Some(hash)).await?;
     let StoredContent { cid, hash, uri, size, .. } = StoredContent::new(&hash, size, false);
     Ok((StatusCode::CREATED, Json(StoredEvidence { cid, hash, uri, size, files })))
 }

@@ -403,7 +403,7 @@ pub async fn revoke(
 
 /// These endpoints read the chain, so each wallet has a rate.
 fn admit(gateway: &Gateway, owner: &SignedIn) -> Result<(), ApiError> {
-    gateway.engine.key_requests.take(owner.wallet, "requests about the keys of this wallet")
+    gateway.key_requests.take(owner.wallet, "requests about the keys of this wallet")
 }
 
 fn check_name(name: &str) -> Result<(), ApiError> {

@@ -15,7 +15,7 @@ use utoipa::{
 };
 
 use super::content::StoredContent;
-use crate::{gateway::Gateway, held_content};
+use crate::gateway::Gateway;
 
 /// The metadata document of a listing. Other members are allowed and ignored.
 #[derive(ToSchema)]
@@ -81,16 +81,16 @@ pub async fn create_metadata(
     check_content_type(&head.headers)?;
     let engine = &gateway.engine;
     let client = peer.map(|Extension(Peer(address))| address);
-    engine.examinations.admit(signed_in.wallet, client)?;
+    gateway.examinations.admit(signed_in.wallet, client)?;
     let document = crtx_http::body::read(body, metadata::MAX_BYTES).await?;
-    let turn = engine.examinations.begin(signed_in.wallet, client).await?;
+    let turn = gateway.examinations.begin(signed_in.wallet, client).await?;
     let problems = engine.documents.problems(document.clone(), turn).await?;
     if !problems.is_empty() {
         return Err(ApiError::invalid_request(problems.join("\n")));
     }
     let hash = ResultHash::of(&document);
     let size = document.len();
-    held_content::allow(engine, &signed_in.wallet)?;
-    held_content::hold(engine, &signed_in.wallet, &[document], None).await?;
+    gateway.uploads.allow(&signed_in.wallet)?;
+    gateway.uploads.hold(engine, &signed_in.wallet, &[document], None).await?;
     Ok((StatusCode::CREATED, Json(StoredContent::new(&hash, size, false))))
 }

@@ -123,7 +123,7 @@ pub async fn challenge(
     peer: Option<Extension<Peer>>,
     ApiJson(body): ApiJson<ChallengeBody, MAX_BODY_BYTES>,
 ) -> Result<Response, ApiError> {
-    let sign_in = &gateway.engine.sign_in;
+    let sign_in = &gateway.sign_in;
     let address = body.address.parse::<Pubkey>();
     let address = address.map_err(|_| ApiError::invalid("address", "must be the address of a wallet in Base58"))?;
     sign_in.admit(peer.map(|Extension(Peer(address))| address), Some(address))?;
@@ -155,7 +155,7 @@ pub async fn sign_in(
     headers: HeaderMap,
     ApiJson(body): ApiJson<SignInBody, MAX_BODY_BYTES>,
 ) -> Result<Response, ApiError> {
-    let sign_in = &gateway.engine.sign_in;
+    let sign_in = &gateway.sign_in;
     // The wallet that the text names has not proved anything yet.
     let named = body.message.parse::<SignInMessage>().ok().map(|message| message.address);
     sign_in.admit(peer.map(|Extension(Peer(address))| address), named)?;

@@ -183,7 +183,7 @@ pub async fn create(
     check_agents(&body.agents)?;
     check_url(&gateway, &body.url).await?;
     let (webhook_id, secret) = (Uuid::new_v4(), WebhookSecret::generate().map_err(ApiError::internal)?);
-    let sealed = gateway.engine.webhooks.seals.seal(webhook_id, &body.url, &secret, None).ok_or_else(unsealed)?;
+    let sealed = gateway.webhooks.seals.seal(webhook_id, &body.url, &secret, None).ok_or_else(unsealed)?;
     let new = NewWebhook {
         webhook_id,
         wallet: owner.wallet,
@@ -322,7 +322,7 @@ pub async fn test(
     ApiQuery(()): ApiQuery<()>,
 ) -> Result<Response, ApiError> {
     admit_costly(&gateway, &owner)?;
-    let hooks = &gateway.engine.webhooks;
+    let hooks = &gateway.webhooks;
     let sealed = webhooks::sealed(gateway.pool(), &owner.wallet, webhook_id).await?.ok_or_else(not_found)?;
     let _place = hooks.tests_at_once.try_acquire().map_err(ApiError::unavailable)?;
     let id = Uuid::new_v4();
@@ -368,7 +368,7 @@ pub async fn rotate(
     ApiQuery(()): ApiQuery<()>,
 ) -> Result<Response, ApiError> {
     admit(&gateway, &owner)?;
-    let seals = &gateway.engine.webhooks.seals;
+    let seals = &gateway.webhooks.seals;
     let before = webhooks::sealed(gateway.pool(), &owner.wallet, webhook_id).await?.ok_or_else(not_found)?;
     let secret = WebhookSecret::generate().map_err(ApiError::internal)?;
     let after = seals.seal(webhook_id, &before.url, &secret, seals.open(&before).first()).ok_or_else(unsealed)?;
@@ -491,11 +491,11 @@ pub async fn cancel_replay(
 }
 
 fn admit(gateway: &Gateway, owner: &SignedIn) -> Result<(), ApiError> {
-    gateway.engine.webhooks.requests.take(owner.wallet, "requests about the webhooks of this wallet")
+    gateway.webhooks.requests.take(owner.wallet, "requests about the webhooks of this wallet")
 }
 
 fn admit_costly(gateway: &Gateway, owner: &SignedIn) -> Result<(), ApiError> {
-    gateway.engine.webhooks.tests.take(owner.wallet, "tests and replays of this wallet")
+    gateway.webhooks.tests.take(owner.wallet, "tests and replays of this wallet")
 }
 
 fn not_found() -> ApiError {
@@ -518,7 +518,7 @@ async fn check_url(gateway: &Gateway, url: &str) -> Result<(), ApiError> {
     if url.chars().count() > MAX_URL_CHARS || url.contains('\0') {
         return Err(ApiError::invalid("url", format!("must have at most {MAX_URL_CHARS} characters")));
     }
-    let reached = gateway.engine.webhooks.outbound.check_reachable(url).await;
+    let reached = gateway.webhooks.outbound.check_reachable(url).await;
     reached.map(|_| ()).map_err(|error| ApiError::invalid("url", format!("is not called: {error}")))
 }
 

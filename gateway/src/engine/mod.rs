@@ -31,7 +31,6 @@ use crtx_http::{
 use crtx_store::{PgPool, executions::Executions};
 use moka::sync::Cache;
 use solana_pubkey::Pubkey;
-use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 pub(crate) use self::{
@@ -53,31 +52,20 @@ use crate::{
         refused::RefusedCalls,
         turns::{LARGE_REQUESTS, Turns},
     },
-    agent_tests::AgentTests,
     agents::AgentDocuments,
     config::GatewayConfig,
     creator::Creators,
     error::GatewayError,
-    examinations::Examinations,
     figures::CallFigures,
-    sign_in::SignIn,
-    webhooks::Webhooks,
 };
 
-/// Requests of one wallet about its API keys: each of them reads the chain.
-const KEY_REQUESTS: Rate =
-    Rate { policy: "key-requests-per-wallet", burst: 60, quota: 120, window: Duration::from_secs(60) };
-
 const KNOWN_WALLETS: u64 = 10_000;
-
-/// How often a wallet hands content in to this process.
-const UPLOADS: Rate = Rate { policy: "content-per-wallet", burst: 100, quota: 600, window: Duration::from_secs(60) };
 
 /// Token accounts that refunds create for wallets that closed theirs. Strangers decide how many, and keep the rent.
 const CREATED_ACCOUNTS: Rate =
     Rate { policy: "created-accounts", burst: 20, quota: 50, window: Duration::from_secs(86_400) };
 
-/// The parts that calls need. Its methods are in the files of their subjects.
+/// The parts that calls need; [`Gateway`](crate::Gateway) has the others. Its methods are in the files of their subjects.
 pub(crate) struct Engine {
     pub config: GatewayConfig,
     pub executions: Executions,
@@ -89,44 +77,31 @@ pub(crate) struct Engine {
     pub credentials: Credentials,
     /// The wallets of the keys that called last, which the chain is read for while the database looks the key up.
     pub wallets: Cache<Pubkey, Pubkey>,
-    pub sign_in: SignIn,
-    pub agent_tests: AgentTests,
-    pub examinations: Examinations,
-    /// Requests of each wallet about its API keys.
-    pub key_requests: Allowances<Pubkey>,
     pub created_accounts: Allowances<()>,
     pub payees: PayeeAccounts,
     pub prices: Prices,
     pub together: Together,
-    /// Handing content in: one at a time. All of them wait for one lock, each with a connection that calls need.
-    pub holding: Semaphore,
     /// Limits the calls that this process works on.
     pub gate: Gate,
     /// Limits the long requests that arrive.
     pub large: Turns,
     pub refused: RefusedCalls,
-    /// Pieces of content that each wallet hands in. How much it holds is limited in the database.
-    pub uploads: Allowances<Pubkey>,
     pub fee_payer: FeePayerWatch,
     pub figures: CallFigures,
-    pub webhooks: Webhooks,
     /// Calls in progress in this process. Shutdown waits for them.
     pub tasks: TaskTracker,
 }
 
 impl Engine {
     /// Creates an engine without connecting to anything. `money` is the pool for calls.
-    pub fn new(config: GatewayConfig, money: PgPool) -> Result<Self, GatewayError> {
+    pub fn new(config: GatewayConfig, outbound: Outbound, money: PgPool) -> Result<Self, GatewayError> {
         let executions = Executions::new(money, config.limits.lease);
         let chain = ChainClient::of_urls(&config.rpc_urls, config.limits.rpc_timeout);
-        let outbound = Outbound::new(config.outbound);
         Ok(Self {
-            key_requests: Allowances::new(KEY_REQUESTS),
             created_accounts: Allowances::new(CREATED_ACCOUNTS),
             payees: PayeeAccounts::new(),
             prices: Prices::new(&config.limits),
             together: Together::new(config.limits.gather_window),
-            holding: Semaphore::new(1),
             chain,
             instructions: Instructions::new(config.addresses, config.usdc_mint),
             content: ContentStore::create(&config.content)?,
@@ -138,17 +113,12 @@ impl Engine {
                     ContentLocation::Bucket(_) => std::env::temp_dir(),
                 },
             )?,
-            documents: AgentDocuments::new(executions.clone(), outbound.clone())?,
-            agent_tests: AgentTests::new(outbound.clone()),
-            webhooks: Webhooks::new(outbound, config.keypair.clone())?,
-            examinations: Examinations::new(),
+            documents: AgentDocuments::new(executions.clone(), outbound)?,
             credentials: Credentials::new(executions.pool().clone(), Arc::default()),
             wallets: Cache::new(KNOWN_WALLETS),
-            sign_in: SignIn::new(config.keypair.all(), config.links.site().clone(), config.cluster),
             gate: Gate::new(&config.limits),
             large: Turns::new(LARGE_REQUESTS),
             refused: RefusedCalls::new(config.limits.refused_calls_per_second),
-            uploads: Allowances::new(UPLOADS),
             fee_payer: FeePayerWatch::new(&config.limits),
             figures: CallFigures::default(),
             tasks: TaskTracker::new(),
@@ -161,19 +131,5 @@ impl Engine {
     pub fn decode<A: Layout>(&self, account: Option<&FetchedAccount>) -> Option<A> {
         let account = account.filter(|account| account.owner == self.instructions.addresses.program_id())?;
         A::decode(&account.data).ok()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_wallet_has_a_burst_of_its_own_and_then_waits() {
-        let uploads = Allowances::new(UPLOADS);
-        let wallet = Pubkey::new_from_array([1; 32]);
-        let taken = (0..200).filter(|_| uploads.take(wallet, "pieces").is_ok()).count();
-        assert!((100..200).contains(&taken), "{taken}");
-        assert_eq!(uploads.take(Pubkey::new_from_array([2; 32]), "pieces"), Ok(()));
     }
 }

@@ -19,7 +19,7 @@ use reqwest::Url;
 use tokio::{sync::Semaphore, time::sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::send::SentDelivery;
+use super::{Webhooks, send::SentDelivery};
 use crate::engine::Engine;
 
 /// Seconds before each attempt of a delivery: the schedule of Standard Webhooks.
@@ -47,14 +47,22 @@ const STOP_PATIENCE: Duration = Duration::from_secs(2);
 const RESEAL_EVERY: Duration = Duration::from_secs(10);
 const RESEALED_AT_ONCE: i64 = 100;
 
-/// Works until `shutdown`.
-pub(crate) async fn deliver(engine: &Arc<Engine>, shutdown: &CancellationToken) {
-    tokio::join!(lane(engine, false, shutdown), lane(engine, true, shutdown), reseal(engine, shutdown));
+/// What a worker delivers with. Cheap to clone.
+#[derive(Clone)]
+struct Deliveries {
+    engine: Arc<Engine>,
+    hooks: Arc<Webhooks>,
 }
 
-async fn lane(engine: &Arc<Engine>, troubled: bool, shutdown: &CancellationToken) {
+/// Works until `shutdown`.
+pub(crate) async fn deliver(engine: Arc<Engine>, hooks: Arc<Webhooks>, shutdown: &CancellationToken) {
+    let deliveries = &Deliveries { engine, hooks };
+    tokio::join!(lane(deliveries, false, shutdown), lane(deliveries, true, shutdown), reseal(deliveries, shutdown));
+}
+
+async fn lane(deliveries: &Deliveries, troubled: bool, shutdown: &CancellationToken) {
     let places = Arc::new(Semaphore::new(WEBHOOKS_AT_ONCE));
-    let (hooks, pool) = (&engine.webhooks, engine.executions.pool());
+    let (hooks, pool) = (&deliveries.hooks, deliveries.engine.executions.pool());
     let mut looked_at_all = None::<Instant>;
     loop {
         let free = u32::try_from(places.available_permits()).unwrap_or(0);
@@ -70,8 +78,8 @@ async fn lane(engine: &Arc<Engine>, troubled: bool, shutdown: &CancellationToken
         }
         for lease in claimed.unwrap_or_default() {
             let Ok(place) = Arc::clone(&places).try_acquire_owned() else { break };
-            let (worker, shutdown) = (Arc::clone(engine), shutdown.clone());
-            engine.tasks.spawn(async move {
+            let (worker, shutdown) = (deliveries.clone(), shutdown.clone());
+            deliveries.engine.tasks.spawn(async move {
                 work(&worker, lease, &shutdown).await;
                 drop(place);
             });
@@ -82,11 +90,11 @@ async fn lane(engine: &Arc<Engine>, troubled: bool, shutdown: &CancellationToken
     }
 }
 
-async fn work(engine: &Engine, lease: WebhookLease, shutdown: &CancellationToken) {
-    let pool = engine.executions.pool();
-    let worked = send_what_is_due(engine, lease, shutdown).await;
+async fn work(deliveries: &Deliveries, lease: WebhookLease, shutdown: &CancellationToken) {
+    let pool = deliveries.engine.executions.pool();
+    let worked = send_what_is_due(deliveries, lease, shutdown).await;
     let released = match worked {
-        Ok(pause) => engine.webhooks.ask(webhooks::release(pool, lease, pause)).await,
+        Ok(pause) => deliveries.hooks.ask(webhooks::release(pool, lease, pause)).await,
         Err(error) => Err(error),
     };
     if let Err(error) = released {
@@ -96,11 +104,11 @@ async fn work(engine: &Engine, lease: WebhookLease, shutdown: &CancellationToken
 
 /// Sends until nothing is due, something fails, or the turn of this webhook is over. Returns the pause until the next turn.
 async fn send_what_is_due(
-    engine: &Engine,
+    deliveries: &Deliveries,
     lease: WebhookLease,
     shutdown: &CancellationToken,
 ) -> Result<Duration, StoreError> {
-    let (hooks, pool) = (&engine.webhooks, engine.executions.pool());
+    let (hooks, pool) = (&deliveries.hooks, deliveries.engine.executions.pool());
     let began = Instant::now();
     let (mut renewed, mut target, mut queue) = (None::<Instant>, None::<Arc<Target>>, VecDeque::new());
     let (mut flying, mut sequences) = (FuturesUnordered::new(), Vec::new());
@@ -150,7 +158,7 @@ async fn send_what_is_due(
                 sequences.retain(|sequence| *sequence != due.sequence);
                 if sent.is_acknowledged() { hooks.good.insert(host, ()) } else { hooks.good.invalidate(&host) }
                 ending |= !sent.is_acknowledged();
-                note(engine, lease, due, &sent).await?;
+                note(deliveries, lease, due, &sent).await?;
             }
             () = sleep(RENEW_AFTER) => {}
             () = async { shutdown.cancelled().await; sleep(STOP_PATIENCE).await } => return Ok(pause),
@@ -158,9 +166,9 @@ async fn send_what_is_due(
     }
 }
 
-async fn note(engine: &Engine, lease: WebhookLease, due: Due, sent: &SentDelivery) -> Result<(), StoreError> {
-    let (hooks, pool, attempt) = (&engine.webhooks, engine.executions.pool(), &sent.attempt);
-    engine.figures.delivery(sent.is_acknowledged());
+async fn note(deliveries: &Deliveries, lease: WebhookLease, due: Due, sent: &SentDelivery) -> Result<(), StoreError> {
+    let (hooks, pool, attempt) = (&deliveries.hooks, deliveries.engine.executions.pool(), &sent.attempt);
+    deliveries.engine.figures.delivery(sent.is_acknowledged());
     if sent.is_acknowledged() {
         let late = attempt.duration > LATE;
         return hooks.ask(webhooks::acknowledge(pool, lease, due.sequence, attempt, late)).await;
@@ -184,9 +192,9 @@ fn host_of(url: &str) -> String {
 }
 
 /// While another key pair replaces the gateway's, encrypts secrets with the key of the one that the chain names.
-async fn reseal(engine: &Engine, shutdown: &CancellationToken) {
-    let (hooks, pool) = (&engine.webhooks, engine.executions.pool());
-    while engine.config.keypair.all().count() > 1 {
+async fn reseal(deliveries: &Deliveries, shutdown: &CancellationToken) {
+    let (hooks, pool) = (&deliveries.hooks, deliveries.engine.executions.pool());
+    while deliveries.engine.config.keypair.all().count() > 1 {
         let others = hooks.ask(webhooks::sealed_by(pool, &hooks.seals.others(), RESEALED_AT_ONCE)).await;
         for before in others.unwrap_or_default() {
             let secrets = hooks.seals.open(&before);
