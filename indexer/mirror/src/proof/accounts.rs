@@ -25,6 +25,9 @@ use crate::{
 const MAX_TO_RECHECK: usize = 10_000;
 /// Looks at rows that are behind: a stream may be about to deliver the change.
 const LOOKS: u32 = 3;
+/// The same while the mirror has not reached the slot of their accounts, as on a machine that is overloaded. For all accounts
+/// of an audit together: a mirror that stands still is behind for ever.
+const LOOKS_WHILE_BEHIND: u32 = 30;
 /// Accounts that are also read from a second endpoint.
 const WITNESSED: usize = 200;
 
@@ -114,15 +117,20 @@ impl Survey {
         }
         audit.wait().await;
         let addresses: Vec<Pubkey> = self.to_recheck.keys().copied().collect();
+        let mut left = LOOKS_WHILE_BEHIND;
         for chunk in addresses.chunks(MAX_ACCOUNTS_PER_READ) {
-            let mut batch = read(audit, chunk).await?;
-            for look in 1..=LOOKS {
+            let (slot, mut batch) = read(audit, chunk).await?;
+            for look in 1.. {
+                // Read before the rows: they have what the mirror had reached then.
+                let reached = mirror::checkpoint(audit.pool).await?.map_or(0, |checkpoint| checkpoint.slot);
                 let found = mirror::compare(audit.pool, &batch).await?;
-                let last = look == LOOKS || found.differences.is_empty();
+                let may_come = look < LOOKS || (reached < slot && left > 0);
+                let last = found.differences.is_empty() || !may_come;
                 let behind = self.judge(audit, found, last);
                 if last {
                     break;
                 }
+                left = left.saturating_sub(u32::from(look >= LOOKS));
                 batch = batch.only(&behind);
                 audit.wait().await;
             }
@@ -239,8 +247,8 @@ fn same(one: Option<&FetchedAccount>, other: Option<&FetchedAccount>) -> bool {
     one.map(|account| (account.owner, &account.data)) == other.map(|account| (account.owner, &account.data))
 }
 
-/// Reads accounts at the newest slot. Those that are gone by now are missing in the batch.
-async fn read(audit: &Audit<'_>, addresses: &[Pubkey]) -> Result<Batch, AuditError> {
+/// Reads accounts at the newest slot, which is returned too. Those that are gone by now are missing in the batch.
+async fn read(audit: &Audit<'_>, addresses: &[Pubkey]) -> Result<(u64, Batch), AuditError> {
     let slot = audit.newest_slot().await?;
     let read = audit.source.read(addresses, At::Confirmed, slot).await?;
     let mut batch = Batch::default();
@@ -249,7 +257,7 @@ async fn read(audit: &Audit<'_>, addresses: &[Pubkey]) -> Result<Batch, AuditErr
             sync::push(&mut batch, address, read.slot, account.data)?;
         }
     }
-    Ok(batch)
+    Ok((read.slot, batch))
 }
 
 fn words(difference: &Difference) -> String {

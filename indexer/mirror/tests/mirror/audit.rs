@@ -261,6 +261,27 @@ async fn a_row_that_the_stream_brought_during_the_audit_is_moving() {
 }
 
 #[tokio::test]
+async fn a_row_is_waited_for_while_the_mirror_has_not_reached_its_account() {
+    let market = Market::open().await;
+    let mut newer = listing(wallet(1), 0);
+    (newer.revision, newer.price) = (2, 70_000);
+    (newer.open_amount, newer.open_executions) = (50_000, 1);
+    (newer.total_executions, newer.completed_executions, newer.successful_executions) = (2, 2, 2);
+    (newer.execution_time_ms_total, newer.timed_executions, newer.platform_fees_total) = (2_400, 2, 1_000);
+    market.chain.state().write(market.agent, listing_bytes(&newer));
+    let mut auditor = market.auditor();
+    auditor.second_look_after = Duration::from_millis(50);
+    let (report, ()) = tokio::join!(auditor.examine(false), async {
+        // Three looks see the row as it was.
+        tokio::time::sleep(Duration::from_millis(400)).await;
+        market.chain.mirror_into(market.pool()).await;
+    });
+    let report = report.expect("audited");
+    assert!(report.ok, "{report:#?}");
+    assert_eq!((report.moving, report.different), (1, 0));
+}
+
+#[tokio::test]
 async fn a_row_that_is_behind_is_found() {
     let market = Market::open().await;
     let mut newer = listing(wallet(1), 0);
