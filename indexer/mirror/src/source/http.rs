@@ -121,7 +121,7 @@ impl HttpNode {
     /// Accounts at one slot, in the order asked for.
     pub(super) async fn accounts(&self, addresses: &[Pubkey], at: At, min_slot: u64) -> Result<Read, SourceError> {
         let addresses_text: Vec<String> = addresses.iter().map(Pubkey::to_string).collect();
-        let config = json!({"encoding": "base64", "commitment": at.as_str(), "minContextSlot": named(min_slot)});
+        let config = json!({"encoding": "base64", "commitment": at, "minContextSlot": named(min_slot)});
         let method = "getMultipleAccounts";
         let question = Question { method, params: json!([addresses_text, config]), min_slot };
         let answer: Read = self.ask(&question, ACCOUNTS_ANSWER).await?;
@@ -134,7 +134,7 @@ impl HttpNode {
 
     /// The newest slot.
     pub(super) async fn slot(&self, at: At) -> Result<u64, SourceError> {
-        let params = json!([{"commitment": at.as_str()}]);
+        let params = json!([{"commitment": at}]);
         self.ask(&Question { method: "getSlot", params, min_slot: 0 }, SMALL_ANSWER).await
     }
 

@@ -165,7 +165,7 @@ impl SnapshotReader<'_> {
     fn question(&self, method: &'static str, more: Value) -> Question {
         let mut config = json!({
             "encoding": "base64",
-            "commitment": self.at.as_str(),
+            "commitment": self.at,
             "withContext": true,
             "minContextSlot": http::named(self.min_slot),
         });
