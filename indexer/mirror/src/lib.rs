@@ -6,14 +6,13 @@
 
 pub mod closings;
 pub mod config;
-mod counter_rollup;
 pub mod documents;
 pub mod figures;
 pub mod history;
-mod numbering;
 mod pauses;
 pub mod proof;
 pub mod rebuild;
+mod rounds;
 mod snapshots;
 pub mod source;
 pub mod sync;
@@ -72,10 +71,8 @@ pub async fn run(
     let closer = Closer::new(Arc::clone(&history), pool.clone(), config.program_id);
     let mut auditor = Auditor::new(source, pool.clone(), config.program_id);
     (auditor.history, auditor.content, auditor.figures) = (Some(history), content, figures);
-    let numbering = numbering::run(pool.clone(), config.events_kept);
-    let others = async {
-        tokio::join!(closer.run(leads), auditor.run(config.audit_interval, leads), counter_rollup::run(pool), numbering)
-    };
+    let rounds = rounds::run(pool, config.events_kept);
+    let others = async { tokio::join!(closer.run(leads), auditor.run(config.audit_interval, leads), rounds) };
     tokio::join!(
         Arc::clone(&syncer).run(shutdown.clone()),
         Arc::clone(&syncer).heartbeat(shutdown.clone()),

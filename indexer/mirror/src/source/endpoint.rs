@@ -1,16 +1,17 @@
-//! One endpoint: a node's JSON-RPC and its WebSocket, what is known about it, and when it may be used again.
+//! One endpoint: where a node answers and streams, what is known about it, and when it may be used again.
 
 use std::{
-    sync::atomic::AtomicBool,
+    sync::atomic::{AtomicBool, AtomicU64},
     time::{Duration, Instant},
 };
 
 use crtx_chain::RpcUrls;
 use parking_lot::Mutex;
+use reqwest::Client;
 use solana_pubkey::Pubkey;
 use url::Url;
 
-use super::{deadlines::Deadlines, error::SourceError, http::HttpNode};
+use super::{deadlines::Deadlines, error::SourceError};
 use crate::pauses::doubled;
 
 /// First pause after a failure. Each further failure in a row doubles it, up to the longest.
@@ -46,7 +47,14 @@ impl EndpointUrls {
 }
 
 pub(super) struct Endpoint {
-    pub http: HttpNode,
+    /// Host and port of `url`.
+    pub name: String,
+    /// Where the node answers JSON-RPC. It may carry a provider's key, so it is not shown.
+    pub url: Url,
+    pub client: Client,
+    /// Of the next request to `url`.
+    pub next_id: AtomicU64,
+    pub deadlines: Deadlines,
     pub websocket: Option<Url>,
     pub program: Pubkey,
     /// `getProgramAccountsV2` does not exist there.
@@ -57,14 +65,20 @@ pub(super) struct Endpoint {
     pub answers: Rest,
     pub stream: Rest,
     pub snapshots: Rest,
-    genesis: Mutex<Option<String>>,
+    pub genesis: Mutex<Option<String>>,
 }
 
 impl Endpoint {
     pub(super) fn new(urls: &EndpointUrls, program: Pubkey, deadlines: Deadlines) -> Result<Self, SourceError> {
-        let http = HttpNode::new(&urls.http, deadlines)?;
+        let name = crtx_chain::urls::host(urls.http.as_str());
+        let client = crtx_chain::http_client(deadlines.connect);
+        let client = client.map_err(|error| SourceError::unreachable(&name, error.to_string()))?;
         Ok(Self {
-            http,
+            name,
+            url: urls.http.clone(),
+            client,
+            next_id: AtomicU64::new(1),
+            deadlines,
             websocket: urls.websocket.clone(),
             program,
             no_pages: AtomicBool::default(),
@@ -79,12 +93,6 @@ impl Endpoint {
     /// The genesis hash that the node said last.
     pub(super) fn known_genesis(&self) -> Option<String> {
         self.genesis.lock().clone()
-    }
-
-    pub(super) async fn genesis_hash(&self) -> Result<String, SourceError> {
-        let genesis = self.http.genesis_hash().await?;
-        *self.genesis.lock() = Some(genesis.clone());
-        Ok(genesis)
     }
 }
 

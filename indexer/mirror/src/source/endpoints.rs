@@ -131,7 +131,7 @@ impl Endpoints {
         };
         match expected {
             Some(expected) if expected != genesis => {
-                let error = SourceError::OtherGenesis { node: endpoint.http.name.clone(), genesis, expected };
+                let error = SourceError::OtherGenesis { node: endpoint.name.clone(), genesis, expected };
                 endpoint.answers.failed(Some(&error));
                 return Err(error);
             }
@@ -220,7 +220,7 @@ impl Endpoints {
     async fn check_blockhash(&self, yellowstone: &Yellowstone, blockhash: &str) -> Result<(), SourceError> {
         let started = Instant::now();
         loop {
-            let ask = |endpoint: Arc<Endpoint>| async move { endpoint.http.knows_blockhash(blockhash).await };
+            let ask = |endpoint: Arc<Endpoint>| async move { endpoint.knows_blockhash(blockhash).await };
             if self.ask(ANSWERS, ask).await? {
                 return Ok(());
             }
@@ -280,7 +280,7 @@ impl AccountSource for Endpoints {
         {
             return yellowstone.name.clone();
         }
-        self.shared.all.get(self.active()).map_or_else(String::new, |endpoint| endpoint.http.name.clone())
+        self.shared.all.get(self.active()).map_or_else(String::new, |endpoint| endpoint.name.clone())
     }
 
     async fn subscribe(&self) -> Result<Events, SourceError> {
@@ -316,12 +316,12 @@ impl AccountSource for Endpoints {
     }
 
     async fn read(&self, addresses: &[Pubkey], at: At, min_slot: u64) -> Result<Read, SourceError> {
-        let ask = |endpoint: Arc<Endpoint>| async move { endpoint.http.accounts(addresses, at, min_slot).await };
+        let ask = |endpoint: Arc<Endpoint>| async move { endpoint.accounts(addresses, at, min_slot).await };
         self.ask(ANSWERS, ask).await
     }
 
     async fn slot(&self, at: At) -> Result<u64, SourceError> {
-        self.ask(ANSWERS, |endpoint| async move { endpoint.http.slot(at).await }).await
+        self.ask(ANSWERS, |endpoint| async move { endpoint.slot(at).await }).await
     }
 
     async fn genesis_hash(&self) -> Result<String, SourceError> {
@@ -341,14 +341,12 @@ impl AccountSource for Endpoints {
         after: Option<&str>,
         min_slot: u64,
     ) -> Result<Option<Vec<SignatureInfo>>, SourceError> {
-        let ask = |endpoint: Arc<Endpoint>| async move {
-            endpoint.http.transactions_after(&endpoint.program, after, min_slot).await
-        };
+        let ask = |endpoint: Arc<Endpoint>| async move { endpoint.transactions_after(after, min_slot).await };
         self.ask(ANSWERS, ask).await
     }
 
     async fn written_by(&self, signature: &str) -> Result<Option<Vec<Pubkey>>, SourceError> {
-        self.ask(ANSWERS, |endpoint| async move { endpoint.http.written_by(signature).await }).await
+        self.ask(ANSWERS, |endpoint| async move { endpoint.written_by(signature).await }).await
     }
 
     async fn better(&self) {

@@ -1,7 +1,7 @@
-//! One node over HTTP: JSON-RPC requests with a deadline and a bounded answer, answers that are read as a stream, and
-//! small reads: accounts, slots, the genesis hash, and the program's transactions.
+//! What an endpoint is asked over HTTP: JSON-RPC requests with a deadline and a bounded answer, answers that are read as
+//! a stream, and small reads: accounts, slots, the genesis hash, and the program's transactions.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use crtx_chain::{
     AtSlot,
@@ -9,14 +9,15 @@ use crtx_chain::{
     wire::{JsonRpcError, JsonRpcResponse},
 };
 use crtx_protocol::text::shortened;
-use reqwest::{Client, Response, StatusCode, Url, header::CONTENT_TYPE};
+use reqwest::{Response, StatusCode, header::CONTENT_TYPE};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use solana_pubkey::Pubkey;
 
 use super::{
     At, MAX_TRANSACTIONS, Read,
-    deadlines::{Deadlines, within},
+    deadlines::within,
+    endpoint::Endpoint,
     error::{MAX_REASON_CHARS, SourceError},
 };
 
@@ -42,24 +43,7 @@ pub(super) struct Question {
     pub min_slot: u64,
 }
 
-/// The HTTP side of one endpoint.
-pub(super) struct HttpNode {
-    url: Url,
-    /// Host and port.
-    pub name: String,
-    client: Client,
-    next_id: AtomicU64,
-    pub deadlines: Deadlines,
-}
-
-impl HttpNode {
-    pub(super) fn new(url: &Url, deadlines: Deadlines) -> Result<Self, SourceError> {
-        let name = crtx_chain::urls::host(url.as_str());
-        let client = crtx_chain::http_client(deadlines.connect);
-        let client = client.map_err(|error| SourceError::unreachable(&name, error.to_string()))?;
-        Ok(Self { url: url.clone(), name, client, next_id: AtomicU64::new(1), deadlines })
-    }
-
+impl Endpoint {
     /// Asks once. An answer of more than `limit` bytes is an error.
     pub(super) async fn ask<T: DeserializeOwned>(&self, question: &Question, limit: usize) -> Result<T, SourceError> {
         let asked = async {
@@ -121,7 +105,7 @@ impl HttpNode {
     /// Accounts at one slot, in the order asked for.
     pub(super) async fn accounts(&self, addresses: &[Pubkey], at: At, min_slot: u64) -> Result<Read, SourceError> {
         let addresses_text: Vec<String> = addresses.iter().map(Pubkey::to_string).collect();
-        let config = json!({"encoding": "base64", "commitment": at.as_str(), "minContextSlot": named(min_slot)});
+        let config = json!({"encoding": "base64", "commitment": at, "minContextSlot": named(min_slot)});
         let method = "getMultipleAccounts";
         let question = Question { method, params: json!([addresses_text, config]), min_slot };
         let answer: Read = self.ask(&question, ACCOUNTS_ANSWER).await?;
@@ -134,13 +118,16 @@ impl HttpNode {
 
     /// The newest slot.
     pub(super) async fn slot(&self, at: At) -> Result<u64, SourceError> {
-        let params = json!([{"commitment": at.as_str()}]);
+        let params = json!([{"commitment": at}]);
         self.ask(&Question { method: "getSlot", params, min_slot: 0 }, SMALL_ANSWER).await
     }
 
-    /// Identifies the chain.
+    /// Identifies the chain. What the node says is remembered.
     pub(super) async fn genesis_hash(&self) -> Result<String, SourceError> {
-        self.ask(&Question { method: "getGenesisHash", params: json!([]), min_slot: 0 }, SMALL_ANSWER).await
+        let question = Question { method: "getGenesisHash", params: json!([]), min_slot: 0 };
+        let genesis: String = self.ask(&question, SMALL_ANSWER).await?;
+        *self.genesis.lock() = Some(genesis.clone());
+        Ok(genesis)
     }
 
     /// Whether a blockhash is one of the newest.
@@ -153,7 +140,6 @@ impl HttpNode {
     /// Transactions that name the program, newest first, up to `after` or [`MAX_TRANSACTIONS`].
     pub(super) async fn transactions_after(
         &self,
-        program: &Pubkey,
         after: Option<&str>,
         min_slot: u64,
     ) -> Result<Option<Vec<SignatureInfo>>, SourceError> {
@@ -170,8 +156,8 @@ impl HttpNode {
                 "before": all.last().map(|listed| &listed.signature),
                 "minContextSlot": named(min_slot),
             });
-            let question =
-                Question { method: "getSignaturesForAddress", params: json!([program.to_string(), config]), min_slot };
+            let params = json!([self.program.to_string(), config]);
+            let question = Question { method: "getSignaturesForAddress", params, min_slot };
             let page: Vec<SignatureInfo> = match self.ask(&question, TRANSACTIONS_ANSWER).await {
                 Err(SourceError::Refused { code: METHOD_NOT_FOUND | NO_HISTORY, .. }) => return Ok(None),
                 page => page?,

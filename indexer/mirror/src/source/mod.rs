@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use crtx_chain::{AtSlot, FetchedAccount, past::SignatureInfo};
+use serde::Serialize;
 use solana_pubkey::Pubkey;
 use tokio::sync::mpsc;
 
@@ -38,21 +39,12 @@ pub const MAX_ACCOUNTS_PER_PAGE: usize = 1_000;
 /// Most transactions that [`AccountSource::transactions_after`] returns.
 pub const MAX_TRANSACTIONS: usize = 10_000;
 
-/// How certain the chain is about what is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How certain the chain is about what is read. Serialized as JSON-RPC names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum At {
     Confirmed,
     Finalized,
-}
-
-impl At {
-    /// As JSON-RPC names it.
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Confirmed => "confirmed",
-            Self::Finalized => "finalized",
-        }
-    }
 }
 
 /// A change of one of the program's accounts.

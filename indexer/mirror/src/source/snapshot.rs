@@ -30,7 +30,7 @@ use super::{
     deadlines::within,
     endpoint::Endpoint,
     error::SourceError,
-    http::{self, HttpNode, METHOD_NOT_FOUND, Question},
+    http::{self, METHOD_NOT_FOUND, Question},
     listing::{self, AnswerHead},
 };
 
@@ -66,15 +66,13 @@ impl Sink {
 
 /// Reads all accounts of an endpoint into the sink. The error is left to the caller.
 pub(super) async fn read(endpoint: &Endpoint, at: At, min_slot: u64, sink: &Sink) -> Result<(), SourceError> {
-    let (node, left) = (&endpoint.http, endpoint.http.deadlines.snapshot);
-    let (lowest, accounts, unknown) = (u64::MAX, 0, None);
-    SnapshotReader { endpoint, node, at, min_slot, sink, left, lowest, accounts, unknown }.run().await
+    let (left, lowest, accounts, unknown) = (endpoint.deadlines.snapshot, u64::MAX, 0, None);
+    SnapshotReader { endpoint, at, min_slot, sink, left, lowest, accounts, unknown }.run().await
 }
 
 /// One snapshot of one node.
 struct SnapshotReader<'a> {
     endpoint: &'a Endpoint,
-    node: &'a HttpNode,
     at: At,
     min_slot: u64,
     sink: &'a Sink,
@@ -143,12 +141,12 @@ impl SnapshotReader<'_> {
         self.unknown = Some(Vec::new());
         let slot = self.list(self.plain(slice)).await?.slot.unwrap_or(self.min_slot);
         for addresses in self.unknown.take().unwrap_or_default().chunks(MAX_ACCOUNTS_PER_READ) {
-            let read = self.node.accounts(addresses, self.at, slot).await?;
+            let read = self.endpoint.accounts(addresses, self.at, slot).await?;
             let mut page = Vec::new();
             for (address, account) in addresses.iter().zip(read.value) {
                 // It may be gone by now.
                 if let Some(account) = account
-                    && let Some(data) = of_program(&self.endpoint.program, &self.node.name, account)?
+                    && let Some(data) = of_program(&self.endpoint.program, &self.endpoint.name, account)?
                 {
                     page.push((*address, data));
                 }
@@ -165,7 +163,7 @@ impl SnapshotReader<'_> {
     fn question(&self, method: &'static str, more: Value) -> Question {
         let mut config = json!({
             "encoding": "base64",
-            "commitment": self.at.as_str(),
+            "commitment": self.at,
             "withContext": true,
             "minContextSlot": http::named(self.min_slot),
         });
@@ -178,14 +176,14 @@ impl SnapshotReader<'_> {
 
     /// One answer, in pages to the reader.
     async fn list(&mut self, question: Question) -> Result<AnswerHead, SourceError> {
-        let refused = |error| program_query(self.node, error);
+        let refused = |error| program_query(self.endpoint, error);
         let started = Instant::now();
-        let first_byte = self.node.deadlines.first_byte.min(self.left);
-        let opened = within(&self.node.name, question.method, first_byte, self.node.send(&question)).await;
+        let first_byte = self.endpoint.deadlines.first_byte.min(self.left);
+        let opened = within(&self.endpoint.name, question.method, first_byte, self.endpoint.send(&question)).await;
         self.left = self.left.saturating_sub(started.elapsed());
-        let body = body(self.node, opened.map_err(refused)?, self.left);
+        let body = body(self.endpoint, opened.map_err(refused)?, self.left);
         let (pages, mut full_pages) = mpsc::channel(1);
-        let (node, program, slot) = (self.node.name.clone(), self.endpoint.program, self.min_slot);
+        let (node, program, slot) = (self.endpoint.name.clone(), self.endpoint.program, self.min_slot);
         let reading = tokio::task::spawn_blocking(move || {
             let mut collected = Collected { slot, accounts: Vec::new(), bytes: 0, pages };
             let bytes = SyncIoBridge::new(StreamReader::new(Box::pin(body)));
@@ -202,13 +200,13 @@ impl SnapshotReader<'_> {
         }
         let (head, last) = reading.await.map_err(|panic| self.incomplete(&panic.to_string()))??;
         if let Some(refusal) = head.refusal {
-            return Err(program_query(self.node, self.node.refused(&question, refusal)));
+            return Err(program_query(self.endpoint, self.endpoint.refused(&question, refusal)));
         }
         if !head.complete {
             return Err(self.incomplete("the answer has no list of accounts"));
         }
         let slot = head.slot.ok_or_else(|| self.incomplete("it does not say its slot"))?;
-        self.node.check_slot(slot, self.min_slot)?;
+        self.endpoint.check_slot(slot, self.min_slot)?;
         self.lowest = self.lowest.min(slot);
         self.take(slot, last).await?;
         Ok(head)
@@ -236,7 +234,7 @@ impl SnapshotReader<'_> {
     }
 
     fn incomplete(&self, reason: &str) -> SourceError {
-        SourceError::incomplete(&self.node.name, reason)
+        SourceError::incomplete(&self.endpoint.name, reason)
     }
 }
 
@@ -285,8 +283,8 @@ impl Collected {
 }
 
 /// The parts of a body while they arrive. A node that drips is given up.
-fn body(node: &HttpNode, response: Response, left: Duration) -> impl Stream<Item = io::Result<Bytes>> + use<> {
-    let (node, between_bytes) = (node.name.clone(), node.deadlines.between_bytes);
+fn body(endpoint: &Endpoint, response: Response, left: Duration) -> impl Stream<Item = io::Result<Bytes>> + use<> {
+    let (node, between_bytes) = (endpoint.name.clone(), endpoint.deadlines.between_bytes);
     stream::try_unfold((response, Duration::ZERO, 0_u64), move |(mut response, waited, received)| {
         let node = node.clone();
         let failed = move |reason: String| io::Error::other(SourceError::incomplete(&node, reason));
@@ -311,12 +309,12 @@ const REFUSING_WORDS: [&str; 5] = ["secondary index", "disabled", "not available
 /// JSON-RPC error of a program that is excluded from the node's secondary indexes.
 const KEY_EXCLUDED: i64 = -32_010;
 
-fn program_query(node: &HttpNode, error: SourceError) -> SourceError {
+fn program_query(endpoint: &Endpoint, error: SourceError) -> SourceError {
     match error {
         SourceError::Refused { what: "getProgramAccounts", code, reason, .. }
             if REFUSING_CODES.contains(&code) || REFUSING_WORDS.iter().any(|word| reason.contains(word)) =>
         {
-            SourceError::ProgramQueriesRefused { node: node.name.clone(), reason: format!("{reason} ({code})") }
+            SourceError::ProgramQueriesRefused { node: endpoint.name.clone(), reason: format!("{reason} ({code})") }
         }
         error => error,
     }

@@ -38,7 +38,7 @@ type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
 /// Connects and subscribes.
 pub(super) async fn subscribe(endpoint: Arc<Endpoint>, url: &Url) -> Result<Events, SourceError> {
-    let (event_sender, events) = EventSender::new(host(url.as_str()), endpoint.http.deadlines);
+    let (event_sender, events) = EventSender::new(host(url.as_str()), endpoint.deadlines);
     let socket = connect(&event_sender, url).await?;
     let (subscribed, slots_told, asked) = (false, None, 0);
     let (pinged, clock, leapt, polled) = (None, None, None, None);
@@ -248,7 +248,7 @@ impl WebsocketStream {
 
     fn next_slot(&self) -> BoxFuture<'static, Result<u64, SourceError>> {
         let (endpoint, pause) = (Arc::clone(&self.endpoint), self.event_sender.pause());
-        let ask = async move { endpoint.http.slot(At::Confirmed).await };
+        let ask = async move { endpoint.slot(At::Confirmed).await };
         sleep(pause).then(|()| ask).boxed()
     }
 
