@@ -36,8 +36,8 @@ pub use execution_list::{
     execution_lists,
 };
 pub use executions::{
-    ExecutionDetails, ExecutionDispute, ExecutionFailure, ExecutionQuestion, RecentExecution, SettledBy, executions,
-    recent_executions,
+    ExecutionDetails, ExecutionDispute, ExecutionFailure, ExecutionQuestion, RecentExecution, RefundReason, SettledBy,
+    executions, recent_executions,
 };
 pub use freshness::{Freshness, MirrorCounts, freshness, mirror_counts, quarantined};
 pub use health::{AgentFailure, AgentFigures, agent_failures, agent_figures, lists_agent};
