@@ -40,7 +40,7 @@ pub use executions::{
     executions, recent_executions,
 };
 pub use freshness::{Freshness, MirrorCounts, freshness, mirror_counts, quarantined};
-pub use health::{AgentFailure, AgentFigures, agent_failures, agent_figures, lists_agent};
+pub use health::{AgentFailure, AgentHealthResponse, agent_failures, agent_health, lists_agent};
 pub use listings::{ListingReason, ListingReasonCode, ListingState, is_quarantined, listing};
 pub use page::{Listed, Start};
 pub use totals::{ExecutionTotals, GroupedTotals, TotalsBy, TotalsQuestion, execution_totals};
