@@ -3,6 +3,7 @@
 use std::{fs, path::Path, time::Duration};
 
 use anyhow::{Context, ensure};
+use crtx_chain::urls;
 use crtx_conformance::{Check, CheckName, Example, Report, TestedEndpoint};
 use crtx_http::outbound::{Outbound, OutboundPolicy};
 use serde_json::Value;
@@ -14,7 +15,7 @@ use crate::{
     arguments::OutputArgs,
     output::{self, AlreadySaid, printable},
     progress::during,
-    settings::{Network, Settings, authority, is_on_this_machine},
+    settings::{Network, Settings, is_on_this_machine},
 };
 
 /// How long a service may take to name its key.
@@ -70,7 +71,7 @@ async fn name_another_service(report: &mut Report, subject: &TestedEndpoint, pol
     if !is_on_this_machine(&url) {
         return;
     }
-    let (here, listed) = (authority(&url), subject.result_key);
+    let (here, listed) = (urls::host(&subject.endpoint), subject.result_key);
     let fix = check.fix.take().unwrap_or_default();
     check.fix = Some(match key_of(&url, policy).await.filter(|key| *key != listed) {
         Some(other) => format!(

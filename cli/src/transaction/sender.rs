@@ -10,6 +10,7 @@ use crtx_chain::{
     instructions::{compute_unit_limit, compute_unit_price},
     loader,
     token::{TOKEN_ACCOUNT_LEN, create_associated_token_account},
+    urls,
 };
 use serde_json::{Value, json};
 use solana_instruction::Instruction;
@@ -30,7 +31,7 @@ use crate::{
     market::Market,
     output::{self, note, printable, say, sol},
     progress::during,
-    settings::{Network, Settings, SignerRole, authority},
+    settings::{Network, Settings, SignerRole},
     usage::UsageError,
 };
 
@@ -118,7 +119,7 @@ impl Sender {
         let market = connect(&wallet).await?;
         let journal = Journal::of(&settings.folder, &market.genesis_hash, &wallet);
         // Without path and query, in which the keys of providers stand.
-        let host = url::Url::parse(&market.rpc_url).map_or_else(|_| "?".to_owned(), |url| authority(&url));
+        let host = urls::host(&market.rpc_url);
         let network = format!("{} ({host})", settings.network);
         let &SendArgs { priority_fee, output, .. } = arguments;
         let sender = Self { wallet, keypair, market, network, asks, priority_fee, output, journal, patience: PATIENCE };
