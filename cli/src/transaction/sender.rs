@@ -66,8 +66,8 @@ pub struct Sent {
 }
 
 impl Sender {
-    /// Reads the key pair, connects, and first finds out what became of transactions of earlier runs: only then is
-    /// what the chain shows the last word. Fails at once where nobody can be asked and `--yes` is missing.
+    /// Reads the key pair, connects, and finds out what became of transactions of earlier runs, which could still
+    /// change what the chain shows. Fails at once if there is no terminal to ask on and `--yes` is missing.
     pub async fn open(settings: &Settings, arguments: &SendArgs, role: SignerRole) -> anyhow::Result<Self> {
         let connect = async |_: &Pubkey| Market::connect(settings, &arguments.chain).await;
         Self::over(settings, arguments, role, None, connect).await
@@ -79,8 +79,8 @@ impl Sender {
         Self::over(settings, &arguments.send, SignerRole::Admin, arguments.unsigned_for, connect).await
     }
 
-    /// The same where the program may have no configuration yet. `expected` says, for the wallet and the program, what
-    /// it is taken for; the commands that use this read the real one themselves.
+    /// The same where the program may have no configuration yet. `expected` gets the wallet and the program, and
+    /// returns the configuration to assume; the commands that use this read the real one themselves.
     pub async fn open_before_setup(
         settings: &Settings,
         arguments: &SendArgs,

@@ -30,7 +30,7 @@ const READING: OffloadConfig = OffloadConfig {
     stack_bytes: crtx_schema::limits::STACK_BYTES,
 };
 
-/// Failures of the example that do not keep the later requests from being useful.
+/// If the example fails no other checks than these, the test still sends the later requests.
 const HARMLESS: [CheckName; 5] =
     [CheckName::ContentType, CheckName::TokensUsed, CheckName::Steps, CheckName::OutputSchema, CheckName::ExecutionId];
 
@@ -120,7 +120,7 @@ impl Test {
         let (mut changeable, mut signed) = (false, None);
         for name in later() {
             if self.sender.was_late() {
-                // The service keeps a place for each test that runs.
+                // The API runs few tests at once, so the test of a slow endpoint gives its place back early.
                 self.checks.push(Check::skipped(name, "an earlier request was not answered in time"));
                 continue;
             }
@@ -162,7 +162,8 @@ impl Test {
         Ok(())
     }
 
-    /// Of the task that is named for it. Without one, of what the agent refused by itself, such as a blank task.
+    /// Sends the task that the agent must refuse, and judges the answer. If the creator names no such task, it returns
+    /// the checks of a task that the agent refused by itself, such as a blank one.
     async fn failure(&self) -> Result<[Check; 2], CannotTest> {
         let Some(failing) = self.subject.failing.clone() else {
             let seen = self.failure.get().cloned();
