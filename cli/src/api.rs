@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use crtx_chain::urls;
 use reqwest::{Method, RequestBuilder, StatusCode, redirect::Policy};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -12,7 +13,7 @@ use url::Url;
 use crate::{
     arguments::ServiceArgs,
     output::printable,
-    settings::{LocalRun, Settings, Source, authority, is_on_this_machine},
+    settings::{LocalRun, Settings, Source, is_on_this_machine},
     usage::UsageError,
 };
 
@@ -64,7 +65,7 @@ impl Api {
         // Another address must not get what is meant for this one: tasks, evidence, signed sign-ins.
         let client = reqwest::Client::builder().timeout(TIMEOUT).redirect(Policy::none()).build()?;
         let takes_secrets = base_url.scheme() == "https" || is_on_this_machine(base_url);
-        let asked = authority(base_url);
+        let asked = urls::host(base_url.as_str());
         let base_url = base_url.as_str().trim_end_matches('/').to_owned();
         Ok(Self { client, base_url, asked, run: None, takes_secrets })
     }

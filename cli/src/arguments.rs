@@ -123,6 +123,17 @@ pub struct ReadArgs {
     pub output: OutputArgs,
 }
 
+/// For commands that ask the service as the wallet itself.
+#[derive(Clone, Debug, clap::Args)]
+pub struct OwnerArgs {
+    #[command(flatten)]
+    pub keypair: KeypairArgs,
+    #[command(flatten)]
+    pub service: ServiceArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
 /// The bytes of a file, or of standard input for `-`.
 pub fn read_input(path: &Path, most_bytes: u64) -> anyhow::Result<Vec<u8>> {
     let read = match path.as_os_str() == "-" {

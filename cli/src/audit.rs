@@ -84,7 +84,7 @@ fn show(compared: &Compared, base_url: &str, as_json: bool) -> anyhow::Result<()
 
 /// Pause between two questions to the service.
 const ASK_EVERY: Duration = Duration::from_secs(1);
-/// Snapshots that are taken of a node that reads its parts at different slots, while accounts change.
+/// How often the command reads a node that reads in parts, if accounts change between the parts.
 const SNAPSHOTS: u32 = 5;
 
 /// A digest as `GET /v1/digest/{slot}` answers it.

@@ -133,8 +133,8 @@ impl Market {
         self.filtered(&[AccountFilter::Bytes { offset: EXECUTION_ID_OFFSET, bytes: id.to_vec() }]).await
     }
 
-    /// The accounts of that length, or those of them whose field of that number has this address: the first fields of
-    /// all accounts are addresses.
+    /// All accounts of that length, or only those that have this address in the field of that number. The first fields
+    /// of all accounts are addresses.
     async fn accounts<T: Layout>(
         &self,
         length: usize,

@@ -34,7 +34,7 @@ pub fn line(text: fmt::Arguments<'_>) {
     put(&printable(&text.to_string()));
 }
 
-/// Nobody is left to tell where standard output is closed, as behind `head`.
+/// Ends the process if standard output is closed, as behind `head`: nobody reads the rest.
 fn put(text: &str) {
     if bytes(format!("{text}\n").as_bytes()).is_err() {
         std::process::exit(1);
@@ -46,7 +46,7 @@ pub fn error_line(text: fmt::Arguments<'_>) {
     eprintln!("{}", printable(&text.to_string()));
 }
 
-/// Several lines on standard output, such as a table. The text of others is one line in it already.
+/// Prints several lines to standard output, such as a table. The caller has put each text of others on one line.
 pub fn page(text: &str) {
     put(&printable_lines(text));
 }

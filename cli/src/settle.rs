@@ -211,7 +211,7 @@ async fn plan(
     sender.with_usdc_account(plan, treasury, "the treasury's USDC account").await
 }
 
-/// The settlement stands without it, so a failure is a warning with what to do.
+/// Gives the result to the service. The settlement is on chain already, so a failure is a warning that says what to do.
 async fn publish(arguments: &SettleArgs, settings: &Settings, proven: &Proven) {
     if arguments.no_publish {
         return;

@@ -36,7 +36,7 @@ async fn repeated(
     let started = Instant::now();
     for number in 0_u32.. {
         let outcome = during(what.to_owned(), ask()).await;
-        // It was gone before anything was sent. Later it may come back.
+        // The network was gone before the command sent anything. A network that goes after that may come back.
         if number == 0 && outcome.as_ref().is_err_and(|error| error.is::<NetworkGone>()) {
             return outcome;
         }

@@ -12,7 +12,7 @@ use url::Url;
 use uuid::Uuid;
 
 use crate::{
-    arguments::{KeypairArgs, OutputArgs, ServiceArgs},
+    arguments::OwnerArgs,
     asker::Asker,
     output::{self, AlreadySaid, cell, note, pairs, table, text_of},
     settings::Settings,
@@ -23,13 +23,11 @@ use crate::{
 const WATCH_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Debug, clap::Args)]
-pub struct OwnerArgs {
+pub struct WebhookArgs {
+    /// The webhook
+    webhook_id: Uuid,
     #[command(flatten)]
-    keypair: KeypairArgs,
-    #[command(flatten)]
-    service: ServiceArgs,
-    #[command(flatten)]
-    output: OutputArgs,
+    owner: OwnerArgs,
 }
 
 #[derive(Clone, Debug, clap::Subcommand)]
@@ -51,18 +49,10 @@ pub enum WebhookCommand {
     },
     /// Show the webhooks of your wallet, and how they do
     #[command(after_help = "Example:\n  crtx webhook list")]
-    List {
-        #[command(flatten)]
-        owner: OwnerArgs,
-    },
+    List(OwnerArgs),
     /// Send a test event, and show what the target answers
     #[command(after_help = "Example:\n  crtx webhook test 165cf497-1db5-4f5e-940b-57c2e3534dea")]
-    Test {
-        /// The webhook
-        webhook_id: Uuid,
-        #[command(flatten)]
-        owner: OwnerArgs,
-    },
+    Test(WebhookArgs),
     /// Show the newest deliveries: each event, and the last attempt to send it
     #[command(after_help = "Example:\n  crtx webhook log 165cf497-1db5-4f5e-940b-57c2e3534dea --limit 100")]
     Log {
@@ -84,28 +74,13 @@ pub enum WebhookCommand {
     Replay(ReplayArgs),
     /// Make a new secret; the old one signs as well for 24 hours
     #[command(after_help = "Example:\n  crtx webhook rotate 165cf497-1db5-4f5e-940b-57c2e3534dea")]
-    Rotate {
-        /// The webhook
-        webhook_id: Uuid,
-        #[command(flatten)]
-        owner: OwnerArgs,
-    },
+    Rotate(WebhookArgs),
     /// Go on with a webhook that was disabled, from the last event that its target acknowledged
     #[command(after_help = "Example:\n  crtx webhook enable 165cf497-1db5-4f5e-940b-57c2e3534dea")]
-    Enable {
-        /// The webhook
-        webhook_id: Uuid,
-        #[command(flatten)]
-        owner: OwnerArgs,
-    },
+    Enable(WebhookArgs),
     /// Delete a webhook and its log
     #[command(after_help = "Example:\n  crtx webhook delete 165cf497-1db5-4f5e-940b-57c2e3534dea")]
-    Delete {
-        /// The webhook
-        webhook_id: Uuid,
-        #[command(flatten)]
-        owner: OwnerArgs,
-    },
+    Delete(WebhookArgs),
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -141,8 +116,8 @@ pub async fn run(command: WebhookCommand, settings: &Settings) -> anyhow::Result
             shown(&owner, &created, &["webhook_id", "url", "types", "agents", "secret"])?;
             note!("The secret is shown once: give it to the target, which checks the signatures with it.");
         }
-        WebhookCommand::List { owner } => list(&owner, &asker(&owner)?).await?,
-        WebhookCommand::Test { webhook_id, owner } => {
+        WebhookCommand::List(owner) => list(&owner, &asker(&owner)?).await?,
+        WebhookCommand::Test(WebhookArgs { webhook_id, owner }) => {
             let sent: Value = asker(&owner)?.post(&format!("/v1/webhooks/{webhook_id}/test"), &json!({})).await?;
             shown(&owner, &sent, &["acknowledged", "status", "duration_ms", "answer"])?;
             ensure!(sent.get("acknowledged") == Some(&Value::Bool(true)), AlreadySaid);
@@ -154,17 +129,17 @@ pub async fn run(command: WebhookCommand, settings: &Settings) -> anyhow::Result
             rows(&owner, &page, "deliveries", &LOG_COLUMNS)?;
         }
         WebhookCommand::Replay(arguments) => replay(&arguments, &asker(&arguments.owner)?).await?,
-        WebhookCommand::Rotate { webhook_id, owner } => {
+        WebhookCommand::Rotate(WebhookArgs { webhook_id, owner }) => {
             let path = format!("/v1/webhooks/{webhook_id}/rotate");
             shown(&owner, &asker(&owner)?.post(&path, &json!({})).await?, &["secret", "old_secret_until"])?;
         }
-        WebhookCommand::Enable { webhook_id, owner } => {
+        WebhookCommand::Enable(WebhookArgs { webhook_id, owner }) => {
             let asker = asker(&owner)?;
             let request = asker.api.request(Method::PATCH, &format!("/v1/webhooks/{webhook_id}"));
             let webhook: Value = asker.send(request.json(&json!({"enabled": true}))).await?.json()?;
             shown(&owner, &webhook, &["webhook_id", "url", "waiting"])?;
         }
-        WebhookCommand::Delete { webhook_id, owner } => {
+        WebhookCommand::Delete(WebhookArgs { webhook_id, owner }) => {
             let asker = asker(&owner)?;
             asker.send(asker.api.request(Method::DELETE, &format!("/v1/webhooks/{webhook_id}"))).await?.success()?;
             shown(&owner, &json!({"deleted": webhook_id}), &["deleted"])?;

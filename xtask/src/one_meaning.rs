@@ -10,7 +10,7 @@ use crate::workspace;
 type Counts = BTreeMap<String, usize>;
 
 /// Types that share a name and its meaning: arguments of commands and instructions, and one message read by two programs.
-const SAME_MEANING: &str = "AnnounceRolesArgs 2, CreatorRequest 2, ListArgs 4";
+const SAME_MEANING: &str = "AnnounceRolesArgs 2, CreatorRequest 2, ListArgs 3";
 
 /// Words that say whether an API key or a session is valid.
 const VALIDITY: [&str; 3] = ["revoked_at", "ended_at", "expires_at"];

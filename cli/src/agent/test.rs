@@ -3,7 +3,8 @@
 use std::{fs, path::Path, time::Duration};
 
 use anyhow::{Context, ensure};
-use crtx_conformance::{Check, CheckName, Example, Progress, Report, TestedEndpoint};
+use crtx_chain::urls;
+use crtx_conformance::{Check, CheckName, Example, Report, TestedEndpoint};
 use crtx_http::outbound::{Outbound, OutboundPolicy};
 use serde_json::Value;
 use solana_pubkey::Pubkey;
@@ -13,7 +14,8 @@ use super::{junit, manifest::Manifest};
 use crate::{
     arguments::OutputArgs,
     output::{self, AlreadySaid, printable},
-    settings::{Network, Settings, authority, is_on_this_machine},
+    progress::during,
+    settings::{Network, Settings, is_on_this_machine},
 };
 
 /// How long a service may take to name its key.
@@ -53,13 +55,9 @@ pub async fn report(manifest: &Manifest, network: Network) -> anyhow::Result<Rep
         example: Example { task: test.task.clone(), parameters: test.parameters.clone() },
         failing: test.failing.clone(),
     };
-    let bar = indicatif::ProgressBar::with_draw_target(None, indicatif::ProgressDrawTarget::stderr());
-    let mut progress = |step: Progress<'_>| match step {
-        Progress::Asks(name) => bar.set_message(format!("asking {} ({name})", subject.endpoint)),
-        Progress::Checked(_) => bar.tick(),
-    };
-    let report = crtx_conformance::run(&subject, &Outbound::new(policy), &mut progress).await;
-    bar.finish_and_clear();
+    let outbound = Outbound::new(policy);
+    let asking = crtx_conformance::run(&subject, &outbound);
+    let report = during(format!("asking {}", subject.endpoint), asking).await;
     let mut report = report.context("the service could not be tested")?;
     name_another_service(&mut report, &subject, policy).await;
     Ok(report)
@@ -73,7 +71,7 @@ async fn name_another_service(report: &mut Report, subject: &TestedEndpoint, pol
     if !is_on_this_machine(&url) {
         return;
     }
-    let (here, listed) = (authority(&url), subject.result_key);
+    let (here, listed) = (urls::host(&subject.endpoint), subject.result_key);
     let fix = check.fix.take().unwrap_or_default();
     check.fix = Some(match key_of(&url, policy).await.filter(|key| *key != listed) {
         Some(other) => format!(

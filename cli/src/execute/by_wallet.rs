@@ -59,7 +59,8 @@ pub async fn run(
     Ok(Some((asker, answer)))
 }
 
-/// Whether the wallet has an execution with this id whose record may be closed: it could be opened and paid once more.
+/// Whether the service knows an execution of the wallet with this id. If its record is closed, the chain would let the
+/// wallet open and pay it once more.
 async fn is_known(asker: &Asker, id: &Uuid) -> anyhow::Result<bool> {
     let answer = asker.execution(id).await.context("nothing was charged")?;
     if answer.status == StatusCode::NOT_FOUND {

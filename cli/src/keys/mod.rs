@@ -7,7 +7,7 @@ mod registry;
 
 pub use self::funds::WalletFunds;
 use crate::{
-    arguments::{SendArgs, ServiceArgs},
+    arguments::{OwnerArgs, SendArgs, ServiceArgs},
     settings::Settings,
 };
 
@@ -18,7 +18,7 @@ pub enum KeyCommand {
     Create(create::CreateArgs),
     /// Show the keys of your wallet, what each may still spend, and whether the approval covers them
     #[command(after_help = "Example:\n  crtx key list")]
-    List(registry::ListArgs),
+    List(OwnerArgs),
     /// End a key for ever, at the service and on chain
     #[command(after_help = "Example:\n  crtx key revoke ci")]
     Revoke {

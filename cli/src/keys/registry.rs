@@ -8,7 +8,7 @@ use serde_json::Value;
 use solana_pubkey::Pubkey;
 
 use crate::{
-    arguments::{KeypairArgs, OutputArgs, ServiceArgs},
+    arguments::OwnerArgs,
     asker::Asker,
     output::{self, cell, note, table},
     settings::Settings,
@@ -80,17 +80,7 @@ pub async fn find(service: &Asker, named: &str) -> anyhow::Result<Pubkey> {
     }
 }
 
-#[derive(Clone, Debug, clap::Args)]
-pub struct ListArgs {
-    #[command(flatten)]
-    keypair: KeypairArgs,
-    #[command(flatten)]
-    service: ServiceArgs,
-    #[command(flatten)]
-    output: OutputArgs,
-}
-
-pub async fn list(arguments: &ListArgs, settings: &Settings) -> anyhow::Result<()> {
+pub async fn list(arguments: &OwnerArgs, settings: &Settings) -> anyhow::Result<()> {
     let keypair = arguments.keypair.read(settings)?;
     let service = Asker::wallet(settings, &arguments.service, &keypair)?;
     let whole = keys(&service).await?;

@@ -11,8 +11,8 @@ use std::{
 };
 
 use anyhow::Context;
+use crtx_chain::urls;
 use crtx_protocol::result_hash::ResultHash;
-use crtx_sdk::authority;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
@@ -147,8 +147,7 @@ impl LocalRun {
 impl fmt::Display for LocalRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.name.as_deref().unwrap_or("without a name");
-        let url = Url::parse(self.base_url.as_ref().unwrap_or(&self.rpc_url)).ok();
-        let host = url.as_ref().map_or_else(|| "?".to_owned(), authority);
+        let host = urls::host(self.base_url.as_ref().unwrap_or(&self.rpc_url));
         write!(f, "{name} ({host}, {})", self.data_dir.display())
     }
 }

@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub use crtx_sdk::{authority, is_on_this_machine};
+pub use crtx_sdk::is_on_this_machine;
 use serde::Serialize;
 use solana_pubkey::Pubkey;
 use url::Url;

@@ -10,6 +10,7 @@ use crtx_chain::{
     instructions::{compute_unit_limit, compute_unit_price},
     loader,
     token::{TOKEN_ACCOUNT_LEN, create_associated_token_account},
+    urls,
 };
 use serde_json::{Value, json};
 use solana_instruction::Instruction;
@@ -30,7 +31,7 @@ use crate::{
     market::Market,
     output::{self, note, printable, say, sol},
     progress::during,
-    settings::{Network, Settings, SignerRole, authority},
+    settings::{Network, Settings, SignerRole},
     usage::UsageError,
 };
 
@@ -65,8 +66,8 @@ pub struct Sent {
 }
 
 impl Sender {
-    /// Reads the key pair, connects, and first finds out what became of transactions of earlier runs: only then is
-    /// what the chain shows the last word. Fails at once where nobody can be asked and `--yes` is missing.
+    /// Reads the key pair, connects, and finds out what became of transactions of earlier runs, which could still
+    /// change what the chain shows. Fails at once if there is no terminal to ask on and `--yes` is missing.
     pub async fn open(settings: &Settings, arguments: &SendArgs, role: SignerRole) -> anyhow::Result<Self> {
         let connect = async |_: &Pubkey| Market::connect(settings, &arguments.chain).await;
         Self::over(settings, arguments, role, None, connect).await
@@ -78,8 +79,8 @@ impl Sender {
         Self::over(settings, &arguments.send, SignerRole::Admin, arguments.unsigned_for, connect).await
     }
 
-    /// The same where the program may have no configuration yet. `expected` says, for the wallet and the program, what
-    /// it is taken for; the commands that use this read the real one themselves.
+    /// The same where the program may have no configuration yet. `expected` gets the wallet and the program, and
+    /// returns the configuration to assume; the commands that use this read the real one themselves.
     pub async fn open_before_setup(
         settings: &Settings,
         arguments: &SendArgs,
@@ -118,7 +119,7 @@ impl Sender {
         let market = connect(&wallet).await?;
         let journal = Journal::of(&settings.folder, &market.genesis_hash, &wallet);
         // Without path and query, in which the keys of providers stand.
-        let host = url::Url::parse(&market.rpc_url).map_or_else(|_| "?".to_owned(), |url| authority(&url));
+        let host = urls::host(&market.rpc_url);
         let network = format!("{} ({host})", settings.network);
         let &SendArgs { priority_fee, output, .. } = arguments;
         let sender = Self { wallet, keypair, market, network, asks, priority_fee, output, journal, patience: PATIENCE };

@@ -26,7 +26,7 @@ pub fn config(marketplace: &Marketplace, listen: SocketAddr, arguments: &UpArgs)
         ("dashboard-enabled", (!arguments.no_dashboard).to_string()),
         // Tests and demonstrations travel in time and want to see what is due soon after.
         ("gateway-housekeeping-seconds", "5".to_owned()),
-        // The chain runs in this process: whatever it closed is closed.
+        // The chain runs in this process, so the indexer believes it even if many accounts disappear at once.
         ("indexer-accept-mass-closing", "true".to_owned()),
     ];
     let flags = flags.map(|(name, value)| (name.to_owned(), value));

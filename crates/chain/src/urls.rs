@@ -65,7 +65,7 @@ impl fmt::Debug for RpcUrls {
     }
 }
 
-/// Host and port of a URL, for logs.
+/// Host and port of a URL, for messages, logs and sign-ins. The default port of the scheme is left out.
 pub fn host(url: &str) -> String {
     let url = Url::parse(url).ok();
     let host = url.as_ref().and_then(Url::host_str).unwrap_or("?");

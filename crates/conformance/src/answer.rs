@@ -32,7 +32,7 @@ pub struct Judged {
     pub result: Option<String>,
     /// What the agent said, if it answered `failed`.
     pub failed: Option<String>,
-    /// The checks of this answer `failed`.
+    /// The checks of form and signature of the failure, if the agent answered `failed`.
     pub failure: Option<[Check; 2]>,
     /// The HTTP status of a whole answer.
     pub http_status: Option<u16>,
@@ -48,7 +48,8 @@ impl Judged {
     }
 }
 
-/// Checks an answer. Without `output` the result is not compared with a schema. Needs the stack of a schema.
+/// Checks an answer. Without `output` it compares the result with no schema. It runs on a thread that has the stack
+/// that schemas need.
 pub fn judge(
     subject: &TestedEndpoint,
     output: Option<&OutputSchema>,
@@ -92,7 +93,7 @@ impl Judge<'_> {
         self.judged.checks.push(Check::skipped(name, reason));
     }
 
-    /// A failure that leaves nothing to check after it.
+    /// Notes a failure after which nothing more can be checked. `finish` skips the checks that have no entry.
     fn stop(&mut self, name: CheckName, received: impl Into<String>, fix: impl Into<String>) {
         self.fail(name, received, fix);
         self.needs = Some(needs(name));
@@ -150,7 +151,7 @@ impl Judge<'_> {
         self.pass(CheckName::WholeAnswer, format!("{} bytes", received.body.len()));
     }
 
-    /// The rules for headers and members. `None`: a rule is broken on which the others build.
+    /// Checks headers and members. `None`: the answer breaks a rule that the later checks need.
     fn fields(&mut self, received: &ReceivedAnswer) -> Option<()> {
         if let Some(encoding) = &received.encoding {
             let fix = "Send the answer without compression: the request says `accept-encoding: identity`.";
@@ -440,7 +441,7 @@ fn private_key(listed: &[u8; 32], signed: Signed<'_>, signature: &[u8; 64]) -> O
     Some((format!("`result_key` is the private key of {public}"), fix.to_owned()))
 }
 
-/// Why a check is skipped that builds on another one.
+/// The reason to skip a check that needs `name` to pass.
 pub fn needs(name: CheckName) -> String {
     format!("it needs `{name}` to pass first")
 }

@@ -1,4 +1,4 @@
-//! Finds out what a wrong `result_hash` is the hash of.
+//! Finds out what an agent hashed if its `result_hash` is wrong.
 
 use std::io;
 
@@ -14,7 +14,7 @@ use crate::limits::MAX_RESULT_MEMORY;
 /// A mistake that explains the hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mistake {
-    /// What the hash is of.
+    /// What the agent hashed.
     pub of: &'static str,
     pub fix: &'static str,
 }
@@ -86,7 +86,7 @@ pub fn explain(claimed: &ResultHash, result: &str, raw: &str, task: &str) -> Opt
     })
 }
 
-/// A result that is JSON in a string, written in other ways. One at a time: each may be many times as long.
+/// Writes a result that holds JSON in other spellings, one at a time: each may be many times as long as the result.
 fn serialised_again(result: &str) -> Option<impl Iterator<Item = String>> {
     if !fits_in_memory(result, MAX_RESULT_MEMORY) {
         return None;

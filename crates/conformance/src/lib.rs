@@ -21,5 +21,5 @@ mod signature_mistakes;
 mod subject;
 
 pub use report::{Check, CheckName, Report};
-pub use run::{CannotTest, Progress, run};
+pub use run::{CannotTest, run};
 pub use subject::{Example, TestedEndpoint};

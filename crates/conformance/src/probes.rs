@@ -26,8 +26,9 @@ pub fn with(example: &Example, end: &str) -> Example {
     Example { task: format!("{}{end}", example.task), parameters: example.parameters.clone() }
 }
 
-/// The check of an answer to a changed task. The agent decides what it answers; hash and signature must be right for
-/// whatever it is. `exercises`: whether a result shows what the check is about. `ignored`: what was wrong before.
+/// The check of an answer to a changed task. The agent may return any result, if it hashes and signs this result
+/// correctly. `exercises` says whether a result has what the check is about; `ignored` names the checks that the
+/// example failed.
 pub fn changed_task(
     name: CheckName,
     judged: &Judged,

@@ -30,21 +30,13 @@ const READING: OffloadConfig = OffloadConfig {
     stack_bytes: crtx_schema::limits::STACK_BYTES,
 };
 
-/// Failures of the example that do not keep the later requests from being useful.
+/// If the example fails no other checks than these, the test still sends the later requests.
 const HARMLESS: [CheckName; 5] =
     [CheckName::ContentType, CheckName::TokensUsed, CheckName::Steps, CheckName::OutputSchema, CheckName::ExecutionId];
 
 /// What is sent after the example, in the order of the report.
 fn later() -> impl Iterator<Item = CheckName> {
     CheckName::ALL.iter().copied().filter(|name| *name >= CheckName::Unicode)
-}
-
-/// How far a test is.
-#[derive(Clone, Copy, Debug)]
-pub enum Progress<'a> {
-    /// A request for this check is being sent; for [`CheckName::Reachable`], the example.
-    Asks(CheckName),
-    Checked(&'a Check),
 }
 
 /// Why there is no report. It is not the endpoint's fault.
@@ -61,32 +53,21 @@ pub enum CannotTest {
 /// Tests an endpoint. The test takes at most [`limits::duration`] and sends at most [`limits::MAX_REQUESTS`] requests;
 /// `outbound` decides which addresses it may call. It ends when its future is dropped, and sends nothing more after an
 /// answer that does not come in time.
-pub async fn run(
-    subject: &TestedEndpoint,
-    outbound: &Outbound,
-    progress: &mut (dyn FnMut(Progress<'_>) + Send),
-) -> Result<Report, CannotTest> {
+pub async fn run(subject: &TestedEndpoint, outbound: &Outbound) -> Result<Report, CannotTest> {
     let started = Instant::now();
-    let mut test = Test::start(subject, outbound, progress).await?;
-    progress(Progress::Asks(CheckName::Reachable));
+    let mut test = Test::start(subject, outbound).await?;
     let output = Arc::clone(&test.output);
     let first_request = TestRequest::of(subject.example.clone());
     let first = test.ask(first_request.clone(), Some(output)).await?;
-    for check in &first.checks {
-        test.note(check.clone(), progress);
-    }
+    test.checks.extend(first.checks.iter().cloned());
     let blocking = if first.no_time {
         Some("the test had no more time".to_owned())
     } else {
         first.problem(&HARMLESS).map(|problem| needs(problem.name))
     };
     match blocking {
-        Some(reason) => {
-            for name in later() {
-                test.note(Check::skipped(name, reason.clone()), progress);
-            }
-        }
-        None => test.go_on(&first_request, &first, progress).await?,
+        Some(reason) => test.checks.extend(later().map(|name| Check::skipped(name, reason.clone()))),
+        None => test.go_on(&first_request, &first).await?,
     }
     Ok(test.report(started, &first))
 }
@@ -103,11 +84,7 @@ struct Test {
 }
 
 impl Test {
-    async fn start(
-        subject: &TestedEndpoint,
-        outbound: &Outbound,
-        progress: &mut (dyn FnMut(Progress<'_>) + Send),
-    ) -> Result<Self, CannotTest> {
+    async fn start(subject: &TestedEndpoint, outbound: &Outbound) -> Result<Self, CannotTest> {
         let sender = TestSender::new(outbound, &subject.endpoint, subject.timeout_seconds)?;
         let reading = Offload::start("conformance", READING)?;
         let subject = Arc::new(subject.clone());
@@ -115,15 +92,8 @@ impl Test {
         let schemas = move || (schemas::check_input(&read), OutputSchema::compile(&read.output_schema));
         let (input, output) = reading.run(schemas).await?;
         let output = Arc::new(output);
-        let (requests, failure, checks) = (AtomicU32::new(0), OnceLock::new(), Vec::new());
-        let mut test = Self { subject, output, sender, reading, requests, failure, checks };
-        test.note(input, progress);
-        Ok(test)
-    }
-
-    fn note(&mut self, check: Check, progress: &mut (dyn FnMut(Progress<'_>) + Send)) {
-        progress(Progress::Checked(&check));
-        self.checks.push(check);
+        let (requests, failure) = (AtomicU32::new(0), OnceLock::new());
+        Ok(Self { subject, output, sender, reading, requests, failure, checks: vec![input] })
     }
 
     async fn ask(&self, request: TestRequest, output: Option<Arc<OutputSchema>>) -> Result<Judged, CannotTest> {
@@ -143,23 +113,17 @@ impl Test {
     }
 
     /// Sends everything after the example, which was answered well.
-    async fn go_on(
-        &mut self,
-        request: &TestRequest,
-        first: &Judged,
-        progress: &mut (dyn FnMut(Progress<'_>) + Send),
-    ) -> Result<(), CannotTest> {
+    async fn go_on(&mut self, request: &TestRequest, first: &Judged) -> Result<(), CannotTest> {
         let example = &request.example;
         let ignored: Vec<CheckName> =
             first.checks.iter().filter(|check| check.has_failed()).map(|check| check.name).collect();
         let (mut changeable, mut signed) = (false, None);
         for name in later() {
             if self.sender.was_late() {
-                // The service keeps a place for each test that runs.
-                self.note(Check::skipped(name, "an earlier request was not answered in time"), progress);
+                // The API runs few tests at once, so the test of a slow endpoint gives its place back early.
+                self.checks.push(Check::skipped(name, "an earlier request was not answered in time"));
                 continue;
             }
-            progress(Progress::Asks(name));
             let check = match name {
                 CheckName::Unicode => {
                     let judged = self.ask_for(probes::unicode(example)).await?;
@@ -193,12 +157,13 @@ impl Test {
                     parallel::judge(&answers, &ignored)
                 }
             };
-            self.note(check, progress);
+            self.checks.push(check);
         }
         Ok(())
     }
 
-    /// Of the task that is named for it. Without one, of what the agent refused by itself, such as a blank task.
+    /// Sends the task that the agent must refuse, and judges the answer. If the creator names no such task, it returns
+    /// the checks of a task that the agent refused by itself, such as a blank one.
     async fn failure(&self) -> Result<[Check; 2], CannotTest> {
         let Some(failing) = self.subject.failing.clone() else {
             let seen = self.failure.get().cloned();

@@ -23,7 +23,7 @@ use uuid::Uuid;
 
 use crate::{limits, quote, subject::Example};
 
-/// Longest wait in the client itself. Each request has a shorter one.
+/// Time-out of the HTTP client. It ends no request, because [`TestSender::send`] gives each one a shorter time-out.
 const UNREACHED: Duration = Duration::from_secs(3_600);
 
 /// Sends the requests of one test.

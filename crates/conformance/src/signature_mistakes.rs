@@ -7,10 +7,10 @@ use crtx_protocol::{
 use ed25519_dalek::{Signature, SigningKey, Verifier, VerifyingKey};
 use uuid::Uuid;
 
-/// What a signature was made over in place of the right message.
+/// What the agent signed in place of the right message.
 pub type Mistake = &'static str;
 
-/// What an answer says about itself; a signature was probably made over a part of it.
+/// What an answer holds and is for. An agent that signs the wrong message probably signs a part of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Signed<'a> {
     pub result: &'a str,

@@ -88,7 +88,7 @@ pub async fn test_agent(
     let tests = &gateway.agent_tests;
     let client = peer.map(|Extension(Peer(address))| address);
     let _admitted = tests.admit(session.wallet, client, &subject.endpoint).await?;
-    let report = crtx_conformance::run(&subject, &tests.outbound, &mut |_| {}).await;
+    let report = crtx_conformance::run(&subject, &tests.outbound).await;
     Ok(Json(report.map_err(ApiError::unavailable)?))
 }
 

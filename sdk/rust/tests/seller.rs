@@ -137,7 +137,7 @@ async fn it_passes_the_test_of_an_endpoint_as_a_route_of_an_application() {
         example: example("\"a text\""),
         failing: Some(example("fail")),
     };
-    let report = crtx_conformance::run(&subject, &Outbound::new(OutboundPolicy::LOCAL), &mut |_| {}).await.unwrap();
+    let report = crtx_conformance::run(&subject, &Outbound::new(OutboundPolicy::LOCAL)).await.unwrap();
     assert!(report.passed, "{report:#?}");
 }
 

@@ -168,5 +168,5 @@ pub async fn creator(change: Change) -> TestedEndpoint {
 }
 
 pub async fn test(subject: &TestedEndpoint) -> Report {
-    run(subject, &Outbound::new(OutboundPolicy::LOCAL), &mut |_| {}).await.expect("a report")
+    run(subject, &Outbound::new(OutboundPolicy::LOCAL)).await.expect("a report")
 }

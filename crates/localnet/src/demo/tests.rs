@@ -179,7 +179,7 @@ async fn both_agents_pass_the_test_of_an_endpoint() {
             failing: Some(example(failing)),
         };
         let outbound = Outbound::new(OutboundPolicy::LOCAL);
-        let report = crtx_conformance::run(&subject, &outbound, &mut |_| {}).await.expect("a report");
+        let report = crtx_conformance::run(&subject, &outbound).await.expect("a report");
         assert!(report.passed, "{}: {report:#?}", agent.name);
         for name in [CheckName::Signature, CheckName::CallSignature, CheckName::OutputSchema, CheckName::Unicode] {
             assert_eq!(report.check(name).expect("there").passed, Some(true), "{}: {report:#?}", agent.name);

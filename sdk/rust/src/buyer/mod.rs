@@ -9,5 +9,5 @@ mod wallet;
 
 pub use client::{Agents, Client, ClientOptions};
 pub use error::{ApiError, Error, ErrorCode, Problem};
-pub use sign_in::{authority, check_sign_in, is_on_this_machine};
+pub use sign_in::{check_sign_in, is_on_this_machine};
 pub use types::*;

@@ -2,6 +2,7 @@
 
 use anyhow::bail;
 use chrono::{DateTime, Utc};
+use crtx_chain::urls;
 use crtx_protocol::{cluster::Cluster, sign_in::SignInMessage};
 use solana_pubkey::Pubkey;
 use url::{Host, Url};
@@ -19,12 +20,6 @@ pub fn is_on_this_machine(url: &Url) -> bool {
         Some(Host::Ipv6(address)) => address.is_loopback(),
         None => false,
     }
-}
-
-/// Host and port of a URL, for messages.
-pub fn authority(url: &Url) -> String {
-    let host = url.host_str().unwrap_or("?");
-    url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
 /// A service chooses the text that is signed, so only a challenge of the known form is signed, for this wallet at this
@@ -47,7 +42,7 @@ pub fn check_sign_in(
         let url = Url::parse(text).ok();
         url.is_some_and(|url| url.as_str().trim_end_matches('/') == here.as_str().trim_end_matches('/'))
     };
-    if message.domain != authority(&here) || !same(&message.uri) {
+    if message.domain != urls::host(base_url) || !same(&message.uri) {
         bail!("{base_url} asks to sign in at another place ({}, {}); nothing was signed", message.domain, message.uri);
     }
     if message.cluster != cluster {

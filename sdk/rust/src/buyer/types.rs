@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::client::Known;
+pub use crate::verify::Status as ExecutionState;
 use crate::verify::{Check, MoneyOutcome};
 
 /// A call beyond agent and task. The default has no parameters, a new key, and the client's time-out.
@@ -57,22 +58,6 @@ pub struct Verification {
     pub execution_id: Uuid,
     pub outcome: Option<MoneyOutcome>,
     pub checks: Vec<Check>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ExecutionState {
-    Pending,
-    Running,
-    Completed,
-    Failed,
-    Disputed,
-}
-
-impl ExecutionState {
-    pub const fn is_under_way(self) -> bool {
-        matches!(self, Self::Pending | Self::Running)
-    }
 }
 
 /// An execution of the wallet.

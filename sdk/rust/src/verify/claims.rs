@@ -6,7 +6,7 @@ use std::{fmt, str::FromStr};
 use anyhow::Context;
 use chrono::{DateTime, Utc};
 use crtx_protocol::{content::parse_cid, result_hash::ResultHash, usdc::UsdcBase};
-use serde::{Deserialize, Deserializer, de::Error};
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use solana_pubkey::Pubkey;
 use url::Url;
 use uuid::Uuid;
@@ -33,8 +33,8 @@ pub struct Claims {
     pub completed_at: Option<DateTime<Utc>>,
 }
 
-/// What a record says of itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// The state of an execution, as the API and a saved record name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     Pending,
@@ -42,6 +42,12 @@ pub enum Status {
     Completed,
     Failed,
     Disputed,
+}
+
+impl Status {
+    pub const fn is_under_way(self) -> bool {
+        matches!(self, Self::Pending | Self::Running)
+    }
 }
 
 /// A text of a known form, such as an address.
