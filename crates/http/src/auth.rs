@@ -83,7 +83,7 @@ impl ApiKeyHeader {
         let found = self.find(credentials).await;
         credentials.strangers.note(&self.name(), &found);
         let row = found?;
-        if row.is_use_due() {
+        if row.is_use_due {
             note_use(api_keys::touch(&credentials.pool, &row)).await;
         }
         Ok(Caller { wallet: row.wallet, session_key: self.session_key, key: self.key })

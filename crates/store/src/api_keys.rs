@@ -4,14 +4,15 @@
 //! wallet that the holder of its secret named in a signature, and before that for none.
 
 use agent_marketplace::state::SpendingGrant;
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use crtx_protocol::usdc::UsdcBase;
+use serde::{Deserialize, Deserializer};
 use solana_pubkey::Pubkey;
-use sqlx::{PgExecutor, PgPool};
+use sqlx::{PgExecutor, PgPool, types::Json};
 
 use crate::{
     Result,
-    columns::{Base58, Count, Usdc},
+    columns::{Base58, Count, Usdc, base_units},
     convert::amount_to_db,
     database::run,
     transaction,
@@ -138,20 +139,11 @@ pub struct ApiKeyRow {
     pub session_public_key: Pubkey,
     pub wallet: Pubkey,
     pub name: Option<String>,
-    pub last_used_at: Option<DateTime<Utc>>,
     pub revoked_at: Option<DateTime<Utc>>,
     pub execution_count: u64,
     pub spent: UsdcBase,
-}
-
-impl ApiKeyRow {
-    /// The precision of `last_used_at`.
-    const USE_RESOLUTION: TimeDelta = TimeDelta::seconds(10);
-
     /// Whether the stored last use is old enough to be worth a write.
-    pub fn is_use_due(&self) -> bool {
-        self.last_used_at.is_none_or(|last| Utc::now().signed_duration_since(last) >= Self::USE_RESOLUTION)
-    }
+    pub is_use_due: bool,
 }
 
 /// The keys with these session public keys, revoked or not, in any order. A key is also revoked once its wallet has ended
@@ -161,9 +153,9 @@ pub async fn find_all(db: impl PgExecutor<'_>, session_public_keys: &[Pubkey]) -
     let rows = sqlx::query_as!(
         ApiKeyRow,
         r#"SELECT k.session_public_key AS "session_public_key!: Base58", k.wallet AS "wallet!: Base58", k.name,
-                  k.last_used_at,
                   COALESCE(k.revoked_at, CASE WHEN g.revoked THEN g.observed_at END) AS "revoked_at?",
-                  k.execution_count AS "execution_count!: Count", k.spent AS "spent!: Usdc"
+                  k.execution_count AS "execution_count!: Count", k.spent AS "spent!: Usdc",
+                  COALESCE(k.last_used_at < now() - interval '10 seconds', true) AS "is_use_due!"
            FROM api_keys k LEFT JOIN mirror_grants g ON g.address = k.grant_address
            WHERE k.session_public_key = ANY($1) AND k.registered_at IS NOT NULL"#,
         &keys,
@@ -181,23 +173,29 @@ pub async fn touch(pool: &PgPool, key: &ApiKeyRow) -> Result<()> {
     run(pool, statement).await
 }
 
-/// The limits of a key, by its grant on chain.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The limits of a key, by its grant on chain. Read from a row of `mirror_grants`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct GrantLimits {
     /// `None`: no limit.
+    #[serde(deserialize_with = "cap")]
     pub per_call_cap: Option<UsdcBase>,
     /// `None`: no limit.
+    #[serde(deserialize_with = "cap")]
     pub total_cap: Option<UsdcBase>,
     /// What counts against the total cap.
+    #[serde(deserialize_with = "base_units")]
     pub spent: UsdcBase,
     /// Of a UTC day. `None`: no limit.
+    #[serde(deserialize_with = "cap")]
     pub daily_cap: Option<UsdcBase>,
     /// On the day with the number `day`, counted from 1970.
+    #[serde(deserialize_with = "base_units")]
     pub spent_on_day: UsdcBase,
+    #[serde(rename = "spent_day")]
     pub day: u64,
     pub expires_at_unix_s: i64,
     /// None: any agent.
-    pub allowed_agents: Vec<Pubkey>,
+    pub allowed_agents: Vec<String>,
     pub revoked: bool,
 }
 
@@ -219,12 +217,16 @@ pub struct ShownKey {
     /// Whether this service refuses it.
     pub revoked: bool,
     /// `None` until the mirror shows the grant.
-    pub limits: Option<GrantLimits>,
+    pub limits: Option<Json<GrantLimits>>,
 }
 
 /// A cap as the chain or the mirror has it. One that is larger than all money says "no limit".
 fn limited(cap: u64) -> Option<UsdcBase> {
     (cap < i64::MAX.unsigned_abs()).then_some(UsdcBase(cap))
+}
+
+fn cap<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Option<UsdcBase>, D::Error> {
+    Ok(Option::<u64>::deserialize(deserializer)?.and_then(limited))
 }
 
 impl GrantLimits {
@@ -249,7 +251,7 @@ impl From<&SpendingGrant> for GrantLimits {
             spent_on_day: UsdcBase(grant.spent_on_day),
             day: grant.day,
             expires_at_unix_s: grant.expires_at_unix_s,
-            allowed_agents: grant.allowed_agents().to_vec(),
+            allowed_agents: grant.allowed_agents().iter().map(Pubkey::to_string).collect(),
             revoked: grant.revoked != 0,
         }
     }
@@ -273,18 +275,14 @@ async fn select(
     limit: u32,
     offset: u64,
 ) -> Result<Vec<ShownKey>> {
-    let rows = sqlx::query!(
+    let rows = sqlx::query_as!(
+        ShownKey,
         r#"SELECT ids.session_key AS "session_public_key!: Base58",
-               COALESCE(k.grant_address, g.address) AS "grant_address!: Base58",
+               COALESCE(k.grant_address, g.address) AS "grant!: Base58",
                k.name AS "name?", k.last_four AS "last_four?", COALESCE(k.created_at, g.created_at) AS "created_at!",
                k.last_used_at AS "last_used_at?", COALESCE(k.execution_count, 0) AS "execution_count!: Count",
                COALESCE(k.spent, 0) AS "spent!: Usdc", k.registered_at IS NOT NULL AS "proven!",
-               k.revoked_at IS NOT NULL AS "revoked!", g.address IS NOT NULL AS "has_grant!",
-               COALESCE(g.per_call_cap, 0) AS "per_call_cap!: Count", COALESCE(g.total_cap, 0) AS "total_cap!: Count",
-               g.daily_cap AS "daily_cap?: Usdc", COALESCE(g.spent_on_day, 0) AS "spent_on_day!: Usdc",
-               COALESCE(g.spent_day, 0) AS "spent_day!: Count", COALESCE(g.spent, 0) AS "grant_spent!: Usdc", COALESCE(g.expires_at_unix_s, 0) AS "expires_at_unix_s!",
-               COALESCE(g.allowed_agents, '{}') AS "allowed_agents!: Vec<Base58>",
-               COALESCE(g.revoked, false) AS "grant_revoked!"
+               k.revoked_at IS NOT NULL AS "revoked!", to_jsonb(g) AS "limits?: Json<GrantLimits>"
            FROM (SELECT session_public_key AS session_key FROM api_keys
                      WHERE wallet = $1 AND ($2::text IS NULL OR session_public_key = $2)
                  UNION
@@ -298,30 +296,7 @@ async fn select(
         i64::from(limit),
         amount_to_db("offset", offset)?,
     );
-    let keys = rows.fetch_all(pool).await?.into_iter().map(|row| ShownKey {
-        session_public_key: row.session_public_key.into(),
-        grant: row.grant_address.into(),
-        name: row.name,
-        last_four: row.last_four,
-        created_at: row.created_at,
-        last_used_at: row.last_used_at,
-        execution_count: row.execution_count.into(),
-        spent: row.spent.into(),
-        proven: row.proven,
-        revoked: row.revoked,
-        limits: row.has_grant.then(|| GrantLimits {
-            per_call_cap: limited(row.per_call_cap.into()),
-            total_cap: limited(row.total_cap.into()),
-            spent: row.grant_spent.into(),
-            daily_cap: row.daily_cap.map(UsdcBase::from).and_then(|cap| limited(cap.0)),
-            spent_on_day: row.spent_on_day.into(),
-            day: row.spent_day.into(),
-            expires_at_unix_s: row.expires_at_unix_s,
-            allowed_agents: row.allowed_agents.into_iter().map(Pubkey::from).collect(),
-            revoked: row.grant_revoked,
-        }),
-    });
-    Ok(keys.collect())
+    Ok(rows.fetch_all(pool).await?)
 }
 
 /// How many keys a wallet has.

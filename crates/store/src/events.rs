@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use agent_marketplace::state::FailureReason;
 use chrono::TimeDelta;
 use crtx_protocol::usdc::UsdcBase;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -17,7 +16,7 @@ use crate::{
     columns::{Base58, Count, Timestamp, base_units},
     convert::{amount_to_db, saturating_to_db},
     pools,
-    reads::DisputeStatus,
+    reads::{DisputeStatus, RefundReason},
 };
 
 /// `LISTEN` to this channel: its messages name the wallets that have new events, separated by commas. An empty message: any
@@ -120,7 +119,8 @@ pub struct EventData {
     pub result_hash: Option<String>,
     /// Why it was refunded: `creator_failed`, `timeout`, `invalid_response`, `expired` or `interrupted`.
     #[serde(default, deserialize_with = "reason", skip_serializing_if = "Option::is_none")]
-    pub failure_reason: Option<String>,
+    #[schema(value_type = Option<String>)]
+    pub failure_reason: Option<RefundReason>,
     /// The code of the error that the call was answered with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_code: Option<String>,
@@ -171,27 +171,23 @@ fn outcome<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Op
 }
 
 /// By the program's number.
-fn reason<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Option<String>, D::Error> {
-    let number = i16::deserialize(deserializer)?;
-    let name = match number {
-        n if n == FailureReason::CreatorFailed as i16 => "creator_failed",
-        n if n == FailureReason::Timeout as i16 => "timeout",
-        n if n == FailureReason::InvalidResponse as i16 => "invalid_response",
-        n if n == FailureReason::Expired as i16 => "expired",
-        _ => "interrupted",
-    };
-    Ok(Some(name.to_owned()))
+fn reason<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Option<RefundReason>, D::Error> {
+    Ok(Some(RefundReason::from_repr(i16::deserialize(deserializer)?).unwrap_or(RefundReason::Interrupted)))
 }
 
-/// Some events of a wallet, oldest first.
-#[derive(Clone, Debug, PartialEq, Eq)]
+// Some events of a wallet, oldest first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = EventListResponse)]
 pub struct EventPage {
+    /// Oldest first.
     pub events: Vec<Event>,
-    /// Every event up to this one was read.
+    // Every event up to this one was read.
+    /// The `after` of the next request.
+    #[serde(rename = "next_after")]
     pub through: u64,
-    /// The first event that is kept.
+    /// The first event that is kept: those with smaller numbers were deleted.
     pub oldest: u64,
-    /// The newest one. 0: the wallet has none.
+    /// The newest event of the wallet. 0: it has none.
     pub newest: u64,
 }
 
@@ -233,52 +229,34 @@ pub async fn page(
         &wallet
     );
     let head = head.fetch_optional(&mut *connection).await?;
-    let (newest, oldest) = head.map_or((0, 1), |head| (head.newest.into(), head.oldest.into()));
+    let (newest, oldest): (u64, u64) = head.map_or((0, 1), |head| (head.newest.into(), head.oldest.into()));
     // With all types, no row is read that is not shown.
     let most_read = if types.is_empty() { limit } else { MOST_PER_READ };
-    let rows = sqlx::query!(
-        r#"WITH read AS (
-               SELECT * FROM events WHERE wallet = $1 AND sequence > $2 ORDER BY sequence LIMIT $4)
-           SELECT event_id AS "id!", type AS "event_type!", wallet AS "wallet!", sequence AS "sequence!: Count", previous,
+    let rows = sqlx::query_as!(
+        Event,
+        r#"SELECT event_id AS "id!", type AS "event_type!", wallet AS "wallet!", sequence AS "sequence!: Count", previous,
                   at AS "at!: Timestamp", slot AS "slot?: Count", agent AS agent_id, execution_id,
-                  correction AS "correction!", data AS "data!: Json<EventData>",
-                  (SELECT max(sequence) FROM read) AS "read!: Count"
-           FROM read WHERE $3::text[] = '{}' OR type = ANY ($3) ORDER BY sequence LIMIT $5"#,
+                  correction AS "correction!", data AS "data!: Json<EventData>"
+           FROM (SELECT * FROM events WHERE wallet = $1 AND sequence > $2 ORDER BY sequence LIMIT $4) AS read
+           WHERE $3::text[] = '{}' OR type = ANY ($3) ORDER BY sequence LIMIT $5"#,
         &wallet,
         after_db,
         types,
         most_read,
         limit,
     );
-    let rows = rows.fetch_all(&mut *connection).await?;
-    let full = i64::try_from(rows.len()).is_ok_and(|rows| rows >= limit);
-    let read = rows.first().map(|row| u64::from(row.read));
-    let events: Vec<Event> = rows
-        .into_iter()
-        .map(|row| Event {
-            id: row.id,
-            event_type: row.event_type,
-            wallet: row.wallet,
-            sequence: row.sequence,
-            previous: row.previous,
-            at: row.at,
-            slot: row.slot,
-            agent_id: row.agent_id,
-            execution_id: row.execution_id,
-            correction: row.correction,
-            data: row.data,
-        })
-        .collect();
-    let last = events.last().map(|event| u64::from(event.sequence));
-    let through = match (full, read) {
-        (true, _) => last.unwrap_or(after),
-        (false, Some(read)) => read,
-        // Without types, what there was is deleted. Else none is of these types: everything up to the limit of one read was
-        // looked at.
-        (false, None) if types.is_empty() => newest.max(after),
-        (false, None) => newest.min(after.saturating_add(most_read.unsigned_abs())).max(after),
+    let events = rows.fetch_all(&mut *connection).await?;
+    let last: u64 = events.last().map_or(0, |event| event.sequence.into());
+    let is_full = i64::try_from(events.len()).is_ok_and(|read| read >= limit);
+    // Without types all there is was looked at, also if it is deleted by now. Else as many as one read may look at: the
+    // numbers have no gaps, the first one that is kept is known, and `newest` was read before the rows.
+    let looked_at = if types.is_empty() {
+        newest
+    } else {
+        newest.min(after.max(oldest.saturating_sub(1)).saturating_add(MOST_PER_READ.unsigned_abs()))
     };
-    Ok(EventPage { events, through, oldest, newest: newest.max(read.unwrap_or_default()) })
+    let through = if is_full { last } else { last.max(looked_at).max(after) };
+    Ok(EventPage { events, through, oldest, newest: newest.max(last) })
 }
 
 /// Events of one execution as its caller or the creator of a payout sees them, after the one with the number `after`.

@@ -24,17 +24,11 @@ const MAX_PRUNED: i64 = 1_000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WantedDocument {
     pub agent: Pubkey,
+    pub creator: Pubkey,
     pub sha256: [u8; 32],
     pub uri: String,
     /// Attempts that failed so far, with this hash and URI.
-    pub attempts: u32,
-}
-
-/// A document that a process has a lease for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClaimedDocument {
-    pub wanted: WantedDocument,
-    pub creator: Pubkey,
+    pub attempts: i32,
 }
 
 /// How much a process takes at once.
@@ -57,7 +51,7 @@ pub struct ClaimLimits {
 /// Takes documents that are due: those of shown listings without one, unless a process has them or the next attempt is
 /// later. Every creator and host gets its first document before another gets its second, so the order of the result
 /// and its limits leave out nobody because of another. Empty while another process claims.
-pub async fn claim(pool: &PgPool, holder: Uuid, limits: ClaimLimits) -> Result<Vec<ClaimedDocument>> {
+pub async fn claim(pool: &PgPool, holder: Uuid, limits: ClaimLimits) -> Result<Vec<WantedDocument>> {
     let mut transaction = transaction::begin(pool).await?;
     let alone = sqlx::query_scalar!(r#"SELECT pg_try_advisory_xact_lock($1) AS "locked!""#, CLAIMS_LOCK);
     if !alone.fetch_one(&mut *transaction).await? {
@@ -65,7 +59,8 @@ pub async fn claim(pool: &PgPool, holder: Uuid, limits: ClaimLimits) -> Result<V
     }
     // A row is ranked on its host only if it is within the limit of its creator: otherwise the many documents of one
     // creator would use up the ranks of a host that others use, too.
-    let rows = sqlx::query!(
+    let rows = sqlx::query_as!(
+        WantedDocument,
         r#"WITH leased AS (
                SELECT agent, creator, host FROM document_leases WHERE until > now()
            ),
@@ -107,7 +102,7 @@ pub async fn claim(pool: &PgPool, holder: Uuid, limits: ClaimLimits) -> Result<V
                RETURNING t.agent
            )
            SELECT r.address AS "agent: Base58", r.creator AS "creator: Base58", r.metadata_hash AS "sha256: [u8; 32]",
-                  r.metadata_uri, r.attempts AS "attempts!"
+                  r.metadata_uri AS uri, r.attempts AS "attempts!"
            FROM ranked r JOIN claimed ON claimed.agent = r.address
            ORDER BY r.attempts > 0, r.place"#,
         holder,
@@ -120,12 +115,7 @@ pub async fn claim(pool: &PgPool, holder: Uuid, limits: ClaimLimits) -> Result<V
     );
     let rows = rows.fetch_all(&mut *transaction).await?;
     transaction.commit().await?;
-    let claimed = rows.into_iter().map(|row| {
-        let (agent, attempts) = (row.agent.into(), row.attempts.unsigned_abs());
-        let wanted = WantedDocument { agent, sha256: row.sha256, uri: row.metadata_uri, attempts };
-        ClaimedDocument { wanted, creator: row.creator.into() }
-    });
-    Ok(claimed.collect())
+    Ok(rows)
 }
 
 /// Gives back everything that a process holds, and removes leases that were over long ago.
@@ -178,7 +168,7 @@ pub async fn store_document(
         metadata.tagline,
         &metadata.tags,
         metadata.endpoint,
-        next_count(wanted),
+        wanted.attempts.saturating_add(1),
         bytes,
     );
     statement.execute(&mut *transaction).await?;
@@ -210,15 +200,11 @@ pub async fn store_failure(pool: &PgPool, wanted: &WantedDocument, failure: Fetc
         wanted.uri,
         without_nul(failure.message),
         failure.kind.into_str(),
-        next_count(wanted),
+        wanted.attempts.saturating_add(1),
         failure.retry_in.as_secs_f64(),
     );
     statement.execute(&mut *transaction).await?;
     end_attempt(transaction, &agent).await
-}
-
-fn next_count(wanted: &WantedDocument) -> i32 {
-    i32::try_from(wanted.attempts.saturating_add(1)).unwrap_or(i32::MAX)
 }
 
 /// Ends the lease of a document whose fetch is over, also one of another process. Deletes what no read of this agent shows:

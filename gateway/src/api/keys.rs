@@ -18,6 +18,7 @@ use crtx_protocol::{
     usdc::UsdcBase,
 };
 use crtx_store::{
+    Json,
     api_keys::{self, GrantLimits, MOST_PER_WALLET, NewApiKey, Registered, ShownKey},
     reads::Timestamp,
 };
@@ -176,7 +177,7 @@ impl FromQuery for KeyListQuery {
 impl KeyAnswer {
     fn new(gateway: &Gateway, key: ShownKey, now_unix_s: i64) -> Self {
         let state = KeyState::of(&key, now_unix_s);
-        let limits = key.limits.as_ref();
+        let limits = key.limits.as_deref();
         let expires_at = limits.and_then(|limits| DateTime::from_timestamp(limits.expires_at_unix_s, 0));
         Self {
             session_public_key: key.session_public_key.to_string(),
@@ -199,7 +200,7 @@ impl KeyAnswer {
             calls_left_by_approval: None,
             // Times with five digits in the year are not ISO 8601's plain form.
             expires_at: expires_at.filter(|time| time.year() < 10_000).map(Timestamp),
-            allowed_agents: limits.map_or_else(Vec::new, |l| l.allowed_agents.iter().map(Pubkey::to_string).collect()),
+            allowed_agents: limits.map_or_else(Vec::new, |limits| limits.allowed_agents.clone()),
             name: key.name,
             last_four: key.last_four,
         }
@@ -215,7 +216,7 @@ impl KeyAnswer {
 
 impl KeyState {
     fn of(key: &ShownKey, now_unix_s: i64) -> Self {
-        match &key.limits {
+        match key.limits.as_deref() {
             _ if key.revoked => Self::Revoked,
             None => Self::Pending,
             Some(limits) if limits.revoked => Self::Revoked,
@@ -291,7 +292,7 @@ pub async fn register(
     gateway.engine.credentials.strangers.forget(&name);
     let mut key = shown(&gateway, &owner.wallet, &session_public_key).await?;
     // The mirror may not show the grant yet, or not its newest limits.
-    key.limits = Some((&grant).into());
+    key.limits = Some(Json((&grant).into()));
     Ok((StatusCode::CREATED, unstored(KeyAnswer::new(&gateway, key, Utc::now().timestamp()))).into_response())
 }
 

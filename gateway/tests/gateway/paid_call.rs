@@ -51,7 +51,7 @@ async fn a_call_is_paid_once_and_its_answer_has_every_specified_field() {
     let key =
         crtx_store::testing::single::api_key(market.database.pool(), &market.session_key()).await.unwrap().unwrap();
     assert_eq!((key.execution_count, key.spent.0), (1, PRICE));
-    assert!(key.last_used_at.is_some());
+    assert!(!key.is_use_due);
 }
 
 #[tokio::test(flavor = "multi_thread")]

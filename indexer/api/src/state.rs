@@ -12,7 +12,8 @@ use crtx_store::{
     PgPool, ReadPools,
     pools::ReadConnection,
     reads::{
-        self, ExecutionDetails, ExecutionListQuestion, ExecutionPage, ExecutionQuestion, MirrorCounts, TotalsQuestion,
+        self, AgentHealthResponse, ExecutionDetails, ExecutionListQuestion, ExecutionPage, ExecutionQuestion,
+        MirrorCounts, TotalsQuestion,
     },
 };
 use serde::Serialize;
@@ -20,7 +21,6 @@ use solana_pubkey::Pubkey;
 use tokio::time::timeout;
 
 use crate::{
-    agent_health::AgentHealthResponse,
     agent_list::AgentList,
     agent_names::AgentNames,
     connections::Connections,

@@ -201,7 +201,7 @@ pub enum RecentStatus {
 }
 
 /// Why an execution was refunded.
-#[derive(Clone, Copy, Debug, Serialize, sqlx::Type, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, strum::FromRepr, sqlx::Type, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[repr(i16)]
 pub enum RefundReason {

@@ -1,27 +1,45 @@
 //! How an agent did lately, for its creator: what became of its calls, how long they took, and why the last ones failed.
 
 use chrono::{DateTime, Utc};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use solana_pubkey::Pubkey;
-use sqlx::PgExecutor;
+use sqlx::{PgExecutor, types::Json};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::days::share;
 use crate::{
     Result,
     columns::{Count, Timestamp},
 };
 
-/// What became of an agent's executions.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct AgentFigures {
+/// How an agent did lately, as far as the chain shows it.
+// What the API adds is empty in what this module reads: the window and the failures.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct AgentHealthResponse {
+    /// Address of the listing account.
+    pub agent_id: String,
+    /// Seconds that the figures cover, by the time at which executions were initiated.
+    #[schema(value_type = u32)]
+    pub window_seconds: i64,
+    /// All executions of this time; those that run are in no other count.
     pub executions: u64,
+    /// Results that were paid and not found wrong, also while they are disputed.
     pub completed: u64,
+    /// Executions that were refunded for whatever reason, and upheld disputes.
     pub failed: u64,
+    /// 0.0 to 1.0, as in the metrics of the listing: completed without an upheld dispute, of completed and failed by the
+    /// agent. null before the first.
+    #[schema(required)]
     pub success_rate: Option<f64>,
-    pub p50_ms: Option<u64>,
-    pub p95_ms: Option<u64>,
+    /// Half of the completed executions that the gateway settled took at most this time.
+    #[schema(required, value_type = Option<u64>)]
+    pub p50_ms: Option<Count>,
+    /// 95 of 100 of them took at most this time.
+    #[schema(required, value_type = Option<u64>)]
+    pub p95_ms: Option<Count>,
+    /// The newest 20 that were refunded, of the last 30 days.
+    #[schema(value_type = Vec<AgentFailure>)]
+    pub failures: Json<Vec<AgentFailure>>,
 }
 
 /// Whether the wallet listed this agent.
@@ -35,17 +53,20 @@ pub async fn lists_agent(db: impl PgExecutor<'_>, creator: &Pubkey, agent: &Pubk
 }
 
 /// The figures of the executions of a creator's agent that were initiated at `since` or later, as far as the chain shows them.
-pub async fn agent_figures(
+pub async fn agent_health(
     db: impl PgExecutor<'_>,
     creator: &Pubkey,
     agent: &Pubkey,
     since: DateTime<Utc>,
-) -> Result<AgentFigures> {
+) -> Result<AgentHealthResponse> {
     // Rates and times are those of `AgentMetrics`.
-    let row = sqlx::query!(
-        r#"SELECT f.executions AS "executions!: Count", f.completed AS "completed!: Count", f.failed AS "failed!: Count",
-                  f.settled - f.overturned AS "successful!: Count", f.settled + f.agents_failures AS "finished!: Count",
-                  f.p50 AS "p50: Count", f.p95 AS "p95: Count"
+    let health = sqlx::query_as!(
+        AgentHealthResponse,
+        r#"SELECT $2::text AS "agent_id!", 0::bigint AS "window_seconds!", f.executions AS "executions!: Count",
+                  f.completed AS "completed!: Count", f.failed AS "failed!: Count",
+                  (f.settled - f.overturned)::float8 / NULLIF(f.settled + f.agents_failures, 0) AS success_rate,
+                  f.p50 AS "p50_ms: Count", f.p95 AS "p95_ms: Count",
+                  '[]'::jsonb AS "failures!: Json<Vec<AgentFailure>>"
            FROM (
                SELECT count(*) AS executions,
                       count(*) FILTER (WHERE l.status IN (listed_status('completed'), listed_status('disputed')))
@@ -69,20 +90,12 @@ pub async fn agent_figures(
         agent.to_string(),
         since,
     );
-    let row = row.fetch_one(db).await?;
-    Ok(AgentFigures {
-        executions: row.executions.into(),
-        completed: row.completed.into(),
-        failed: row.failed.into(),
-        success_rate: share(row.successful.into(), row.finished.into()),
-        p50_ms: row.p50.map(u64::from),
-        p95_ms: row.p95.map(u64::from),
-    })
+    Ok(health.fetch_one(db).await?)
 }
 
 /// An execution that failed.
 // What the API adds is empty in what this module reads: code and message.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct AgentFailure {
     pub execution_id: Uuid,
     pub initiated_at: Timestamp,

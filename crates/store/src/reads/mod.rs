@@ -36,11 +36,11 @@ pub use execution_list::{
     execution_lists,
 };
 pub use executions::{
-    ExecutionDetails, ExecutionDispute, ExecutionFailure, ExecutionQuestion, RecentExecution, SettledBy, executions,
-    recent_executions,
+    ExecutionDetails, ExecutionDispute, ExecutionFailure, ExecutionQuestion, RecentExecution, RefundReason, SettledBy,
+    executions, recent_executions,
 };
 pub use freshness::{Freshness, MirrorCounts, freshness, mirror_counts, quarantined};
-pub use health::{AgentFailure, AgentFigures, agent_failures, agent_figures, lists_agent};
+pub use health::{AgentFailure, AgentHealthResponse, agent_failures, agent_health, lists_agent};
 pub use listings::{ListingReason, ListingReasonCode, ListingState, is_quarantined, listing};
 pub use page::{Listed, Start};
 pub use totals::{ExecutionTotals, GroupedTotals, TotalsBy, TotalsQuestion, execution_totals};

@@ -19,9 +19,10 @@ use crate::{
 const MOST_GROUPS: usize = 1_000;
 
 /// What the executions of a group have in common.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema, strum::IntoStaticStr)]
 #[schema(as = ExecutionTotalsGroupingName, default = "day")]
 #[serde(rename_all = "snake_case")]
+#[strum(const_into_str, serialize_all = "snake_case")]
 pub enum TotalsBy {
     /// The day (UTC) on which they were initiated.
     #[default]
@@ -30,17 +31,6 @@ pub enum TotalsBy {
     Key,
     Agent,
     Status,
-}
-
-impl TotalsBy {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Day => "day",
-            Self::Key => "key",
-            Self::Agent => "agent",
-            Self::Status => "status",
-        }
-    }
 }
 
 /// Which executions to add up, and how.
@@ -106,17 +96,19 @@ pub struct GroupedTotals {
 /// Adds the executions of a wallet up. Amounts are by the rules of `shown_executions`; `OFFSET 0` looks each record up by
 /// its key. A record that has ended says everything but the key, so the row of the gateway is read only for the others.
 pub async fn execution_totals(db: impl PgExecutor<'_>, question: &TotalsQuestion) -> Result<GroupedTotals> {
-    let rows = sqlx::query!(
-        r#"SELECT grouping(g.day) = 1 AS "is_total!", g.day, g.session_key, g.agent, g.status AS "status: ShownStatus",
+    let rows = sqlx::query_as!(
+        ExecutionTotals,
+        r#"SELECT g.day, g.session_key AS session_public_key, g.agent AS agent_id, NULL::text AS agent_name,
+                  g.status AS "status: ShownStatus",
                   count(*) AS "executions!: Count",
                   count(*) FILTER (WHERE g.listed = listed_status('completed')) AS "completed!: Count",
                   count(*) FILTER (WHERE g.listed = listed_status('failed')) AS "failed!: Count",
                   count(*) FILTER (WHERE g.listed = listed_status('disputed')) AS "disputed!: Count",
-                  LEAST(COALESCE(sum(g.creator) + sum(g.platform), 0), 9223372036854775807)::bigint AS "paid!: Usdc",
-                  LEAST(COALESCE(sum(g.creator), 0), 9223372036854775807)::bigint AS "creator!: Usdc",
-                  LEAST(COALESCE(sum(g.platform), 0), 9223372036854775807)::bigint AS "platform!: Usdc",
-                  LEAST(COALESCE(sum(g.refunded), 0), 9223372036854775807)::bigint AS "refunded!: Usdc",
-                  LEAST(COALESCE(sum(g.compensation), 0), 9223372036854775807)::bigint AS "compensation!: Usdc"
+                  LEAST(COALESCE(sum(g.creator) + sum(g.platform), 0), 9223372036854775807)::bigint AS "paid_usdc!: Usdc",
+                  LEAST(COALESCE(sum(g.creator), 0), 9223372036854775807)::bigint AS "creator_usdc!: Usdc",
+                  LEAST(COALESCE(sum(g.platform), 0), 9223372036854775807)::bigint AS "platform_usdc!: Usdc",
+                  LEAST(COALESCE(sum(g.refunded), 0), 9223372036854775807)::bigint AS "refunded_usdc!: Usdc",
+                  LEAST(COALESCE(sum(g.compensation), 0), 9223372036854775807)::bigint AS "compensation_usdc!: Usdc"
            FROM (
                SELECT CASE WHEN $6 = 'day' THEN utc_day(l.initiated_at) END AS day,
                       CASE WHEN $6 = 'key' THEN e.session_key END AS session_key,
@@ -156,32 +148,14 @@ pub async fn execution_totals(db: impl PgExecutor<'_>, question: &TotalsQuestion
         question.agent.map(|agent| agent.to_string()).unwrap_or_default(),
         question.from,
         question.to as Option<DateTime<Utc>>,
-        question.by.as_str(),
+        question.by.into_str(),
         // The total, and one more group than is shown.
         i64::try_from(MOST_GROUPS).unwrap_or(i64::MAX).saturating_add(2),
     );
-    let mut rows = rows.fetch_all(db).await?.into_iter().map(|row| {
-        let totals = ExecutionTotals {
-            day: row.day,
-            session_public_key: row.session_key,
-            agent_id: row.agent,
-            agent_name: None,
-            status: row.status,
-            executions: row.executions.into(),
-            completed: row.completed.into(),
-            failed: row.failed.into(),
-            disputed: row.disputed.into(),
-            paid_usdc: row.paid.into(),
-            creator_usdc: row.creator.into(),
-            platform_usdc: row.platform.into(),
-            refunded_usdc: row.refunded.into(),
-            compensation_usdc: row.compensation.into(),
-        };
-        (row.is_total, totals)
-    });
-    let total = rows.next().filter(|(is_total, _)| *is_total).map(|(_, total)| total);
-    let total = total.ok_or_else(|| StoreError::corrupt("totals of executions", "there is no total"))?;
-    let mut groups: Vec<ExecutionTotals> = rows.map(|(_, group)| group).collect();
+    // The empty grouping set always has its row, and it is sorted first.
+    let mut rows = rows.fetch_all(db).await?.into_iter();
+    let total = rows.next().ok_or_else(|| StoreError::corrupt("totals of executions", "there is no total"))?;
+    let mut groups: Vec<ExecutionTotals> = rows.collect();
     let truncated = groups.len() > MOST_GROUPS;
     groups.truncate(MOST_GROUPS);
     Ok(GroupedTotals { groups, total, truncated })

@@ -268,6 +268,7 @@ pub async fn give_trust(pool: &PgPool, agent: &Pubkey, fees: UsdcBase) {
 pub async fn store_document(pool: &PgPool, agent: &Pubkey, bytes: &[u8]) {
     let wanted = WantedDocument {
         agent: *agent,
+        creator: Pubkey::default(),
         sha256: ResultHash::of(bytes).0,
         uri: "https://a.example/metadata.json".to_owned(),
         attempts: 0,

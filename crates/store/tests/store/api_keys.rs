@@ -3,7 +3,7 @@
 use crtx_protocol::usdc::UsdcBase;
 use crtx_store::{
     PgPool,
-    api_keys::{self, MOST_PER_WALLET, NewApiKey, Registered},
+    api_keys::{self, GrantLimits, MOST_PER_WALLET, NewApiKey, Registered},
     testing::{
         TestDatabase,
         fixtures::{addresses, grant, put, wallet},
@@ -186,6 +186,22 @@ async fn a_wallet_sees_its_keys_and_its_grants_that_nobody_registered() {
     assert_eq!(theirs.iter().map(|key| (key.name.as_deref(), key.proven)).collect::<Vec<_>>(), [(None, false)]);
     let one = api_keys::shown(pool, &wallet(OWNER), &wallet(50)).await.expect("read").expect("there");
     assert_eq!(one.grant, addresses().grant(&wallet(OWNER), &wallet(50)));
+}
+
+#[tokio::test]
+async fn a_wallet_sees_the_limits_of_a_key_that_the_mirror_shows() {
+    let database = TestDatabase::create().await;
+    let pool = database.pool();
+    let mut account = grant(wallet(OWNER), wallet(SESSION));
+    (account.daily_cap, account.spent_on_day, account.day) = (700, 60, 20_000);
+    (account.spent, account.executions) = (90, 1);
+    (account.allowed_agents[0], account.allowed_agents_len) = (wallet(70), 1);
+    put(pool, &addresses().grant(&wallet(OWNER), &wallet(SESSION)), 5, &account).await;
+    let shown = api_keys::shown(pool, &wallet(OWNER), &wallet(SESSION)).await.expect("read").expect("there");
+    let limits = shown.limits.as_deref().expect("mirrored");
+    assert_eq!(*limits, GrantLimits::from(&account));
+    assert_eq!((limits.daily_cap, limits.total_cap), (Some(UsdcBase(700)), None));
+    assert_eq!(limits.allowed_agents, [wallet(70).to_string()]);
 }
 
 #[tokio::test]

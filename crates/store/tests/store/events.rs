@@ -16,6 +16,7 @@ use crtx_store::{
     api_keys::{self, NewApiKey},
     events::{self, Event},
     execution_list, mirror,
+    reads::RefundReason,
     testing::{
         TestDatabase,
         fixtures::{
@@ -159,9 +160,9 @@ async fn whoever_ends_an_execution_its_caller_hears_of_it_once() {
     assert_eq!(of_id(4), ["execution.failed"]);
     assert_eq!(of_id(5), ["execution.failed", "execution.refunded"]);
     let refunds: Vec<&Event> = events.iter().filter(|event| event.event_type == "execution.refunded").collect();
-    assert_eq!(refunds[0].data.failure_reason.as_deref(), Some("timeout"));
+    assert_eq!(refunds[0].data.failure_reason, Some(RefundReason::Timeout));
     assert_eq!(refunds[0].data.error_code.as_deref(), Some("execution_timeout"));
-    assert_eq!(refunds[1].data.failure_reason.as_deref(), Some("expired"));
+    assert_eq!(refunds[1].data.failure_reason, Some(RefundReason::Expired));
     assert_eq!(refunds[1].data.amount_usdc.unwrap().0, 50_000);
     let same = events::of_execution(pool, &wallet(CALLER), &of(2).0, 0, 10).await.unwrap();
     assert_eq!(types(&same), refund);

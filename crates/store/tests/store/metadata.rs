@@ -4,7 +4,7 @@ use std::{collections::HashMap, time::Duration};
 
 use crtx_protocol::result_hash::ResultHash;
 use crtx_store::{
-    metadata::{self, ClaimLimits, ClaimedDocument},
+    metadata::{self, ClaimLimits, WantedDocument},
     testing::{TestDatabase, fixtures::*},
 };
 use solana_pubkey::Pubkey;
@@ -29,7 +29,7 @@ async fn put_listing(database: &TestDatabase, creator: Pubkey, index: u32, revis
     address
 }
 
-async fn claim(database: &TestDatabase, holder: u128, limits: ClaimLimits) -> Vec<ClaimedDocument> {
+async fn claim(database: &TestDatabase, holder: u128, limits: ClaimLimits) -> Vec<WantedDocument> {
     metadata::claim(database.pool(), Uuid::from_u128(holder), limits).await.expect("claimed")
 }
 
@@ -51,7 +51,7 @@ async fn every_creator_and_every_host_has_documents_among_those_that_are_claimed
     let mut creators: HashMap<Pubkey, usize> = HashMap::new();
     claimed.iter().for_each(|claimed| *creators.entry(claimed.creator).or_default() += 1);
     assert_eq!(creators[&wallet(1)], 4);
-    assert_eq!(claimed.iter().filter(|claimed| claimed.wanted.uri.to_lowercase().contains("shared")).count(), 8);
+    assert_eq!(claimed.iter().filter(|claimed| claimed.uri.to_lowercase().contains("shared")).count(), 8);
     assert!(creators.len() >= 8, "{creators:?}");
     // What is claimed counts for other processes, too.
     assert_eq!(claim(&database, 2, LIMITS).await, []);
@@ -70,7 +70,7 @@ async fn content_by_its_hash_has_a_limit_of_its_own() {
         put_listing(&database, wallet(1), index, 1, &format!("IPFS://content-of-one-{index}")).await;
     }
     let claimed = claim(&database, 1, LIMITS).await;
-    let content = claimed.iter().filter(|claimed| claimed.wanted.uri.to_lowercase().starts_with("ipfs:")).count();
+    let content = claimed.iter().filter(|claimed| claimed.uri.to_lowercase().starts_with("ipfs:")).count();
     assert_eq!((content, claimed.len()), (20, 28));
     assert!(claimed.iter().filter(|claimed| claimed.creator == wallet(1)).count() <= 4);
 }
@@ -79,8 +79,8 @@ async fn content_by_its_hash_has_a_limit_of_its_own() {
 async fn a_lease_that_is_over_is_taken_over() {
     let database = TestDatabase::create().await;
     let agent = put_listing(&database, wallet(1), 0, 1, "https://a.example/").await;
-    assert_eq!(claim(&database, 1, ClaimLimits { lease: Duration::ZERO, ..LIMITS }).await[0].wanted.agent, agent);
-    assert_eq!(claim(&database, 2, LIMITS).await[0].wanted.agent, agent);
+    assert_eq!(claim(&database, 1, ClaimLimits { lease: Duration::ZERO, ..LIMITS }).await[0].agent, agent);
+    assert_eq!(claim(&database, 2, LIMITS).await[0].agent, agent);
     assert_eq!(claim(&database, 3, LIMITS).await, []);
 }
 
@@ -97,11 +97,11 @@ async fn retries_leave_room_for_documents_that_were_never_tried() {
             message: "no answer in time",
             retry_in: Duration::ZERO,
         };
-        metadata::store_failure(database.pool(), &claimed.wanted, failure).await.expect("stored");
+        metadata::store_failure(database.pool(), &claimed, failure).await.expect("stored");
     }
     let fresh = put_listing(&database, wallet(200), 0, 1, "https://new.example/").await;
     let claimed = claim(&database, 1, ClaimLimits { retries: 10, ..LIMITS }).await;
-    assert_eq!(claimed[0].wanted.agent, fresh);
+    assert_eq!(claimed[0].agent, fresh);
     assert_eq!(claimed.len(), 11);
 }
 
@@ -123,7 +123,7 @@ async fn the_ten_newest_documents_of_an_agent_are_kept_and_after_its_end_only_it
                 message: "another one",
                 retry_in: Duration::from_secs(60),
             };
-            metadata::store_failure(database.pool(), &claimed[0].wanted, failure).await.expect("stored");
+            metadata::store_failure(database.pool(), &claimed[0], failure).await.expect("stored");
         } else {
             store_document(database.pool(), &address, &bytes(number)).await;
         }

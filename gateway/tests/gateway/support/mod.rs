@@ -196,7 +196,13 @@ impl Market {
             "output_schema": {"type": "string"},
         });
         let parsed: Metadata = serde_json::from_value(document.clone()).expect("metadata");
-        let wanted = WantedDocument { agent: self.agent, sha256: [1; 32], uri: "ipfs://x".to_owned(), attempts: 0 };
+        let wanted = WantedDocument {
+            agent: self.agent,
+            creator: Pubkey::new_from_array([16; 32]),
+            sha256: [1; 32],
+            uri: "ipfs://x".to_owned(),
+            attempts: 0,
+        };
         let bytes = document.to_string();
         metadata::store_document(pool, &wanted, bytes.as_bytes(), &document, &parsed).await.expect("document");
     }

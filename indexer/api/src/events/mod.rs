@@ -9,13 +9,12 @@ use axum::{Extension, Json, extract::State};
 use crtx_http::{ApiError, ApiQuery, CredentialName, ErrorBody, FromQuery, QueryParams, Reader, Stopping};
 use crtx_store::{
     PgPool,
-    events::{self, Event, EventPage},
+    events::{self, EventPage},
     pools::ReadConnection,
 };
-use serde::Serialize;
 use solana_pubkey::Pubkey;
 use tokio::time::{Instant, sleep_until};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
 use crate::state::ApiState;
 
@@ -24,18 +23,6 @@ const MAX_LIMIT: u64 = 1_000;
 /// Longest wait for an event, in seconds.
 const MAX_WAIT_S: u64 = 25;
 pub const MAX_WAIT: Duration = Duration::from_secs(MAX_WAIT_S);
-
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct EventListResponse {
-    /// Oldest first.
-    pub events: Vec<Event>,
-    /// The `after` of the next request.
-    pub next_after: u64,
-    /// The first event that is kept: those with smaller numbers were deleted.
-    pub oldest: u64,
-    /// The newest event of the wallet. 0: it has none.
-    pub newest: u64,
-}
 
 #[derive(Clone, Debug, PartialEq, Eq, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -85,7 +72,7 @@ pub fn types(params: &mut QueryParams) -> Result<Vec<String>, ApiError> {
     params(EventQuery),
     security(("api_key" = []), ("session" = []), ("session_cookie" = [])),
     responses(
-        (status = 200, description = "A page of events", body = EventListResponse),
+        (status = 200, description = "A page of events", body = EventPage),
         (status = 400, description = "`invalid_request`: a query parameter, or an `after` that this log has not reached", body = ErrorBody),
         (status = 401, description = "`unauthorized`", body = ErrorBody),
         (status = 429, description = "`rate_limited`: this wallet has too many streams and requests that wait; `Retry-After`", body = ErrorBody),
@@ -97,7 +84,7 @@ pub async fn list_events(
     Reader { wallet, credential }: Reader,
     ApiQuery(query): ApiQuery<EventQuery>,
     stopping: Option<Extension<Stopping>>,
-) -> Result<Json<EventListResponse>, ApiError> {
+) -> Result<Json<EventPage>, ApiError> {
     let mut page = query.read(&state.shared.connections.pools.points, &wallet, query.after).await?;
     if query.after > page.newest {
         // A standby can be behind what the client was sent by the primary.
@@ -107,12 +94,7 @@ pub async fn list_events(
     if query.wait > 0 && page.events.is_empty() {
         page = query.wait(&state, wallet, credential, stopping.map(|stopping| stopping.0)).await?;
     }
-    Ok(Json(EventListResponse {
-        events: page.events,
-        next_after: page.through,
-        oldest: page.oldest,
-        newest: page.newest,
-    }))
+    Ok(Json(page))
 }
 
 /// Refuses the number of another log.

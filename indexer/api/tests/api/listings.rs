@@ -36,7 +36,7 @@ async fn put_listing(market: &Market, change: impl FnOnce(&mut AgentListed)) -> 
 async fn fail(market: &Market, kind: FailureKind, message: &str) {
     let claimed = metadata::claim(market.database.pool(), Uuid::nil(), LIMITS).await.expect("claimed");
     let failure = FetchFailure { kind, message, retry_in: Duration::ZERO };
-    metadata::store_failure(market.database.pool(), &claimed[0].wanted, failure).await.expect("stored");
+    metadata::store_failure(market.database.pool(), &claimed[0], failure).await.expect("stored");
 }
 
 /// The answer about the listing; every other answer about it says the same.

@@ -177,12 +177,12 @@ impl Fetcher {
         let now = Instant::now();
         let claims = store::claim(&self.pool, self.holder, limits).await?;
         let full = u32::try_from(claims.len()).unwrap_or(u32::MAX) >= room;
-        for claimed in claims {
-            match DocumentSource::of(&claimed.wanted.uri, self.policy) {
+        for wanted in claims {
+            match DocumentSource::of(&wanted.uri, self.policy) {
                 Ok(source) => {
-                    queue.add(FetchJob { claimed, source, start_before: later(now, LEASE.saturating_sub(PACE.whole)) })
+                    queue.add(FetchJob { wanted, source, start_before: later(now, LEASE.saturating_sub(PACE.whole)) })
                 }
-                Err(error) => self.note(&claimed.wanted, &error.into()).await?,
+                Err(error) => self.note(&wanted, &error.into()).await?,
             }
         }
         Ok(full)
@@ -191,14 +191,14 @@ impl Fetcher {
     /// Fetches and stores one document.
     async fn fetch_and_store(&self, job: FetchJob) -> EndedFetch {
         let started = Instant::now();
-        let fetched = self.ways.fetch(&job.source, job.claimed.wanted.sha256).await;
+        let fetched = self.ways.fetch(&job.source, job.wanted.sha256).await;
         let took = started.elapsed();
-        let FetchJob { claimed, start_before, .. } = job;
-        let agent = claimed.wanted.agent;
+        let FetchJob { wanted, start_before, .. } = job;
+        let agent = wanted.agent;
         let (stored, next) = match fetched {
-            Ok(Fetched::Elsewhere(source)) => (Ok(false), Some(FetchJob { claimed, source, start_before })),
-            Ok(Fetched::Document(bytes)) => (self.keep(&claimed.wanted, bytes).await, None),
-            Err(error) => (self.note(&claimed.wanted, &error).await.map(|()| false), None),
+            Ok(Fetched::Elsewhere(source)) => (Ok(false), Some(FetchJob { wanted, source, start_before })),
+            Ok(Fetched::Document(bytes)) => (self.keep(&wanted, bytes).await, None),
+            Err(error) => (self.note(&wanted, &error).await.map(|()| false), None),
         };
         EndedFetch { agent, took, stored, next }
     }
@@ -227,7 +227,7 @@ impl Fetcher {
     async fn note(&self, wanted: &WantedDocument, error: &FetchError) -> Result<(), StoreError> {
         let (agent, message) = (wanted.agent, error.reason());
         tracing::warn!(%agent, uri = wanted.uri, problem = message, "a listing's metadata document cannot be shown");
-        let retry_in = doubled(FIRST_RETRY, wanted.attempts, LAST_RETRY);
+        let retry_in = doubled(FIRST_RETRY, wanted.attempts.unsigned_abs(), LAST_RETRY);
         let failure = FetchFailure { kind: error.kind(), message: &message, retry_in };
         let _turn = self.storing.acquire().await;
         store::store_failure(&self.pool, wanted, failure).await

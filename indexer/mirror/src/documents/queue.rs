@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, hash::Hash, time::Duration};
 
-use crtx_store::metadata::ClaimedDocument;
+use crtx_store::metadata::WantedDocument;
 use solana_pubkey::Pubkey;
 use tokio::time::Instant;
 
@@ -25,7 +25,7 @@ const MAX_NAMES: usize = 4_096;
 /// A document that waits for its fetch.
 #[derive(Clone, Debug)]
 pub struct FetchJob {
-    pub claimed: ClaimedDocument,
+    pub wanted: WantedDocument,
     pub source: DocumentSource,
     /// A fetch that begins later could outlive the lease.
     pub start_before: Instant,
@@ -68,12 +68,12 @@ impl Queue {
         let best = self.waiting.iter().enumerate().filter_map(|(index, job)| {
             let (spent, slow) = self.cost(job, now);
             let admitted = (!slow || slow_running < SLOW_FETCHES) && self.has_place(job);
-            admitted.then_some((spent, job.claimed.wanted.attempts, index, slow))
+            admitted.then_some((spent, job.wanted.attempts, index, slow))
         });
         let (_, _, index, slow) = best.min()?;
         let job = self.waiting.remove(index);
-        let running = RunningFetch { host: job.source.host(), creator: job.claimed.creator, slow };
-        self.running.insert(job.claimed.wanted.agent, running);
+        let running = RunningFetch { host: job.source.host(), creator: job.wanted.creator, slow };
+        self.running.insert(job.wanted.agent, running);
         Some(job)
     }
 
@@ -88,14 +88,14 @@ impl Queue {
     /// The sum orders the documents of one host by their creators, and those of one creator by their hosts.
     fn cost(&self, job: &FetchJob, now: Instant) -> (Duration, bool) {
         let host = spent(&self.hosts, &job.source.host(), now);
-        let creator = spent(&self.creators, &job.claimed.creator, now);
+        let creator = spent(&self.creators, &job.wanted.creator, now);
         (host.saturating_add(creator), host.max(creator) >= SLOW_AFTER)
     }
 
     fn has_place(&self, job: &FetchJob) -> bool {
         let host = job.source.host();
         let on_host = self.running.values().filter(|running| running.host == host).count();
-        let of_creator = self.running.values().filter(|running| running.creator == job.claimed.creator).count();
+        let of_creator = self.running.values().filter(|running| running.creator == job.wanted.creator).count();
         on_host < job.source.fetches_at_once() && of_creator < FETCHES_PER_CREATOR
     }
 }
@@ -127,7 +127,6 @@ mod tests {
     use std::collections::HashSet;
 
     use crtx_http::outbound::OutboundPolicy;
-    use crtx_store::metadata::WantedDocument;
 
     use super::*;
 
@@ -141,9 +140,9 @@ mod tests {
         };
         let uri = format!("https://{host}/{agent}");
         let source = DocumentSource::of(&uri, OutboundPolicy::LOCAL).expect("a URL");
-        let wanted = WantedDocument { agent: key(agent), sha256: [0; 32], uri, attempts: 0 };
+        let wanted = WantedDocument { agent: key(agent), creator: key(creator), sha256: [0; 32], uri, attempts: 0 };
         let start_before = Instant::now().checked_add(Duration::from_secs(3_600)).expect("a time");
-        FetchJob { claimed: ClaimedDocument { wanted, creator: key(creator) }, source, start_before }
+        FetchJob { wanted, source, start_before }
     }
 
     fn started(queue: &mut Queue, now: Instant) -> Vec<FetchJob> {
@@ -158,7 +157,7 @@ mod tests {
         queue.add(job(400, 400, "other.example"));
         let begun = started(&mut queue, now);
         assert_eq!(begun.len(), FETCHES_PER_CREATOR + 4 + 1);
-        assert!(begun.iter().any(|job| job.claimed.wanted.uri.contains("other.example")));
+        assert!(begun.iter().any(|job| job.wanted.uri.contains("other.example")));
     }
 
     #[tokio::test]
@@ -182,7 +181,7 @@ mod tests {
                     break;
                 }
                 now += TAKES;
-                begun.iter().for_each(|job| queue.finished(&job.claimed.wanted.agent, TAKES, now));
+                begun.iter().for_each(|job| queue.finished(&job.wanted.agent, TAKES, now));
             }
         }
         (0..200).for_each(|n| queue.add(slow(n)));
@@ -198,10 +197,10 @@ mod tests {
         let mut seen = HashSet::new();
         while let Some(job) = queue.next(now) {
             // One at a time; documents of creator 1 take ten times as long.
-            let took = if job.claimed.wanted.agent.to_bytes()[0] % 2 == 1 { TAKES } else { TAKES / 10 };
+            let took = if job.wanted.agent.to_bytes()[0] % 2 == 1 { TAKES } else { TAKES / 10 };
             now += took;
-            queue.finished(&job.claimed.wanted.agent, took, now);
-            seen.insert(job.claimed.wanted.agent);
+            queue.finished(&job.wanted.agent, took, now);
+            seen.insert(job.wanted.agent);
             if seen.len() == 11 {
                 let quick = seen.iter().filter(|agent| agent.to_bytes()[0] % 2 == 0).count();
                 assert!(quick >= 9, "{quick} of 11");

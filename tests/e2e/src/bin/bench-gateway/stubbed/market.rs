@@ -225,7 +225,8 @@ async fn publish(pool: &PgPool, endpoint: &str) -> Result<()> {
     });
     let parsed: Metadata = serde_json::from_value(document.clone())?;
     for agent in agents() {
-        let wanted = WantedDocument { agent, sha256: [1; 32], uri: "ipfs://x".to_owned(), attempts: 0 };
+        let wanted =
+            WantedDocument { agent, creator: CREATOR, sha256: [1; 32], uri: "ipfs://x".to_owned(), attempts: 0 };
         metadata::store_document(pool, &wanted, document.to_string().as_bytes(), &document, &parsed).await?;
     }
     Ok(())
