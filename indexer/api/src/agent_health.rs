@@ -27,8 +27,6 @@ const MOST_FAILURES: u32 = 20;
     security(("api_key" = []), ("session" = []), ("session_cookie" = [])),
     responses(
         (status = 200, description = "The figures and the last failures", body = AgentHealthResponse),
-        (status = 400, description = "`invalid_request`: a query parameter", body = ErrorBody),
-        (status = 401, description = "`unauthorized`", body = ErrorBody),
         (status = 404, description = "`agent_not_found`: this wallet has no such agent", body = ErrorBody),
         (status = 503, description = "`unavailable`: too many expensive reads, or no database; `Retry-After`", body = ErrorBody)
     )

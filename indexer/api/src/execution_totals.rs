@@ -99,7 +99,6 @@ fn midnight(time: DateTime<Utc>) -> DateTime<Utc> {
     responses(
         (status = 200, description = "The totals", body = ExecutionTotalsResponse),
         (status = 400, description = "`invalid_request`: a parameter is unknown, repeated or malformed, or the range is too long", body = ErrorBody),
-        (status = 401, description = "`unauthorized`", body = ErrorBody),
         (status = 503, description = "`unavailable`: the range has too many executions, too many expensive reads, or no database; `Retry-After`", body = ErrorBody)
     )
 )]

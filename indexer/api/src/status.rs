@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::extract::State;
 use chrono::{DateTime, Utc};
-use crtx_http::{ApiError, ApiQuery, ErrorBody, KeptBody};
+use crtx_http::{ApiError, ApiQuery, KeptBody};
 use crtx_store::{
     StoreError,
     clocks::{CLOCK_SKEW, clock_problem},
@@ -103,9 +103,7 @@ pub struct HousekeepingStatus {
 #[utoipa::path(
     get, path = "/v1/status", tag = "service", operation_id = "status",
     responses(
-        (status = 200, description = "State of the mirror", body = StatusResponse),
-        (status = 400, description = "`invalid_request`: a query parameter", body = ErrorBody),
-        (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody)
+        (status = 200, description = "State of the mirror", body = StatusResponse)
     )
 )]
 pub async fn status(State(state): State<ApiState>, ApiQuery(()): ApiQuery<()>) -> Result<KeptBody, ApiError> {
