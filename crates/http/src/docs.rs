@@ -19,16 +19,32 @@ pub const SESSION_COOKIE: &str = "session_cookie";
 const MEANT_WALLET: &str = "The wallet that the session has to be of. Only sessions are compared";
 const ANOTHER_WALLET: &str = "`conflict`: the session is of another wallet than `X-Crtx-Wallet` names";
 
-/// The answer to a client that presents many credentials that are not known.
-const UNKNOWN_CREDENTIALS: &str = "`rate_limited`: too many credentials from this address that are not known";
+/// Status and description of the errors that operations have in common.
+type Answers = &'static [(&'static str, &'static str)];
+
+const NO_DATABASE: (&str, &str) = ("503", "`unavailable`: no database; `Retry-After`");
+/// What every read answers: parameters that it does not know are refused, and its rows are in the database.
+const OF_READS: Answers = &[("400", "`invalid_request`: a query parameter"), NO_DATABASE];
+/// What every operation with a credential answers, which is looked up in the database.
+const OF_CREDENTIALS: Answers = &[
+    ("400", "`invalid_request`"),
+    ("401", "`unauthorized`"),
+    ("429", "`rate_limited`: too many credentials from this address that are not known"),
+    NO_DATABASE,
+];
+/// What an operation that changes something answers to a session's cookie that another site can have sent.
+const OF_COOKIES: Answers = &[("403", "`forbidden`: the cookie without `X-CSRF-Token`, or from a foreign page")];
+/// What every operation with a body of JSON answers.
+const OF_JSON: Answers =
+    &[("413", "`payload_too_large`"), ("415", "`unsupported_media_type`: the content type is not JSON")];
 /// What the server answers to a request that is too long for any endpoint.
-const TOO_LONG: [(&str, &str); 2] = [
+const TOO_LONG: Answers = &[
     ("414", "`uri_too_long`: the request target is longer than 8 KiB"),
     ("431", "`headers_too_large`: request line and header fields are larger than 32 KiB, or more than 100 fields"),
 ];
 
-/// Adds what holds for every operation: how API keys and sessions are sent, that a session's request can name its wallet,
-/// and the answers that the server gives before an endpoint is asked.
+/// Adds what operations have in common: how API keys and sessions are sent, that a session's request can name its wallet,
+/// and the errors that follow from credential, method and body. What an operation itself says of an error stays.
 #[must_use]
 pub fn completed(mut openapi: OpenApi) -> OpenApi {
     let mut scheme = Http::new(HttpAuthScheme::Bearer);
@@ -42,14 +58,20 @@ pub fn completed(mut openapi: OpenApi) -> OpenApi {
     components.add_security_scheme(SESSION, SecurityScheme::Http(session));
     components.add_security_scheme(SESSION_COOKIE, SecurityScheme::ApiKey(cookie));
     let session = SecurityRequirement::new::<_, [&str; 0], &str>(SESSION, []);
-    for operation in openapi.paths.paths.values_mut().flat_map(operations) {
-        if operation.security.iter().flatten().any(|requirement| *requirement == session) {
-            name_the_wallet(operation);
+    for (operation, is_get) in openapi.paths.paths.values_mut().flat_map(operations) {
+        let takes_session = operation.security.iter().flatten().any(|requirement| *requirement == session);
+        if operation.security.is_some() {
+            add(operation, OF_CREDENTIALS);
         }
-        let unknown = operation.security.as_ref().map(|_| ("429", UNKNOWN_CREDENTIALS));
-        for (status, description) in unknown.into_iter().chain(TOO_LONG) {
-            let described = operation.responses.responses.entry(status.to_owned());
-            described.or_insert_with(|| RefOr::T(refusal(description)));
+        if takes_session && !is_get {
+            add(operation, OF_COOKIES);
+        }
+        if matches!(&operation.request_body, Some(RefOr::T(body)) if body.content.contains_key("application/json")) {
+            add(operation, OF_JSON);
+        }
+        add(operation, TOO_LONG);
+        if takes_session {
+            name_the_wallet(operation);
         }
     }
     formats::with_formats(openapi)
@@ -70,13 +92,14 @@ fn name_the_wallet(operation: &mut Operation) {
         }
         _ => {}
     }
-    answers.entry("400".to_owned()).or_insert_with(|| RefOr::T(refusal("`invalid_request`: a header")));
 }
 
-/// Adds the answer to a read whose client has the same answer already ([`crate::caching`]).
+/// Adds what the reads of the mirror have in common: their errors, and the answer to a client that has the same answer
+/// already ([`crate::caching`]).
 #[must_use]
-pub fn with_not_modified(mut openapi: OpenApi) -> OpenApi {
+pub fn with_answers_of_reads(mut openapi: OpenApi) -> OpenApi {
     for operation in openapi.paths.paths.values_mut().filter_map(|item| item.get.as_mut()) {
+        add(operation, OF_READS);
         let described = operation.responses.responses.entry("304".to_owned());
         let unchanged = ResponseBuilder::new().description("`If-None-Match` names this answer").build();
         described.or_insert_with(|| RefOr::T(unchanged));
@@ -84,9 +107,19 @@ pub fn with_not_modified(mut openapi: OpenApi) -> OpenApi {
     openapi
 }
 
-fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+/// The operations of a path, and whether each is its GET.
+fn operations(item: &mut PathItem) -> impl Iterator<Item = (&mut Operation, bool)> {
     let PathItem { get, put, post, delete, options, head, patch, trace, .. } = item;
-    [get, put, post, delete, options, head, patch, trace].into_iter().flatten()
+    let others = [put, post, delete, options, head, patch, trace].into_iter().flatten();
+    get.iter_mut().map(|operation| (operation, true)).chain(others.map(|operation| (operation, false)))
+}
+
+/// Adds the answers of these statuses that the operation does not describe itself.
+fn add(operation: &mut Operation, answers: Answers) {
+    for &(status, description) in answers {
+        let described = operation.responses.responses.entry(status.to_owned());
+        described.or_insert_with(|| RefOr::T(refusal(description)));
+    }
 }
 
 fn refusal(description: &str) -> Response {

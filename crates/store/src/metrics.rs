@@ -11,7 +11,7 @@ use crate::{
     events, fee_payers,
     housekeeping::{self, Chore},
     indexer_status, mirror,
-    reads::{self, DisputeStatus},
+    reads::DisputeStatus,
 };
 
 /// Name and value of each number that is known.
@@ -41,6 +41,7 @@ async fn add_mirror(figures: &mut Vec<(&'static str, i64)>, pool: &PgPool) -> Re
     let age = |at: DateTime<Utc>| Utc::now().signed_duration_since(at).num_seconds();
     if let Some(checkpoint) = mirror::checkpoint(pool).await? {
         figures.push(("indexed_slot", saturating_to_db(checkpoint.slot)));
+        figures.push(("mirror_lag_seconds", checkpoint.lag_seconds as i64));
     }
     if let Some(beat) = indexer_status::heartbeat(pool).await? {
         figures.push(("chain_slot", saturating_to_db(beat.chain_slot)));
@@ -49,9 +50,6 @@ async fn add_mirror(figures: &mut Vec<(&'static str, i64)>, pool: &PgPool) -> Re
         if let Some(at) = beat.last_change {
             figures.push(("indexer_last_change_age_seconds", age(at)));
         }
-    }
-    if let Some(lag) = reads::freshness(pool).await?.lag_seconds {
-        figures.push(("mirror_lag_seconds", lag as i64));
     }
     if let Some((report, at)) = indexer_status::last_audit(pool).await? {
         figures.push(("audit_age_seconds", age(at)));

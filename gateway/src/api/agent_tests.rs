@@ -72,7 +72,6 @@ pub struct FailingExample {
         (status = 403, description = "`forbidden`: the request is from another site, or has no CSRF token", body = ErrorBody),
         (status = 408, description = "`request_timeout`: the body did not arrive in time", body = ErrorBody),
         (status = 413, description = "`payload_too_large`: more than 1 MiB", body = ErrorBody),
-        (status = 415, description = "`unsupported_media_type`: the content type is not JSON", body = ErrorBody),
         (status = 429, description = "`rate_limited`: a test of the wallet, the client or the host is under way, or there were too many, or too long ones, of them or in all", body = ErrorBody),
         (status = 503, description = "`unavailable`; `Retry-After`", body = ErrorBody),
     )

@@ -54,7 +54,6 @@ use crate::{
         (status = 408, description = "`execution_timeout`; refunded. `request_timeout`: the body did not arrive in time", body = ErrorBody),
         (status = 409, description = "`conflict`: another request than the record's, an execution that has ended or was opened with an API key, too little time before the deadline, or it is worked on (`Retry-After`)", body = ErrorBody),
         (status = 413, description = "`payload_too_large`: more than 1 MiB", body = ErrorBody),
-        (status = 415, description = "`unsupported_media_type`: the content type is not JSON", body = ErrorBody),
         (status = 422, description = "`agent_unpayable`: the creator has no USDC account that can receive money", body = ErrorBody),
         (status = 429, description = "`rate_limited`: too many calls of this wallet or agent are under way, failed, or were refused", body = ErrorBody,
             headers(("Retry-After" = u64, description = "Seconds"))),

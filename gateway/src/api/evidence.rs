@@ -97,7 +97,6 @@ pub struct StoredEvidence {
         (status = 403, description = "`forbidden`: the session's cookie without its token", body = ErrorBody),
         (status = 408, description = "`request_timeout`: the body did not arrive in time", body = ErrorBody),
         (status = 413, description = "`payload_too_large`: a body of more than 2 MiB, or files of more than 1 MiB", body = ErrorBody),
-        (status = 415, description = "`unsupported_media_type`: the content type is not JSON", body = ErrorBody),
         (status = 429, description = "`rate_limited`: the wallet has stored too much that nothing refers to", body = ErrorBody,
             headers(("Retry-After" = u64, description = "Seconds"))),
         (status = 503, description = "`unavailable`", body = ErrorBody),

@@ -89,15 +89,12 @@ impl Attempt {
     responses(
         (status = 200, description = "Delivered and settled; with `async`, only id and `pending`", body = answer::ExecuteAnswers),
         (status = 202, description = "The result is good, settlement is still under way", body = answer::StatusAnswer),
-        (status = 400, description = "`invalid_request`", body = ErrorBody),
-        (status = 401, description = "`unauthorized`", body = ErrorBody),
         (status = 402, description = "`insufficient_balance`: less than the price is available after the calls in progress", body = ErrorBody),
         (status = 403, description = "`forbidden`: the key's on-chain grant does not allow it", body = ErrorBody),
         (status = 404, description = "`agent_not_found`", body = ErrorBody),
         (status = 408, description = "`execution_timeout`; refunded. `request_timeout`: the body did not arrive in time", body = ErrorBody),
         (status = 409, description = "`conflict`: idempotency key in use", body = ErrorBody),
         (status = 413, description = "`payload_too_large`: more than 1 MiB", body = ErrorBody),
-        (status = 415, description = "`unsupported_media_type`: the content type is not JSON", body = ErrorBody),
         (status = 422, description = "`agent_paused`, or `agent_unpayable`: its creator has no USDC account that can receive money", body = ErrorBody),
         (status = 429, description = "`rate_limited`: too many calls of this key, wallet or agent are under way, failed, or were refused", body = ErrorBody,
             headers(

@@ -239,12 +239,9 @@ impl KeyState {
     responses(
         (status = 201, description = "The key", body = KeyAnswer),
         (status = 400, description = "`invalid_request`: a field is malformed, or the proof is not the session key's", body = ErrorBody),
-        (status = 401, description = "`unauthorized`", body = ErrorBody),
-        (status = 403, description = "`forbidden`: the cookie without `X-CSRF-Token`, or from a foreign page", body = ErrorBody),
         (status = 404, description = "`not_found`: this wallet has granted nothing to that session key on chain", body = ErrorBody),
         (status = 409, description = "`conflict`: registered under another name or for another wallet, revoked, or the wallet has 100 keys", body = ErrorBody),
         (status = 413, description = "`payload_too_large`: more than 4 KiB", body = ErrorBody),
-        (status = 415, description = "`unsupported_media_type`: the content type is not JSON", body = ErrorBody),
         (status = 429, description = "`rate_limited`; `Retry-After`", body = ErrorBody),
         (status = 503, description = "`unavailable`: no chain or no database; `Retry-After`", body = ErrorBody),
     ),
@@ -307,7 +304,6 @@ pub async fn register(
     responses(
         (status = 200, description = "One page of keys", body = KeyListAnswer),
         (status = 400, description = "`invalid_request`: a parameter is unknown, repeated or malformed", body = ErrorBody),
-        (status = 401, description = "`unauthorized`", body = ErrorBody),
         (status = 429, description = "`rate_limited`; `Retry-After`", body = ErrorBody),
         (status = 503, description = "`unavailable`: no chain or no database; `Retry-After`", body = ErrorBody),
     ),
@@ -338,14 +334,9 @@ pub async fn list(
     request_body = RenameKeyBody,
     responses(
         (status = 200, description = "The key", body = KeyAnswer),
-        (status = 400, description = "`invalid_request`", body = ErrorBody),
-        (status = 401, description = "`unauthorized`", body = ErrorBody),
-        (status = 403, description = "`forbidden`: the cookie without `X-CSRF-Token`, or from a foreign page", body = ErrorBody),
         (status = 404, description = "`not_found`: this wallet has no such key, or it was not registered", body = ErrorBody),
         (status = 413, description = "`payload_too_large`: more than 4 KiB", body = ErrorBody),
-        (status = 415, description = "`unsupported_media_type`: the content type is not JSON", body = ErrorBody),
         (status = 429, description = "`rate_limited`; `Retry-After`", body = ErrorBody),
-        (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody),
     ),
 )]
 pub async fn rename(
@@ -375,8 +366,6 @@ pub async fn rename(
     responses(
         (status = 204, description = "Revoked, now or earlier"),
         (status = 400, description = "`invalid_request`: not a public key", body = ErrorBody),
-        (status = 401, description = "`unauthorized`", body = ErrorBody),
-        (status = 403, description = "`forbidden`: the cookie without `X-CSRF-Token`, or from a foreign page", body = ErrorBody),
         (status = 404, description = "`not_found`: this wallet has neither such a key nor a grant to it on chain", body = ErrorBody),
         (status = 429, description = "`rate_limited`; `Retry-After`", body = ErrorBody),
         (status = 503, description = "`unavailable`: no chain or no database; `Retry-After`", body = ErrorBody),

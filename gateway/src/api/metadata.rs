@@ -64,7 +64,6 @@ fn described_tags() -> Array {
         (status = 403, description = "`forbidden`: the session's cookie without its token", body = ErrorBody),
         (status = 408, description = "`request_timeout`: the body did not arrive in time", body = ErrorBody),
         (status = 413, description = "`payload_too_large`: more than 256 KiB", body = ErrorBody),
-        (status = 415, description = "`unsupported_media_type`: the content type is not JSON", body = ErrorBody),
         (status = 429, description = "`rate_limited`: another document of the wallet or the client is examined, there were too many of them, or the wallet has stored too much that nothing refers to", body = ErrorBody,
             headers(("Retry-After" = u64, description = "Seconds"))),
         (status = 503, description = "`unavailable`", body = ErrorBody),

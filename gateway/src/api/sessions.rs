@@ -76,8 +76,6 @@ impl SessionAnswer {
     responses(
         (status = 200, description = "All of them", body = SessionListAnswer),
         (status = 400, description = "`invalid_request`: a query parameter", body = ErrorBody),
-        (status = 401, description = "`unauthorized`", body = ErrorBody),
-        (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody),
     ),
 )]
 pub async fn list(
@@ -101,9 +99,7 @@ pub async fn list(
     responses(
         (status = 200, description = "The session", body = CurrentSessionAnswer),
         (status = 400, description = "`invalid_request`: `session_id` is neither a UUID nor `current`", body = ErrorBody),
-        (status = 401, description = "`unauthorized`", body = ErrorBody),
         (status = 404, description = "`not_found`: another session", body = ErrorBody),
-        (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody),
     ),
 )]
 pub async fn get(
@@ -136,10 +132,7 @@ pub async fn get(
     responses(
         (status = 204, description = "Ended. If it is the session of the request's cookie, the cookie is removed"),
         (status = 400, description = "`invalid_request`: `session_id` is neither a UUID nor `current`", body = ErrorBody),
-        (status = 401, description = "`unauthorized`", body = ErrorBody),
-        (status = 403, description = "`forbidden`: the cookie without `X-CSRF-Token`, or from a foreign page", body = ErrorBody),
         (status = 404, description = "`not_found`: this wallet has no such session", body = ErrorBody),
-        (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody),
     ),
 )]
 pub async fn end(

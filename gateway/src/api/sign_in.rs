@@ -113,8 +113,6 @@ impl From<&SignInMessage> for SignInInput {
     responses(
         (status = 200, description = "What to sign", body = ChallengeAnswer),
         (status = 400, description = "`invalid_request`", body = ErrorBody),
-        (status = 413, description = "`payload_too_large`", body = ErrorBody),
-        (status = 415, description = "`unsupported_media_type`: the content type is not JSON", body = ErrorBody),
         (status = 429, description = "`rate_limited`: too many sign-ins from this address; `Retry-After`", body = ErrorBody),
     ),
 )]
@@ -143,8 +141,6 @@ pub async fn challenge(
         (status = 400, description = "`invalid_request`", body = ErrorBody),
         (status = 401, description = "`unauthorized`: the challenge was altered, used, has expired, or is of another domain or network; or the signature is not the wallet's", body = ErrorBody),
         (status = 403, description = "`forbidden`: a cookie is set for pages of the own origin alone", body = ErrorBody),
-        (status = 413, description = "`payload_too_large`", body = ErrorBody),
-        (status = 415, description = "`unsupported_media_type`: the content type is not JSON", body = ErrorBody),
         (status = 429, description = "`rate_limited`: too many sign-ins from this address; `Retry-After`", body = ErrorBody),
         (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody),
     ),

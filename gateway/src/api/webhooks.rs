@@ -164,13 +164,8 @@ impl FromQuery for DeliveryQuery {
     responses(
         (status = 201, description = "The webhook, with its secret", body = CreatedWebhookAnswer),
         (status = 400, description = "`invalid_request`: a field, or a URL that this service does not call", body = ErrorBody),
-        (status = 401, description = "`unauthorized`", body = ErrorBody),
-        (status = 403, description = "`forbidden`: the cookie without `X-CSRF-Token`, or from a foreign page", body = ErrorBody),
         (status = 409, description = "`conflict`: the wallet has 10 webhooks", body = ErrorBody),
-        (status = 413, description = "`payload_too_large`", body = ErrorBody),
-        (status = 415, description = "`unsupported_media_type`: the content type is not JSON", body = ErrorBody),
         (status = 429, description = "`rate_limited`; `Retry-After`", body = ErrorBody),
-        (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody),
     ),
 )]
 pub async fn create(
@@ -211,9 +206,7 @@ pub async fn create(
     responses(
         (status = 200, description = "All of them", body = WebhookListAnswer),
         (status = 400, description = "`invalid_request`: a query parameter", body = ErrorBody),
-        (status = 401, description = "`unauthorized`", body = ErrorBody),
         (status = 429, description = "`rate_limited`; `Retry-After`", body = ErrorBody),
-        (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody),
     ),
 )]
 pub async fn list(
@@ -236,14 +229,8 @@ pub async fn list(
     request_body = ChangeWebhookBody,
     responses(
         (status = 200, description = "The webhook", body = Webhook),
-        (status = 400, description = "`invalid_request`", body = ErrorBody),
-        (status = 401, description = "`unauthorized`", body = ErrorBody),
-        (status = 403, description = "`forbidden`: the cookie without `X-CSRF-Token`, or from a foreign page", body = ErrorBody),
         (status = 404, description = "`not_found`: this wallet has no such webhook", body = ErrorBody),
-        (status = 413, description = "`payload_too_large`", body = ErrorBody),
-        (status = 415, description = "`unsupported_media_type`: the content type is not JSON", body = ErrorBody),
         (status = 429, description = "`rate_limited`; `Retry-After`", body = ErrorBody),
-        (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody),
     ),
 )]
 pub async fn change(
@@ -278,12 +265,8 @@ pub async fn change(
     params(("webhook_id" = Uuid, Path, description = "The webhook")),
     responses(
         (status = 204, description = "Deleted"),
-        (status = 400, description = "`invalid_request`", body = ErrorBody),
-        (status = 401, description = "`unauthorized`", body = ErrorBody),
-        (status = 403, description = "`forbidden`: the cookie without `X-CSRF-Token`, or from a foreign page", body = ErrorBody),
         (status = 404, description = "`not_found`: this wallet has no such webhook", body = ErrorBody),
         (status = 429, description = "`rate_limited`; `Retry-After`", body = ErrorBody),
-        (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody),
     ),
 )]
 pub async fn delete(
@@ -307,9 +290,6 @@ pub async fn delete(
     params(("webhook_id" = Uuid, Path, description = "The webhook")),
     responses(
         (status = 200, description = "What the target answered", body = WebhookTestAnswer),
-        (status = 400, description = "`invalid_request`", body = ErrorBody),
-        (status = 401, description = "`unauthorized`", body = ErrorBody),
-        (status = 403, description = "`forbidden`: the cookie without `X-CSRF-Token`, or from a foreign page", body = ErrorBody),
         (status = 404, description = "`not_found`: this wallet has no such webhook", body = ErrorBody),
         (status = 429, description = "`rate_limited`; `Retry-After`", body = ErrorBody),
         (status = 503, description = "`unavailable`: no database, or too many tests at the same time; `Retry-After`", body = ErrorBody),
@@ -352,13 +332,9 @@ pub async fn test(
     params(("webhook_id" = Uuid, Path, description = "The webhook")),
     responses(
         (status = 200, description = "The new secret", body = RotatedSecretAnswer),
-        (status = 400, description = "`invalid_request`", body = ErrorBody),
-        (status = 401, description = "`unauthorized`", body = ErrorBody),
-        (status = 403, description = "`forbidden`: the cookie without `X-CSRF-Token`, or from a foreign page", body = ErrorBody),
         (status = 404, description = "`not_found`: this wallet has no such webhook", body = ErrorBody),
         (status = 409, description = "`conflict`: the secret was changed at the same time", body = ErrorBody),
         (status = 429, description = "`rate_limited`; `Retry-After`", body = ErrorBody),
-        (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody),
     ),
 )]
 pub async fn rotate(
@@ -390,11 +366,8 @@ pub async fn rotate(
     params(("webhook_id" = Uuid, Path, description = "The webhook"), DeliveryQuery),
     responses(
         (status = 200, description = "A page of the log", body = DeliveryListAnswer),
-        (status = 400, description = "`invalid_request`", body = ErrorBody),
-        (status = 401, description = "`unauthorized`", body = ErrorBody),
         (status = 404, description = "`not_found`: this wallet has no such webhook", body = ErrorBody),
         (status = 429, description = "`rate_limited`; `Retry-After`", body = ErrorBody),
-        (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody),
     ),
 )]
 pub async fn deliveries(
@@ -422,15 +395,9 @@ pub async fn deliveries(
     request_body = ReplayBody,
     responses(
         (status = 200, description = "How many events match", body = ReplayAnswer),
-        (status = 400, description = "`invalid_request`", body = ErrorBody),
-        (status = 401, description = "`unauthorized`", body = ErrorBody),
-        (status = 403, description = "`forbidden`: the cookie without `X-CSRF-Token`, or from a foreign page", body = ErrorBody),
         (status = 404, description = "`not_found`: this wallet has no such webhook", body = ErrorBody),
         (status = 409, description = "`conflict`: its last replay is not over", body = ErrorBody),
-        (status = 413, description = "`payload_too_large`", body = ErrorBody),
-        (status = 415, description = "`unsupported_media_type`: the content type is not JSON", body = ErrorBody),
         (status = 429, description = "`rate_limited`; `Retry-After`", body = ErrorBody),
-        (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody),
     ),
 )]
 pub async fn replay(
@@ -471,12 +438,8 @@ pub async fn replay(
     params(("webhook_id" = Uuid, Path, description = "The webhook")),
     responses(
         (status = 204, description = "Ended, now or earlier"),
-        (status = 400, description = "`invalid_request`", body = ErrorBody),
-        (status = 401, description = "`unauthorized`", body = ErrorBody),
-        (status = 403, description = "`forbidden`: the cookie without `X-CSRF-Token`, or from a foreign page", body = ErrorBody),
         (status = 404, description = "`not_found`: this wallet has no such webhook", body = ErrorBody),
         (status = 429, description = "`rate_limited`; `Retry-After`", body = ErrorBody),
-        (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody),
     ),
 )]
 pub async fn cancel_replay(

@@ -452,7 +452,8 @@ async fn a_gateway_that_differs_from_the_configuration_on_chain_fails_its_check(
 
 #[test]
 fn the_description_names_both_endpoints_and_how_keys_are_sent() {
-    let description = serde_json::to_value(crtx_gateway::api::openapi()).unwrap();
+    let description = crtx_http::docs::completed(crtx_gateway::api::openapi());
+    let description = serde_json::to_value(description).unwrap();
     let execute = &description["paths"]["/v1/agents/{agent_id}/execute"]["post"];
     for status in ["200", "202", "400", "401", "402", "403", "404", "408", "409", "422", "500", "503"] {
         assert!(execute["responses"][status].is_object(), "{status}");

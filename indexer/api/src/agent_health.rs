@@ -1,18 +1,15 @@
 //! `GET /v1/agents/{agent_id}/health`: how an agent did in the last 24 hours and why its last calls failed, for its creator.
 
-use std::sync::Arc;
-
 use axum::{Extension, Json, extract::State};
 use chrono::{DateTime, TimeDelta, Utc};
 use crtx_http::{ApiError, ApiPath, ApiQuery, ErrorBody, Peer, Reader};
 use crtx_store::{
     Json as StoredJson,
-    pools::ReadConnection,
     reads::{self, AgentFailure, AgentHealthResponse},
 };
 use solana_pubkey::Pubkey;
 
-use crate::{executions::failure, layers::ShownSlot, state::ApiState};
+use crate::{executions::failure, state::ApiState};
 
 /// What the figures cover.
 const WINDOW: TimeDelta = TimeDelta::days(1);
@@ -27,8 +24,6 @@ const MOST_FAILURES: u32 = 20;
     security(("api_key" = []), ("session" = []), ("session_cookie" = [])),
     responses(
         (status = 200, description = "The figures and the last failures", body = AgentHealthResponse),
-        (status = 400, description = "`invalid_request`: a query parameter", body = ErrorBody),
-        (status = 401, description = "`unauthorized`", body = ErrorBody),
         (status = 404, description = "`agent_not_found`: this wallet has no such agent", body = ErrorBody),
         (status = 503, description = "`unavailable`: too many expensive reads, or no database; `Retry-After`", body = ErrorBody)
     )
@@ -39,7 +34,7 @@ pub async fn get_agent_health(
     ApiPath(agent_id): ApiPath<String>,
     ApiQuery(()): ApiQuery<()>,
     peer: Option<Extension<Peer>>,
-) -> Result<(Extension<ShownSlot>, Json<AgentHealthResponse>), ApiError> {
+) -> Result<Json<AgentHealthResponse>, ApiError> {
     let not_found = || ApiError::agent_not_found(&agent_id);
     let agent: Pubkey = agent_id.parse().map_err(|_| not_found())?;
     // A wallet that does not own the agent is refused before it uses a place of the expensive reads.
@@ -49,18 +44,15 @@ pub async fn get_agent_health(
     if !is_own {
         return Err(not_found());
     }
-    let peer = peer.map(|Extension(Peer(address))| address);
-    let read = async |connection: &mut ReadConnection| {
-        let now = Utc::now();
-        let health = reads::agent_health(&mut **connection, &wallet, &agent, before(now, WINDOW)).await?;
-        let failures =
-            reads::agent_failures(&mut **connection, &wallet, &agent, before(now, FAILURES_OF), MOST_FAILURES).await?;
-        let failures = failures.into_iter().filter_map(|failed| complete(failed).transpose());
-        let failures = StoredJson(failures.collect::<Result<_, ApiError>>()?);
-        Ok(Arc::new(AgentHealthResponse { window_seconds: WINDOW.num_seconds(), failures, ..health }))
-    };
-    let (slot, answer) = state.shared_list(&state.shared.health, (wallet, agent), peer, read).await?;
-    Ok((slot, Json(AgentHealthResponse::clone(&answer))))
+    let mut connection = state.shared.connections.list(peer.map(|Extension(Peer(address))| address)).await?;
+    let now = Utc::now();
+    let health = reads::agent_health(&mut *connection, &wallet, &agent, before(now, WINDOW)).await?;
+    let failures =
+        reads::agent_failures(&mut *connection, &wallet, &agent, before(now, FAILURES_OF), MOST_FAILURES).await?;
+    connection.done();
+    let failures = failures.into_iter().filter_map(|failed| complete(failed).transpose());
+    let failures = StoredJson(failures.collect::<Result<_, ApiError>>()?);
+    Ok(Json(AgentHealthResponse { window_seconds: WINDOW.num_seconds(), failures, ..health }))
 }
 
 fn before(now: DateTime<Utc>, time: TimeDelta) -> DateTime<Utc> {

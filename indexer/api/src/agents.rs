@@ -34,9 +34,7 @@ const RECENT: u32 = 10;
     params(("agent_id" = String, Path, description = "Address of the listing account")),
     responses(
         (status = 200, description = "The full listing", body = AgentDetails),
-        (status = 400, description = "`invalid_request`: a query parameter", body = ErrorBody),
-        (status = 404, description = "`agent_not_found`: there is no such agent, or it is not shown; the message says why", body = ErrorBody),
-        (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody)
+        (status = 404, description = "`agent_not_found`: there is no such agent, or it is not shown; the message says why", body = ErrorBody)
     )
 )]
 pub async fn get_agent(
@@ -109,9 +107,7 @@ pub struct AgentHistoryResponse {
     params(("agent_id" = String, Path, description = "Address of the listing account")),
     responses(
         (status = 200, description = "The last 30 days", body = AgentHistoryResponse),
-        (status = 400, description = "`invalid_request`: a query parameter", body = ErrorBody),
-        (status = 404, description = "`agent_not_found`: there is no such agent, or it is not shown; the message says why", body = ErrorBody),
-        (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody)
+        (status = 404, description = "`agent_not_found`: there is no such agent, or it is not shown; the message says why", body = ErrorBody)
     )
 )]
 pub async fn get_agent_history(

@@ -40,7 +40,6 @@ const KEPT_SHORT: HeaderValue = HeaderValue::from_static("public, max-age=30");
     params(("agent_id" = String, Path, description = "Address of the listing account")),
     responses(
         (status = 200, description = "The badge", body = String, content_type = "image/svg+xml"),
-        (status = 400, description = "`invalid_request`: a query parameter", body = ErrorBody),
         (status = 404, description = "A badge that says that there is no such active agent", body = String, content_type = "image/svg+xml"),
         (status = 503, description = "`unavailable`: the list of agents is not read yet; `Retry-After`", body = ErrorBody)
     )

@@ -15,8 +15,7 @@ use crate::state::ApiState;
         (status = 400, description = "`invalid_request`: the slot is not a number", body = ErrorBody),
         (status = 404, description = "`not_found`: the digest of that slot is not known: it is later than the slots \
             that the index has proved since its indexer started, or earlier, or not one that was proved by itself",
-            body = ErrorBody),
-        (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody)
+            body = ErrorBody)
     )
 )]
 pub async fn digest(

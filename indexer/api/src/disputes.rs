@@ -101,8 +101,7 @@ impl FromQuery for DisputeListQuery {
         (status = 200, description = "One page of disputes", body = DisputeListResponse),
         (status = 400, description = "`invalid_request`: a parameter is unknown, repeated or malformed, or a `cursor` of another list", body = ErrorBody),
         (status = 401, description = "`unauthorized`: no session of a wallet that signed in", body = ErrorBody),
-        (status = 403, description = "`forbidden`: `role=resolver` of another wallet", body = ErrorBody),
-        (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody)
+        (status = 403, description = "`forbidden`: `role=resolver` of another wallet", body = ErrorBody)
     )
 )]
 pub async fn list_disputes(
@@ -151,8 +150,7 @@ fn scope(role: Option<DisputeRole>, may_see_all: bool) -> Result<DisputeScope, A
         (status = 200, description = "The dispute", body = DisputeDetails),
         (status = 400, description = "`invalid_request`: a query parameter, or a path that is no text", body = ErrorBody),
         (status = 401, description = "`unauthorized`: no session of a wallet that signed in", body = ErrorBody),
-        (status = 404, description = "`not_found`: no such dispute that this wallet may see", body = ErrorBody),
-        (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody)
+        (status = 404, description = "`not_found`: no such dispute that this wallet may see", body = ErrorBody)
     )
 )]
 pub async fn get_dispute(

@@ -1,14 +1,9 @@
 //! `GET /v1/executions/totals`: what the executions of a wallet in a time range come to, by day, key, agent or status.
 
-use std::sync::Arc;
-
 use axum::{Extension, Json, extract::State};
 use chrono::{DateTime, NaiveTime, SubsecRound, TimeDelta, Utc};
 use crtx_http::{ApiError, ApiQuery, ErrorBody, ErrorCode, FromQuery, Peer, QueryParams, Reader};
-use crtx_store::{
-    pools::ReadConnection,
-    reads::{self, ExecutionRole, ExecutionTotals, GroupedTotals, TotalsBy, TotalsQuestion},
-};
+use crtx_store::reads::{self, ExecutionRole, ExecutionTotals, GroupedTotals, TotalsBy, TotalsQuestion};
 use serde::Serialize;
 use solana_pubkey::Pubkey;
 use utoipa::{IntoParams, ToSchema};
@@ -37,12 +32,6 @@ pub struct ExecutionTotalsResponse {
     pub total: ExecutionTotals,
     /// Whether there are more groups. `total` counts them, too.
     pub truncated: bool,
-}
-
-/// What was read, and when.
-pub(crate) struct Totals {
-    grouped: GroupedTotals,
-    at: DateTime<Utc>,
 }
 
 /// What to add up.
@@ -99,7 +88,6 @@ fn midnight(time: DateTime<Utc>) -> DateTime<Utc> {
     responses(
         (status = 200, description = "The totals", body = ExecutionTotalsResponse),
         (status = 400, description = "`invalid_request`: a parameter is unknown, repeated or malformed, or the range is too long", body = ErrorBody),
-        (status = 401, description = "`unauthorized`", body = ErrorBody),
         (status = 503, description = "`unavailable`: the range has too many executions, too many expensive reads, or no database; `Retry-After`", body = ErrorBody)
     )
 )]
@@ -111,18 +99,13 @@ pub async fn get_execution_totals(
 ) -> Result<(Extension<ShownSlot>, Json<ExecutionTotalsResponse>), ApiError> {
     let ExecutionTotalsQuery { role, by, agent_id, from, to } = query;
     let question = TotalsQuestion { wallet, role, by, agent: agent_id, from, to };
-    let peer = peer.map(|Extension(Peer(address))| address);
-    let read = async |connection: &mut ReadConnection| {
-        let grouped = reads::execution_totals(&mut **connection, &question).await;
-        Ok(Arc::new(Totals {
-            grouped: grouped.map_err(|error| too_long(error.into()))?,
-            at: Utc::now().trunc_subsecs(3),
-        }))
-    };
-    let (Extension(ShownSlot(rows)), totals) = state.shared_list(&state.shared.totals, question, peer, read).await?;
-    let GroupedTotals { groups, total, truncated } = totals.grouped.clone();
-    let (groups, slot) = with_names(&state, groups, rows).await?;
-    let to = Timestamp(to.unwrap_or(totals.at));
+    let mirror_slot = state.shared.mirror.known().await.slot;
+    let mut connection = state.shared.connections.list(peer.map(|Extension(Peer(address))| address)).await?;
+    let grouped = reads::execution_totals(&mut *connection, &question).await;
+    let GroupedTotals { groups, total, truncated } = grouped.map_err(|error| too_long(error.into()))?;
+    connection.done();
+    let to = Timestamp(to.unwrap_or_else(|| Utc::now().trunc_subsecs(3)));
+    let (groups, slot) = with_names(&state, groups, mirror_slot).await?;
     let answer = ExecutionTotalsResponse { from: Timestamp(from), to, role, by, groups, total, truncated };
     Ok((Extension(ShownSlot(slot)), Json(answer)))
 }

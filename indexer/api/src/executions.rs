@@ -142,9 +142,7 @@ impl FromQuery for ExecutionListQuery {
     security(("api_key" = []), ("session" = []), ("session_cookie" = [])),
     responses(
         (status = 200, description = "One page of executions", body = ExecutionListResponse),
-        (status = 400, description = "`invalid_request`: a parameter is unknown, repeated or malformed, or a `cursor` of another list", body = ErrorBody),
-        (status = 401, description = "`unauthorized`", body = ErrorBody),
-        (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody)
+        (status = 400, description = "`invalid_request`: a parameter is unknown, repeated or malformed, or a `cursor` of another list", body = ErrorBody)
     )
 )]
 pub async fn list_executions(
@@ -212,9 +210,7 @@ fn too_far(mut error: ApiError, offset: u64) -> ApiError {
     responses(
         (status = 200, description = "The full record", body = ExecutionDetails),
         (status = 400, description = "`invalid_request`: `execution_id` is not a UUID, or a query parameter", body = ErrorBody),
-        (status = 401, description = "`unauthorized`", body = ErrorBody),
-        (status = 404, description = "`execution_not_found`: this wallet has no such execution", body = ErrorBody),
-        (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody)
+        (status = 404, description = "`execution_not_found`: this wallet has no such execution", body = ErrorBody)
     )
 )]
 pub async fn get_execution(

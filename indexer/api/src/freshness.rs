@@ -7,10 +7,7 @@ use std::{
 };
 
 use crtx_http::{ApiError, ErrorCode};
-use crtx_store::{
-    PgPool, StoreError, mirror,
-    reads::{self, Freshness},
-};
+use crtx_store::{PgPool, mirror};
 use tokio::{sync::watch, time::timeout};
 
 /// How old the mirror may be before reads are refused, unless a setting says otherwise.
@@ -27,7 +24,8 @@ const RETRY_AFTER: Duration = Duration::from_secs(5);
 pub struct LastRead {
     /// The mirror shows this slot or a later one.
     pub slot: Option<u64>,
-    freshness: Option<(Freshness, Instant)>,
+    /// Seconds that it was behind, and when that was read. The seconds are `None` before the first snapshot.
+    lag: Option<(Option<f64>, Instant)>,
     /// Whether there was a read, successful or not.
     read: bool,
 }
@@ -36,9 +34,9 @@ impl LastRead {
     /// Refuses a read if the mirror is too old. `None` while the database has never answered: then the read fails by
     /// itself.
     pub fn refusal(&self, max_lag: Duration) -> Option<ApiError> {
-        let (freshness, at) = self.freshness?;
-        let message = match freshness {
-            Freshness { has_snapshot: true, lag_seconds: Some(lag) } => {
+        let (lag, at) = self.lag?;
+        let message = match lag {
+            Some(lag) => {
                 let lag = Duration::try_from_secs_f64(lag).ok()?.saturating_add(at.elapsed());
                 if lag <= max_lag {
                     return None;
@@ -49,7 +47,7 @@ impl LastRead {
                     words(max_lag)
                 )
             }
-            _ => "the index has no snapshot of the chain yet; see GET /v1/status".to_owned(),
+            None => "the index has no snapshot of the chain yet; see GET /v1/status".to_owned(),
         };
         Some(ApiError::new(ErrorCode::Stale, message).with_retry_after(RETRY_AFTER))
     }
@@ -88,16 +86,13 @@ impl MirrorWatch {
 
     /// If the database does not answer, the last values stay and grow older.
     async fn read(&self) {
-        let reading = async {
-            let checkpoint = mirror::checkpoint(&self.pool).await?;
-            let freshness = reads::freshness(&self.pool).await?;
-            Ok::<_, StoreError>((checkpoint.map(|checkpoint| checkpoint.slot), Some((freshness, Instant::now()))))
-        };
-        let found = timeout(READ_LIMIT, reading).await;
+        let found = timeout(READ_LIMIT, mirror::checkpoint(&self.pool)).await;
         self.known.send_modify(|known| {
             known.read = true;
-            if let Ok(Ok((slot, freshness))) = found {
-                (known.slot, known.freshness) = (slot, freshness);
+            if let Ok(Ok(checkpoint)) = found {
+                known.slot = checkpoint.as_ref().map(|checkpoint| checkpoint.slot);
+                let after_snapshot = checkpoint.filter(|checkpoint| checkpoint.snapshot_at.is_some());
+                known.lag = Some((after_snapshot.map(|checkpoint| checkpoint.lag_seconds), Instant::now()));
             }
         });
     }

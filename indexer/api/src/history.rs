@@ -34,9 +34,7 @@ pub struct CreatorHistoryResponse {
 #[utoipa::path(
     get, path = "/v1/history", tag = "service", operation_id = "market_history",
     responses(
-        (status = 200, description = "The last 30 days", body = MarketHistoryResponse),
-        (status = 400, description = "`invalid_request`: a query parameter", body = ErrorBody),
-        (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody)
+        (status = 200, description = "The last 30 days", body = MarketHistoryResponse)
     )
 )]
 pub async fn market_history(State(state): State<ApiState>, ApiQuery(()): ApiQuery<()>) -> Result<KeptBody, ApiError> {

@@ -24,7 +24,7 @@ const READ_LIMIT: Duration = Duration::from_secs(10);
 /// How long a read waits for the slot that its client has seen. Processes see the mirror some 200 ms apart.
 const SLOT_PATIENCE: Duration = Duration::from_secs(2);
 /// An answer from memory follows the mirror after this time.
-pub(crate) const MEMORY_BEHIND: Duration = Duration::from_millis(500);
+const MEMORY_BEHIND: Duration = Duration::from_millis(500);
 /// Below these paths, every client gets the same answer. Other answers are for one client, or about this moment.
 const PUBLIC: [&str; 3] = ["/v1/agents", "/v1/history", "/v1/network"];
 

@@ -93,5 +93,5 @@ pub fn router(state: ApiState) -> Router {
 /// The description of the read endpoints.
 pub fn openapi() -> utoipa::openapi::OpenApi {
     let openapi = rows().merge(facts()).split_for_parts().1;
-    crtx_http::docs::with_not_modified(openapi)
+    crtx_http::docs::with_answers_of_reads(openapi)
 }

@@ -35,9 +35,7 @@ pub struct ListingResponse {
     params(("agent_id" = String, Path, description = "Address of the listing account")),
     responses(
         (status = 200, description = "The state of the listing", body = ListingResponse),
-        (status = 400, description = "`invalid_request`: a query parameter", body = ErrorBody),
-        (status = 404, description = "`agent_not_found`: this index knows no listing at the address", body = ErrorBody),
-        (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody)
+        (status = 404, description = "`agent_not_found`: this index knows no listing at the address", body = ErrorBody)
     )
 )]
 pub async fn get_listing(

@@ -170,7 +170,6 @@ pub struct ExplorerLinks {
     get, path = "/v1/network", tag = "service", operation_id = "network",
     responses(
         (status = 200, description = "The deployment", body = NetworkResponse),
-        (status = 400, description = "`invalid_request`: a query parameter", body = ErrorBody),
         (status = 503, description = "`unavailable`: the mirror has no configuration yet; `Retry-After`", body = ErrorBody)
     )
 )]

@@ -1,8 +1,7 @@
 //! What the handlers share.
 
-use std::{hash::Hash, net::IpAddr, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use axum::Extension;
 use crtx_content::ContentStore;
 use crtx_http::{
     ApiError, AuthState, Credentials, KeptBody, Links, Site, Strangers, Whole, query_batcher::QueryBatcher,
@@ -10,14 +9,9 @@ use crtx_http::{
 use crtx_protocol::{api_key::KeyNetwork, creator_answer::MAX_RESULT_BYTES, result_hash::ResultHash};
 use crtx_store::{
     PgPool, ReadPools,
-    pools::ReadConnection,
-    reads::{
-        self, AgentHealthResponse, ExecutionDetails, ExecutionListQuestion, ExecutionPage, ExecutionQuestion,
-        MirrorCounts, TotalsQuestion,
-    },
+    reads::{self, ExecutionDetails, ExecutionListQuestion, ExecutionPage, ExecutionQuestion, MirrorCounts},
 };
 use serde::Serialize;
-use solana_pubkey::Pubkey;
 use tokio::time::timeout;
 
 use crate::{
@@ -27,12 +21,10 @@ use crate::{
     deployment::Deployment,
     dispute_transactions::DisputeHistory,
     events::hub::Hub,
-    execution_totals::Totals,
     freshness::MirrorWatch,
     holdings::Holdings,
     kept::{Kept, age_of},
     kept_agents::Agents,
-    layers::{MEMORY_BEHIND, ShownSlot},
 };
 
 /// How long a read waits for the content store.
@@ -68,19 +60,7 @@ pub(crate) struct SharedState {
     pub(crate) timed_execution_lists: QueryBatcher<ExecutionListQuestion, ExecutionPage>,
     /// Those that skip many rows: each is asked alone.
     pub(crate) slow_execution_lists: QueryBatcher<ExecutionListQuestion, ExecutionPage>,
-    pub(crate) totals: Kept<TotalsQuestion, OfSlot<Arc<Totals>>>,
-    pub(crate) health: Kept<(Pubkey, Pubkey), OfSlot<Arc<AgentHealthResponse>>>,
 }
-
-/// An answer, and the slot that the mirror had reached before it was read.
-pub(crate) type OfSlot<T> = (Option<u64>, T);
-
-/// How long an expensive answer for one wallet is kept: for those who ask at the same time, and not for a client that asks
-/// for a newer one.
-const SHARED_FOR: Duration = Duration::from_millis(400);
-const _: () = assert!(SHARED_FOR.as_millis() < MEMORY_BEHIND.as_millis());
-/// Such answers that are kept.
-const MOST_SHARED: u64 = 64;
 
 fn execution_lists(pool: &PgPool, most_together: usize) -> QueryBatcher<ExecutionListQuestion, ExecutionPage> {
     QueryBatcher::new(pool.clone(), most_together, |connection, questions| {
@@ -110,8 +90,6 @@ impl ApiState {
             execution_lists: execution_lists(&pools.points, 32),
             timed_execution_lists: execution_lists(&pools.lists, 8),
             slow_execution_lists: execution_lists(&pools.lists, 1),
-            totals: Kept::new(MOST_SHARED),
-            health: Kept::new(MOST_SHARED),
             connections: Connections::new(pools),
         };
         Self { shared: Arc::new(shared), content: None, max_lag: None, credentials, hub }
@@ -137,30 +115,6 @@ impl ApiState {
             Ok((Arc::new(Whole::of_json(&answer)?), age_of(took)))
         };
         Ok(KeptBody(self.shared.answers.get(name, reading).await?))
-    }
-
-    /// A list that costs much, read in the share of this client. Clients that ask for the same at the same time share one
-    /// read, whose slot the answer has.
-    pub(crate) async fn shared_list<K, T>(
-        &self,
-        kept: &Kept<K, OfSlot<T>>,
-        key: K,
-        client: Option<IpAddr>,
-        read: impl AsyncFnOnce(&mut ReadConnection) -> Result<T, ApiError>,
-    ) -> Result<(Extension<ShownSlot>, T), ApiError>
-    where
-        K: Hash + Eq + Send + Sync + 'static,
-        T: Clone + Send + Sync + 'static,
-    {
-        let reading = async {
-            let slot = self.shared.mirror.known().await.slot;
-            let mut connection = self.shared.connections.list(client).await?;
-            let answer = read(&mut connection).await?;
-            connection.done();
-            Ok(((slot, answer), SHARED_FOR))
-        };
-        let (slot, answer) = kept.get(key, reading).await?;
-        Ok((Extension(ShownSlot(slot)), answer))
     }
 
     /// The text of a result in the content store. `None` if it is not there, or no result.

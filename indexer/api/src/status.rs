@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::extract::State;
 use chrono::{DateTime, Utc};
-use crtx_http::{ApiError, ApiQuery, ErrorBody, KeptBody};
+use crtx_http::{ApiError, ApiQuery, KeptBody};
 use crtx_store::{
     StoreError,
     clocks::{CLOCK_SKEW, clock_problem},
@@ -103,9 +103,7 @@ pub struct HousekeepingStatus {
 #[utoipa::path(
     get, path = "/v1/status", tag = "service", operation_id = "status",
     responses(
-        (status = 200, description = "State of the mirror", body = StatusResponse),
-        (status = 400, description = "`invalid_request`: a query parameter", body = ErrorBody),
-        (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody)
+        (status = 200, description = "State of the mirror", body = StatusResponse)
     )
 )]
 pub async fn status(State(state): State<ApiState>, ApiQuery(()): ApiQuery<()>) -> Result<KeptBody, ApiError> {
@@ -134,15 +132,15 @@ async fn read(
     let checkpoint = mirror::checkpoint(&mut **connection).await?;
     let heartbeat = indexer_status::heartbeat(&mut **connection).await?;
     let processes = indexer_status::processes(&mut **connection).await?;
-    let freshness = reads::freshness(&mut **connection).await?;
-    let lag = freshness.lag_seconds.and_then(|lag| Duration::try_from_secs_f64(lag).ok());
+    let snapshot_at = checkpoint.as_ref().and_then(|checkpoint| checkpoint.snapshot_at);
+    let lag = checkpoint.as_ref().and_then(|checkpoint| Duration::try_from_secs_f64(checkpoint.lag_seconds).ok());
     let streaming = heartbeat.as_ref().is_some_and(|beat| beat.streaming && beat.silent_s <= SILENT_AFTER_S);
     let (mut problems, unusable_endpoints) = of_processes(&processes, heartbeat.as_ref());
     if !problems.iter().any(|problem| problem.code == CLOCK_SKEW) {
         let skew = indexer_status::clock_skew(&mut **connection).await?;
         problems.extend(clock_problem(skew).map(|text| problem(CLOCK_SKEW, text)));
     }
-    problems.extend(of_lag(lag.filter(|_| freshness.has_snapshot), allowed));
+    problems.extend(of_lag(lag.filter(|_| snapshot_at.is_some()), allowed));
     let fee_payer = fee_payers::latest(&mut **connection).await?;
     let treasury = fee_payer.as_ref().and_then(|payer| payer.treasury_problem.clone());
     problems.extend(treasury.map(|text| problem("treasury", text)));
@@ -155,10 +153,9 @@ async fn read(
         }
         report
     });
-    let snapshot_at = checkpoint.as_ref().and_then(|checkpoint| checkpoint.snapshot_at);
     let indexed_slot = checkpoint.map(|checkpoint| checkpoint.slot);
     let chain_slot = heartbeat.as_ref().map(|beat| beat.chain_slot);
-    let status = if !freshness.has_snapshot {
+    let status = if snapshot_at.is_none() {
         "starting"
     } else if !streaming || lag.is_none_or(|lag| lag > allowed) {
         "stale"

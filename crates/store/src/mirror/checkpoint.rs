@@ -1,11 +1,11 @@
-//! The slot that the mirror has reached. `mirror_checkpoint`.
+//! The slot that the mirror has reached, and how old that is. `mirror_checkpoint`.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgExecutor;
 
 use crate::{Result, columns::Count, convert::amount_to_db, database::run};
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Checkpoint {
     /// The mirror shows the chain at this slot or later.
     pub slot: u64,
@@ -13,13 +13,20 @@ pub struct Checkpoint {
     pub genesis_hash: Option<String>,
     /// When the last snapshot was applied.
     pub snapshot_at: Option<DateTime<Utc>>,
+    /// Seconds since the newest sign that the mirror shows the chain, by the database's clock: an event of a stream that is
+    /// followed, a checkpoint, or a snapshot. A quiet chain does not make it older, because its slots are events.
+    pub lag_seconds: f64,
 }
 
 /// The checkpoint; `None` before the first write.
 pub async fn checkpoint(db: impl PgExecutor<'_>) -> Result<Option<Checkpoint>> {
     let checkpoint = sqlx::query_as!(
         Checkpoint,
-        r#"SELECT slot AS "slot: Count", genesis_hash, snapshot_at FROM mirror_checkpoint"#
+        r#"SELECT c.slot AS "slot: Count", c.genesis_hash, c.snapshot_at,
+                  GREATEST(0, extract(epoch FROM now() - GREATEST(c.updated_at, c.snapshot_at, (
+                      SELECT max(p.last_event_at) FROM indexer_processes p WHERE p.leads AND p.streaming))))::float8
+                      AS "lag_seconds!"
+           FROM mirror_checkpoint c"#
     );
     Ok(checkpoint.fetch_optional(db).await?)
 }

@@ -36,7 +36,7 @@ pub enum ShownStatus {
 }
 
 /// A wallet's side of an execution.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = ExecutionRoleName, default = "caller")]
 #[serde(rename_all = "snake_case")]
 pub enum ExecutionRole {

@@ -5,11 +5,11 @@
 pub mod agent_list;
 mod agents;
 mod configuration;
+mod counts;
 mod days;
 mod disputes;
 mod execution_list;
 mod executions;
-mod freshness;
 mod health;
 mod listings;
 mod page;
@@ -23,6 +23,7 @@ pub use agents::{
 pub use configuration::{
     AnnouncedParameters, AnnouncedRoles, Configuration, NetworkParameters, NetworkRoles, configuration,
 };
+pub use counts::{MirrorCounts, mirror_counts, quarantined};
 pub use days::{
     AgentDay, AgentMetrics, CreatorDay, METRICS_DAYS, MarketDay, agent_days, agent_metrics, creator_history,
     market_history,
@@ -39,7 +40,6 @@ pub use executions::{
     ExecutionDetails, ExecutionDispute, ExecutionFailure, ExecutionQuestion, RecentExecution, RefundReason, SettledBy,
     executions, recent_executions,
 };
-pub use freshness::{Freshness, MirrorCounts, freshness, mirror_counts, quarantined};
 pub use health::{AgentFailure, AgentHealthResponse, agent_failures, agent_health, lists_agent};
 pub use listings::{ListingReason, ListingReasonCode, ListingState, is_quarantined, listing};
 pub use page::{Listed, Start};

@@ -19,7 +19,7 @@ use crate::{
 const MOST_GROUPS: usize = 1_000;
 
 /// What the executions of a group have in common.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema, strum::IntoStaticStr)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema, strum::IntoStaticStr)]
 #[schema(as = ExecutionTotalsGroupingName, default = "day")]
 #[serde(rename_all = "snake_case")]
 #[strum(const_into_str, serialize_all = "snake_case")]
@@ -34,7 +34,7 @@ pub enum TotalsBy {
 }
 
 /// Which executions to add up, and how.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TotalsQuestion {
     pub wallet: Pubkey,
     pub role: ExecutionRole,

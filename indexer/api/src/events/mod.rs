@@ -74,7 +74,6 @@ pub fn types(params: &mut QueryParams) -> Result<Vec<String>, ApiError> {
     responses(
         (status = 200, description = "A page of events", body = EventPage),
         (status = 400, description = "`invalid_request`: a query parameter, or an `after` that this log has not reached", body = ErrorBody),
-        (status = 401, description = "`unauthorized`", body = ErrorBody),
         (status = 429, description = "`rate_limited`: this wallet has too many streams and requests that wait; `Retry-After`", body = ErrorBody),
         (status = 503, description = "`unavailable`: no database, or too many requests that wait; `Retry-After`", body = ErrorBody)
     )

@@ -63,7 +63,6 @@ impl FromQuery for StreamQuery {
     responses(
         (status = 200, description = "A stream of events, without an end of its own", body = String, content_type = "text/event-stream"),
         (status = 400, description = "`invalid_request`: a parameter, or a number that this log has not reached", body = ErrorBody),
-        (status = 401, description = "`unauthorized`", body = ErrorBody),
         (status = 429, description = "`rate_limited`: this wallet has too many streams; `Retry-After`", body = ErrorBody),
         (status = 503, description = "`unavailable`: no database, or too many streams; `Retry-After`", body = ErrorBody)
     )
@@ -97,7 +96,6 @@ pub async fn stream_events(
     responses(
         (status = 200, description = "A stream of events, without an end of its own", body = String, content_type = "text/event-stream"),
         (status = 400, description = "`invalid_request`: `execution_id` is not a UUID, a parameter, or a number that this log has not reached", body = ErrorBody),
-        (status = 401, description = "`unauthorized`", body = ErrorBody),
         (status = 404, description = "`execution_not_found`: this wallet has no such execution, and no event of it", body = ErrorBody),
         (status = 429, description = "`rate_limited`: this wallet has too many streams; `Retry-After`", body = ErrorBody),
         (status = 503, description = "`unavailable`: no database, or too many streams; `Retry-After`", body = ErrorBody)

@@ -30,7 +30,6 @@ async fn call(market: &Market, agent: Pubkey, number: u128, hours_ago: i64, reas
 async fn a_creator_sees_the_last_day_and_why_the_last_calls_failed() {
     let market = Market::open().await;
     let pool = market.database.pool();
-    // An answer is kept for a moment, so each agent is asked for once.
     let agent = show(pool, listing(wallet(1), 0), "alpha", &["data"]).await;
     let unused = show(pool, listing(wallet(1), 2), "gamma", &["data"]).await;
     let failing = show(pool, listing(wallet(1), 3), "delta", &["data"]).await;

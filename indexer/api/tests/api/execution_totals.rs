@@ -1,4 +1,4 @@
-//! `GET /v1/executions/totals`: what each grouping adds up, whose executions they are, and how often the database is asked.
+//! `GET /v1/executions/totals`: what each grouping adds up, and whose executions they are.
 
 use crate::common::Market;
 use agent_marketplace::state::{DisputeOutcome, ExecutionStatus};
