@@ -34,6 +34,14 @@ pub enum ContentLocation {
     Bucket(Bucket),
 }
 
+/// Where an operator lets content be read.
+#[derive(Clone, Debug, Default)]
+pub struct ContentSources {
+    pub store: Option<ContentLocation>,
+    /// A URL that a CID is appended to, chosen by the operator.
+    pub base_url: Option<String>,
+}
+
 #[derive(Clone, Debug)]
 enum Place {
     Folder(Arc<Folder>),
@@ -217,6 +225,20 @@ mod tests {
         assert_eq!(store.get(&hash).await.expect("get").expect("there"), "hello");
         assert_eq!(store.get(&ResultHash::of(b"other")).await.expect("get"), None);
         assert_eq!(store.put("hello").await.expect("again"), hash);
+    }
+
+    #[tokio::test]
+    async fn a_folder_that_is_opened_is_not_created_and_what_is_written_later_is_found() {
+        let folder = tempfile::tempdir().expect("folder");
+        let location = ContentLocation::Folder(folder.path().join("content"));
+        let opened = ContentStore::open(&location);
+        let hash = ResultHash::of(b"hello");
+        assert_eq!(opened.get_up_to(&hash, 5).await.expect("read"), None);
+        assert!(!folder.path().join("content").exists());
+        ContentStore::create(&location).expect("store").put("hello").await.expect("put");
+        assert_eq!(opened.get_up_to(&hash, 5).await.expect("read").expect("there"), "hello");
+        let error = opened.get_up_to(&hash, 4).await.expect_err("too long");
+        assert!(matches!(error, ContentError::TooLarge { max_bytes: 4 }), "{error}");
     }
 
     #[tokio::test]

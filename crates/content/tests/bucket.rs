@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use crtx_content::{
-    Bucket, BucketSettings, ContentError, ContentLocation, ContentReader, ContentSources, ContentStore, ReadError,
+    Bucket, BucketSettings, ContentError, ContentLocation, ContentStore,
     testing::{Outage, S3Server},
 };
 use crtx_protocol::result_hash::ResultHash;
@@ -39,12 +39,11 @@ async fn content_of_every_size_comes_back_and_no_more_than_is_wanted_is_read() {
         let hash = store.put(content.clone()).await.expect("put");
         assert_eq!(store.get(&hash).await.expect("get").expect("there"), content);
     }
-    let location = Some(ContentLocation::Bucket(server.bucket()));
-    let reader = ContentReader::new(ContentSources { store: location, base_url: None }, reqwest::Client::new());
+    let opened = ContentStore::open(&ContentLocation::Bucket(server.bucket()));
     let hash = store.put("hello").await.expect("put");
-    assert_eq!(reader.get(&hash, 5).await.expect("read").as_deref(), Some(b"hello".as_slice()));
-    let error = reader.get(&hash, 4).await.expect_err("too long");
-    assert!(matches!(error, ReadError::Store(ContentError::TooLarge { max_bytes: 4 })), "{error}");
+    assert_eq!(opened.get_up_to(&hash, 5).await.expect("read").expect("there"), "hello");
+    let error = opened.get_up_to(&hash, 4).await.expect_err("too long");
+    assert!(matches!(error, ContentError::TooLarge { max_bytes: 4 }), "{error}");
 }
 
 #[tokio::test]

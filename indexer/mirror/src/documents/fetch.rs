@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use crtx_content::{ContentReader, ContentSources, ReadError};
+use crtx_content::{ContentError, ContentSources, ContentStore};
 use crtx_download::{DownloadError, Pace, PacedError};
 use crtx_http::outbound::{Outbound, OutboundError, OutboundPolicy};
 use crtx_protocol::{
-    content::parse_ipfs_uri,
+    content::{content_url, parse_ipfs_uri},
     metadata,
     result_hash::ResultHash,
     text::{printable, shortened},
@@ -86,7 +86,7 @@ pub enum FetchError {
     Invalid(String),
     /// The cause is the operator's, and goes to the log.
     #[error("the content store cannot be read")]
-    Content(#[from] ReadError),
+    Content(#[from] ContentError),
 }
 
 impl FetchError {
@@ -128,7 +128,8 @@ pub enum Fetched {
 /// The ways to the places.
 pub struct Ways {
     guarded: Client,
-    content: ContentReader,
+    store: Option<ContentStore>,
+    base_url: Option<String>,
     /// The operator chose the base URL, so it is not guarded.
     base: Client,
 }
@@ -137,7 +138,8 @@ impl Ways {
     pub fn new(policy: OutboundPolicy, sources: ContentSources) -> reqwest::Result<Self> {
         let base = Outbound::new(OutboundPolicy::LOCAL).client(PACE.whole)?;
         let guarded = Outbound::new(policy).client(PACE.whole)?;
-        Ok(Self { guarded, content: ContentReader::new(sources, base.clone()), base })
+        let store = sources.store.as_ref().map(ContentStore::open);
+        Ok(Self { guarded, store, base_url: sources.base_url, base })
     }
 
     /// The document's bytes, if their SHA-256 is `expected`.
@@ -154,19 +156,27 @@ impl Ways {
     async fn read(&self, source: &DocumentSource) -> Result<Fetched, FetchError> {
         let (client, url) = match source {
             DocumentSource::Store(hash) => return self.stored(hash).await,
-            DocumentSource::Base(hash) => (&self.base, self.content.url_of(hash).ok_or(FetchError::NotFound)?),
+            DocumentSource::Base(hash) => (&self.base, self.url_of(hash).ok_or(FetchError::NotFound)?),
             DocumentSource::Url(url) => (&self.guarded, url.to_string()),
         };
         Ok(Fetched::Document(crtx_download::get_paced(client, &url, metadata::MAX_BYTES, PACE).await?))
     }
 
     async fn stored(&self, hash: &ResultHash) -> Result<Fetched, FetchError> {
-        let stored = self.content.get_stored(hash, metadata::MAX_BYTES).await;
+        let stored = match &self.store {
+            Some(store) => store.get_up_to(hash, metadata::MAX_BYTES).await,
+            None => Ok(None),
+        };
         match stored.inspect_err(|error| tracing::warn!(cause = %error, "the content store cannot be read"))? {
-            Some(bytes) => Ok(Fetched::Document(bytes)),
-            None if self.content.url_of(hash).is_some() => Ok(Fetched::Elsewhere(DocumentSource::Base(*hash))),
+            Some(bytes) => Ok(Fetched::Document(bytes.into())),
+            None if self.url_of(hash).is_some() => Ok(Fetched::Elsewhere(DocumentSource::Base(*hash))),
             None => Err(FetchError::NotFound),
         }
+    }
+
+    /// Where content is that the store does not have.
+    fn url_of(&self, hash: &ResultHash) -> Option<String> {
+        self.base_url.as_ref().map(|base| content_url(base, hash))
     }
 }
 
