@@ -1,11 +1,9 @@
 //! A recent blockhash that all callers share. One request at a time refreshes it, no lock is held during the request,
 //! and a stalled refresh delays no caller while the last blockhash is young enough.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::{
@@ -68,7 +66,7 @@ impl Blockhashes {
 
     pub(crate) async fn recent(&self) -> Result<RecentBlockhash, ChainError> {
         let (fresh, usable) = {
-            let state = lock(&self.state);
+            let state = self.state.lock();
             (state.younger_than(FRESH), state.younger_than(USABLE))
         };
         if let Some(fresh) = fresh {
@@ -80,7 +78,7 @@ impl Blockhashes {
             Err(_elapsed) => Err(ChainError::TimedOut),
         };
         // Another refresh may have succeeded in the meantime.
-        refreshed.or_else(|error| lock(&self.state).younger_than(USABLE).ok_or(error))
+        refreshed.or_else(|error| self.state.lock().younger_than(USABLE).ok_or(error))
     }
 
     /// The outcome of the refresh in progress, or of the next one if that stalls.
@@ -97,7 +95,7 @@ impl Blockhashes {
     }
 
     fn join_or_start(&self) -> Refresh {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let under_way = state.refresh.as_ref().filter(|refresh| {
             let ended = refresh.outcome.borrow().is_some() || refresh.outcome.has_changed().is_err();
             !ended && refresh.since.elapsed() < REFRESH_STALLS_AFTER
@@ -114,7 +112,7 @@ impl Blockhashes {
             let since = Instant::now();
             let result = fetch(&nodes, after(since, limit)).await;
             if let Ok(blockhash) = result {
-                lock(&state).keep(Aged { blockhash, since });
+                state.lock().keep(Aged { blockhash, since });
             }
             sender.send_replace(Some(result));
         });
@@ -170,8 +168,4 @@ async fn fetch(nodes: &Nodes, deadline: Instant) -> Result<RecentBlockhash, Chai
     let newest = newest.ok_or(error)?;
     let hash = newest.blockhash.parse().map_err(|_| ChainError::Malformed("a blockhash"))?;
     Ok(RecentBlockhash { hash, last_valid_block_height: newest.last_valid_block_height })
-}
-
-fn lock(state: &Mutex<BlockhashState>) -> MutexGuard<'_, BlockhashState> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,14 +2,11 @@
 //! transaction decides how often it is polled. A stalled request has its own time limit, so that new transactions do
 //! not wait for it.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use crtx_protocol::transaction::Outcome;
 use futures::future::join_all;
+use parking_lot::Mutex;
 use solana_commitment_config::CommitmentConfig;
 use solana_signature::Signature;
 use solana_transaction_status_client_types::TransactionStatus;
@@ -83,7 +80,7 @@ impl Confirmer {
 
     pub(crate) fn watch(&self, signature: Signature) -> Watched {
         self.ensure_running();
-        let mut in_flight = lock(&self.board.in_flight);
+        let mut in_flight = self.board.in_flight.lock();
         let flight = in_flight.entry(signature).or_insert_with(|| Flight {
             since: Instant::now(),
             due: Instant::now(),
@@ -102,7 +99,7 @@ impl Confirmer {
 
     /// Starts the task for the first transaction, and again if its runtime has ended.
     fn ensure_running(&self) {
-        let mut task = lock(&self.task);
+        let mut task = self.task.lock();
         if task.as_ref().is_none_or(JoinHandle::is_finished) {
             *task = Some(tokio::spawn(poll(Arc::clone(&self.board), Arc::clone(&self.nodes), self.limit)));
         }
@@ -111,7 +108,7 @@ impl Confirmer {
 
 impl Drop for Confirmer {
     fn drop(&mut self) {
-        if let Some(task) = lock(&self.task).take() {
+        if let Some(task) = self.task.lock().take() {
             task.abort();
         }
     }
@@ -128,7 +125,7 @@ impl Watched {
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        let mut in_flight = lock(&self.board.in_flight);
+        let mut in_flight = self.board.in_flight.lock();
         // The signature may belong to a newer flight, because a settled flight leaves the board immediately.
         let own = |flight: &&mut Flight| flight.outcome.subscribe().same_channel(&self.outcome);
         if let Some(flight) = in_flight.get_mut(&self.signature).filter(own) {
@@ -143,7 +140,7 @@ impl Drop for Watched {
 impl Board {
     /// How long to wait before the next poll. `None` if no transaction is in flight.
     fn pause(&self) -> Option<Duration> {
-        let due = lock(&self.in_flight).values().map(|flight| flight.due).min()?;
+        let due = self.in_flight.lock().values().map(|flight| flight.due).min()?;
         Some(due.saturating_duration_since(Instant::now()))
     }
 
@@ -153,7 +150,7 @@ impl Board {
         let (mut young, mut old) = (Vec::new(), Vec::new());
         let now = Instant::now();
         let soon = after(now, MIN_POLL);
-        for (signature, flight) in lock(&self.in_flight).iter_mut().filter(|(_, flight)| flight.due <= soon) {
+        for (signature, flight) in self.in_flight.lock().iter_mut().filter(|(_, flight)| flight.due <= soon) {
             let age = now.saturating_duration_since(flight.since);
             flight.due = after(now, age.mul_f32(POLL_FRACTION).clamp(MIN_POLL, MAX_POLL));
             let group = if age < ASK_EVERY_NODE_AFTER { &mut young } else { &mut old };
@@ -163,7 +160,7 @@ impl Board {
     }
 
     fn settle(&self, signature: &Signature, outcome: Outcome) {
-        if let Some(flight) = lock(&self.in_flight).remove(signature) {
+        if let Some(flight) = self.in_flight.lock().remove(signature) {
             flight.outcome.send_replace(Some(outcome));
         }
     }
@@ -219,9 +216,4 @@ async fn poll_once(board: &Board, nodes: &Nodes, limit: Duration) -> Result<(), 
         Ok(())
     });
     join_all(polls).await.into_iter().collect()
-}
-
-/// A panic leaves the data behind this lock consistent, so poisoning is ignored.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,9 +1,8 @@
 //! Health of an RPC node: a circuit breaker that lets one request at a time test a failed node.
 
-use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use crate::error::ChainError;
 
@@ -42,7 +41,7 @@ struct HealthState {
 
 impl Health {
     pub(crate) fn standing(&self, now: Instant) -> Standing {
-        match self.state().rests_until {
+        match self.state.lock().rests_until {
             None => Standing::Ready,
             Some(until) if until <= now => Standing::Due,
             Some(until) => Standing::Resting(until.saturating_duration_since(now)),
@@ -51,7 +50,7 @@ impl Health {
 
     /// Starts the one test that a node gets after its rest. Returns false if another request is testing it.
     pub(crate) fn begin_test(&self, now: Instant) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let due = state.rests_until.is_some_and(|until| until <= now);
         if due {
             state.rests_until = now.checked_add(TEST_PATIENCE);
@@ -60,14 +59,14 @@ impl Health {
     }
 
     pub(crate) fn succeeded(&self) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.failures = 0;
         state.rests_until = None;
         state.doubted_until = None;
     }
 
     pub(crate) fn failed(&self, error: &ChainError, now: Instant) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         match error {
             ChainError::RateLimited { retry_after } => state.rests_until = now.checked_add(*retry_after),
             ChainError::Behind { .. } => state.lags_until = now.checked_add(LAG_MEMORY),
@@ -87,18 +86,14 @@ impl Health {
     }
 
     pub(crate) fn lags(&self, now: Instant) {
-        self.state().lags_until = now.checked_add(LAG_MEMORY);
+        self.state.lock().lags_until = now.checked_add(LAG_MEMORY);
     }
 
     /// Nodes are asked in the order of this number, then in the configured order.
     pub(crate) fn rank(&self, now: Instant) -> u8 {
-        let state = self.state();
+        let state = self.state.lock();
         let is_before = |until: Option<Instant>| u8::from(until.is_some_and(|until| until > now));
         is_before(state.lags_until) << 1 | is_before(state.doubted_until)
-    }
-
-    fn state(&self) -> MutexGuard<'_, HealthState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,14 +1,11 @@
 //! Puts a program's code on chain with the upgradeable loader: an ELF is written to a buffer in many transactions, and
 //! one more makes the buffer a program or its next version.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeSet, time::Duration};
 
 use crtx_protocol::{result_hash::ResultHash, transaction::Outcome};
 use futures::{StreamExt, stream};
+use parking_lot::Mutex;
 use solana_instruction::Instruction;
 use solana_keypair::Keypair;
 use solana_loader_v3_interface::instruction as loader;
@@ -238,7 +235,7 @@ impl<'a> Upload<'a> {
         missing: Vec<usize>,
     ) -> Result<Option<String>, SignError> {
         let last = Mutex::new(Ok(None));
-        let keep = |result| *last.lock().unwrap_or_else(PoisonError::into_inner) = result;
+        let keep = |result| *last.lock() = result;
         let send = async |at: usize| {
             let rest = self.elf.get(at..).unwrap_or_default();
             let part = rest.get(..self.part).unwrap_or(rest);
@@ -260,7 +257,7 @@ impl<'a> Upload<'a> {
             }
         };
         stream::iter(missing).for_each_concurrent(MOST_AT_ONCE, send).await;
-        last.into_inner().unwrap_or_else(PoisonError::into_inner)
+        last.into_inner()
     }
 
     /// Makes the buffer a program at the address of a key pair that signs too. `rent`: what the program's account

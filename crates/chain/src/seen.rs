@@ -1,10 +1,9 @@
 //! The highest slot that this client has seen: after a transaction is confirmed, the client does not read from a node
 //! that has not reached it.
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 /// How long reads must include the seen slot: longer than a node behind a load balancer lags, and short enough that a
 /// network that was rolled back, like a local one, is soon read again.
@@ -17,7 +16,7 @@ pub(crate) struct NewestSlot {
 
 impl NewestSlot {
     pub(crate) fn note(&self, slot: u64, now: Instant) {
-        let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut newest = self.newest.lock();
         let known = newest.filter(|(_, at)| now.saturating_duration_since(*at) < REMEMBERED);
         if known.is_none_or(|(known, _)| known <= slot) {
             *newest = Some((slot, now));
@@ -26,7 +25,7 @@ impl NewestSlot {
 
     /// The slot that a read must include. 0: any slot.
     pub(crate) fn slot(&self, now: Instant) -> u64 {
-        let newest = *self.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        let newest = *self.newest.lock();
         newest.filter(|(_, at)| now.saturating_duration_since(*at) < REMEMBERED).map_or(0, |(slot, _)| slot)
     }
 }

@@ -3,15 +3,13 @@
 //! settlements and refunds of open calls.
 
 use std::{
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
 
 use crtx_http::{ApiError, ErrorCode};
 use crtx_store::fee_payers::{FeePayer, FeePayerState};
+use parking_lot::Mutex;
 use solana_pubkey::Pubkey;
 
 use crate::config::Limits;
@@ -73,7 +71,7 @@ impl FeePayerWatch {
         self.record_rent.store(record_rent, Ordering::Relaxed);
         let (state, calls_left) = self.judge(lamports);
         let payer = FeePayer { address, lamports, state, calls_left, compute_unit_price, treasury_problem: None };
-        let before = self.last.lock().unwrap_or_else(PoisonError::into_inner).replace(state);
+        let before = self.last.lock().replace(state);
         match state {
             _ if before == Some(state) => {}
             FeePayerState::Ok => tracing::info!(%address, lamports, calls_left, "the fee payer has SOL"),

@@ -1,13 +1,9 @@
 //! How much each of several holders has under way, such as a wallet and an agent. Who has as much as it may have is refused,
 //! or waits until something has ended.
 
-use std::{
-    collections::HashMap,
-    hash::Hash,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, hash::Hash, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use tokio::{
     sync::Notify,
     time::{Instant, timeout_at},
@@ -34,22 +30,15 @@ impl<K> Default for Permits<K> {
     }
 }
 
-impl<K> PermitCounts<K> {
-    /// A panic cannot leave the counts half changed, so poisoning is ignored.
-    fn lock(&self) -> MutexGuard<'_, HashMap<K, u32>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl<K: Clone + Eq + Hash> Permits<K> {
     pub fn count(&self, holder: &K) -> u32 {
-        self.0.lock().get(holder).copied().unwrap_or_default()
+        self.0.held.lock().get(holder).copied().unwrap_or_default()
     }
 
     /// Takes a permit of each holder, or none: then it returns a holder that has as many as it may have. `most` says how
     /// many, and may look at what all of them have.
     pub fn take(&self, holders: Vec<K>, most: impl Fn(&K, &HashMap<K, u32>) -> u32) -> Result<Permit<K>, K> {
-        let mut held = self.0.lock();
+        let mut held = self.0.held.lock();
         let is_full = |holder: &&K| held.get(*holder).copied().unwrap_or_default() >= most(holder, &held);
         if let Some(full) = holders.iter().find(is_full) {
             return Err(full.clone());
@@ -82,7 +71,7 @@ impl<K: Clone + Eq + Hash> Permits<K> {
 
 impl<K: Eq + Hash> Drop for Permit<K> {
     fn drop(&mut self) {
-        let mut held = self.counts.lock();
+        let mut held = self.counts.held.lock();
         for holder in &self.holders {
             if let Some(count) = held.get_mut(holder) {
                 *count = count.saturating_sub(1);

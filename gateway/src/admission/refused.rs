@@ -4,11 +4,11 @@
 
 use std::{
     collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
 use crtx_http::{ApiError, QuotaUnit, RateLimit, token_bucket::TokenBucket};
+use parking_lot::Mutex;
 use solana_pubkey::Pubkey;
 
 /// Keys and wallets that are remembered at the same time: those with a refused call moments ago.
@@ -60,7 +60,7 @@ impl RefusedCalls {
     /// key that has to wait least is forgotten.
     pub fn count(&self, session_key: &Pubkey, calls: u32) {
         let now = Instant::now();
-        let mut keys = self.keys();
+        let mut keys = self.keys.lock();
         if keys.len() >= MAX_KEYS && !keys.contains_key(session_key) {
             keys.retain(|_, pace| !pace.is_even(now));
             if keys.len() >= MAX_KEYS {
@@ -76,16 +76,12 @@ impl RefusedCalls {
     /// How long the answer to a counted call is delayed.
     pub fn pause(&self, session_key: &Pubkey) -> Duration {
         let burst = self.share().saturating_mul(self.burst);
-        self.keys().get(session_key).map_or(Duration::ZERO, |pace| pace.wait(Instant::now(), burst))
+        self.keys.lock().get(session_key).map_or(Duration::ZERO, |pace| pace.wait(Instant::now(), burst))
     }
 
     /// The time per refused call of one key.
     fn share(&self) -> Duration {
         SECOND.checked_div(self.per_second).unwrap_or(SECOND)
-    }
-
-    fn keys(&self) -> MutexGuard<'_, HashMap<Pubkey, TokenBucket>> {
-        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -147,7 +143,7 @@ mod tests {
             key[..4].copy_from_slice(&number.to_le_bytes());
             refused.count(&Pubkey::new_from_array(key), 1);
         }
-        assert_eq!(refused.keys().len(), MAX_KEYS);
+        assert_eq!(refused.keys.lock().len(), MAX_KEYS);
         // Where everybody is remembered, a further key is counted too, and those with the most calls stay.
         let (greedy, late) = (Pubkey::new_from_array([200; 32]), Pubkey::new_from_array([201; 32]));
         for key in [greedy, late] {
@@ -158,6 +154,6 @@ mod tests {
         for key in [greedy, late] {
             assert!(!refused.pause(&key).is_zero());
         }
-        assert_eq!(refused.keys().len(), MAX_KEYS);
+        assert_eq!(refused.keys.lock().len(), MAX_KEYS);
     }
 }

@@ -2,14 +2,9 @@
 //! expected to join waits for nothing; what comes within a window behind it waits for the end of that window, or until
 //! nobody else fits.
 
-use std::{
-    collections::HashMap,
-    hash::Hash,
-    mem,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, hash::Hash, mem, time::Duration};
 
+use parking_lot::Mutex;
 use tokio::{
     sync::oneshot::{self, error::RecvError},
     time::{Instant, timeout_at},
@@ -79,7 +74,7 @@ impl<K: Copy + Eq + Hash, T> Windows<K, T> {
 
     /// Whether what comes now is done alone. A window begins behind it, in which others gather.
     pub fn goes_first(&self, kind: K, calls: u32) -> bool {
-        self.first(&mut self.open(), Instant::now(), kind, calls)
+        self.first(&mut self.open.lock(), Instant::now(), kind, calls)
     }
 
     fn first(&self, open: &mut HashMap<K, Window<T>>, now: Instant, kind: K, calls: u32) -> bool {
@@ -95,7 +90,7 @@ impl<K: Copy + Eq + Hash, T> Windows<K, T> {
     }
 
     fn enter(&self, now: Instant, kind: K, calls: u32, waiting: impl FnOnce() -> T) -> Entered<T> {
-        let mut open = self.open();
+        let mut open = self.open.lock();
         if self.first(&mut open, now, kind, calls) {
             return Entered::First;
         }
@@ -116,7 +111,7 @@ impl<K: Copy + Eq + Hash, T> Windows<K, T> {
 
     /// Everything of this kind that waits for this end. What comes next gathers in a window behind it.
     fn collect(&self, now: Instant, kind: K, ends: Instant, calls: u32) -> Vec<T> {
-        let mut open = self.open();
+        let mut open = self.open.lock();
         // The window has another end if somebody has filled and emptied it.
         let Some(window) = open.get_mut(&kind).filter(|window| window.ends == ends) else { return Vec::new() };
         window.ends = self.end(now, calls);
@@ -126,10 +121,6 @@ impl<K: Copy + Eq + Hash, T> Windows<K, T> {
     fn end(&self, now: Instant, calls: u32) -> Instant {
         let times = calls.saturating_sub(CALLS_WITHOUT_HASTE).clamp(1, LONGEST);
         now.checked_add(self.length.saturating_mul(times)).unwrap_or(now)
-    }
-
-    fn open(&self) -> MutexGuard<'_, HashMap<K, Window<T>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -166,7 +157,7 @@ mod tests {
     fn who_goes_first_is_told_before_it_is_ready_and_who_follows_it_gathers() {
         let windows = Windows::new(LENGTH, 10);
         let started = Instant::now();
-        let first = |at, kind, calls| windows.first(&mut windows.open(), after(started, at), kind, calls);
+        let first = |at, kind, calls| windows.first(&mut windows.open.lock(), after(started, at), kind, calls);
         assert!(!first(0, "busy", 4), "others are expected");
         assert!(first(0, "kind", 1));
         assert!(!first(4, "kind", 1), "the window behind the first has begun");
@@ -227,6 +218,6 @@ mod tests {
             assert_eq!(windows.enter(now, kind, 1, || ()), Entered::First);
             now = now.checked_add(Duration::from_millis(1)).expect("in range");
         }
-        assert!(windows.open().len() <= MANY);
+        assert!(windows.open.lock().len() <= MANY);
     }
 }
