@@ -8,7 +8,12 @@ use sqlx::{PgExecutor, PgPool};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{Result, columns::Base58, database::run, transaction};
+use crate::{
+    Result,
+    columns::{Base58, Timestamp},
+    database::run,
+    transaction,
+};
 
 /// A wallet that signs in once more ends its oldest session.
 pub const MOST_PER_WALLET: i64 = 20;
@@ -46,7 +51,6 @@ pub struct SessionRow {
     pub token_hash: [u8; 32],
     pub wallet: Pubkey,
     pub kind: SessionKind,
-    pub created_at: DateTime<Utc>,
     pub last_used_at: Option<DateTime<Utc>>,
     pub expires_at: DateTime<Utc>,
     /// Whether it was ended before its time.
@@ -55,6 +59,20 @@ pub struct SessionRow {
     pub expired: bool,
     /// Whether the stored last use is old enough to be worth a write.
     pub is_use_due: bool,
+}
+
+/// A session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct SessionAnswer {
+    pub session_id: Uuid,
+    pub kind: SessionKind,
+    pub created_at: Timestamp,
+    /// Correct to ten seconds. null before the first use.
+    #[schema(required)]
+    pub last_used_at: Option<Timestamp>,
+    pub expires_at: Timestamp,
+    /// Whether this request uses it.
+    pub current: bool,
 }
 
 /// Stores the session. `None`: its challenge was used before.
@@ -77,7 +95,7 @@ pub async fn open(pool: &PgPool, session: &NewSession) -> Result<Option<SessionR
            VALUES ($1, $2, $3, $4, clock_timestamp(), now() + make_interval(secs => $5), $6)
            ON CONFLICT (challenge) DO NOTHING
            RETURNING session_id, token_hash AS "token_hash: [u8; 32]", wallet AS "wallet: Base58",
-               kind AS "kind: SessionKind", created_at, last_used_at, expires_at,
+               kind AS "kind: SessionKind", last_used_at, expires_at,
                false AS "ended!", false AS "expired!", true AS "is_use_due!""#,
         Uuid::new_v4(),
         session.token_hash.as_slice(),
@@ -99,7 +117,7 @@ pub async fn find_all(db: impl PgExecutor<'_>, token_hashes: &[[u8; 32]]) -> Res
     let rows = sqlx::query_as!(
         SessionRow,
         r#"SELECT session_id, token_hash AS "token_hash: [u8; 32]", wallet AS "wallet: Base58",
-                  kind AS "kind: SessionKind", created_at, last_used_at, expires_at,
+                  kind AS "kind: SessionKind", last_used_at, expires_at,
                   ended_at IS NOT NULL AS "ended!", expires_at <= now() AS "expired!",
                   COALESCE(last_used_at < now() - interval '10 seconds', true) AS "is_use_due!"
            FROM sessions WHERE token_hash = ANY($1)"#,
@@ -108,18 +126,18 @@ pub async fn find_all(db: impl PgExecutor<'_>, token_hashes: &[[u8; 32]]) -> Res
     Ok(rows.fetch_all(db).await?)
 }
 
-/// The sessions of a wallet that are not over, newest first.
-pub async fn list(db: impl PgExecutor<'_>, wallet: &Pubkey) -> Result<Vec<SessionRow>> {
+/// The sessions of a wallet that are not over, newest first. `current`: the one that asks.
+pub async fn list(db: impl PgExecutor<'_>, wallet: &Pubkey, current: &Uuid) -> Result<Vec<SessionAnswer>> {
     let rows = sqlx::query_as!(
-        SessionRow,
-        r#"SELECT session_id, token_hash AS "token_hash: [u8; 32]", wallet AS "wallet: Base58",
-                  kind AS "kind: SessionKind", created_at, last_used_at, expires_at,
-                  false AS "ended!", false AS "expired!",
-                  COALESCE(last_used_at < now() - interval '10 seconds', true) AS "is_use_due!"
+        SessionAnswer,
+        r#"SELECT session_id, kind AS "kind: SessionKind", created_at AS "created_at: Timestamp",
+                  last_used_at AS "last_used_at: Timestamp", expires_at AS "expires_at: Timestamp",
+                  session_id = $2 AS "current!"
            FROM sessions
            WHERE wallet = $1 AND ended_at IS NULL AND expires_at > now()
            ORDER BY created_at DESC, session_id LIMIT 100"#,
         wallet.to_string(),
+        current,
     );
     Ok(rows.fetch_all(db).await?)
 }

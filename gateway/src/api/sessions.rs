@@ -7,10 +7,7 @@ use axum::{
 };
 use chrono::TimeDelta;
 use crtx_http::{ApiError, ApiPath, ApiQuery, ErrorBody, ErrorCode, SignedIn};
-use crtx_store::{
-    reads::Timestamp,
-    sessions::{self, SessionKind, SessionRow},
-};
+use crtx_store::sessions::{self, SessionAnswer, SessionKind};
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -20,20 +17,6 @@ use crate::gateway::Gateway;
 
 /// Stands for the session of the request, in place of its id.
 const CURRENT: &str = "current";
-
-/// A session.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct SessionAnswer {
-    session_id: Uuid,
-    kind: SessionKind,
-    created_at: Timestamp,
-    /// Correct to ten seconds. null before the first use.
-    #[schema(required)]
-    last_used_at: Option<Timestamp>,
-    expires_at: Timestamp,
-    /// Whether this request uses it.
-    current: bool,
-}
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SessionListAnswer {
@@ -53,19 +36,6 @@ pub struct CurrentSessionAnswer {
     csrf_token: Option<String>,
 }
 
-impl SessionAnswer {
-    fn new(row: SessionRow, current: &SignedIn) -> Self {
-        Self {
-            session_id: row.session_id,
-            kind: row.kind,
-            created_at: Timestamp(row.created_at),
-            last_used_at: row.last_used_at.map(Timestamp),
-            expires_at: Timestamp(row.expires_at),
-            current: row.session_id == current.session_id,
-        }
-    }
-}
-
 /// The sessions of the wallet that hold.
 #[utoipa::path(
     get,
@@ -83,8 +53,7 @@ pub async fn list(
     current: SignedIn,
     ApiQuery(()): ApiQuery<()>,
 ) -> Result<Response, ApiError> {
-    let rows = sessions::list(gateway.pool(), &current.wallet).await?;
-    let sessions = rows.into_iter().map(|row| SessionAnswer::new(row, &current)).collect();
+    let sessions = sessions::list(gateway.pool(), &current.wallet, &current.session_id).await?;
     Ok(unstored(SessionListAnswer { sessions }))
 }
 
@@ -114,9 +83,8 @@ pub async fn get(
             "only the session of the request is shown; see `GET /v1/sessions`",
         ));
     }
-    let rows = sessions::list(gateway.pool(), &current.wallet).await?;
-    let row = rows.into_iter().find(|row| row.session_id == current.session_id).ok_or_else(not_found)?;
-    let session = SessionAnswer::new(row, &current);
+    let sessions = sessions::list(gateway.pool(), &current.wallet, &current.session_id).await?;
+    let session = sessions.into_iter().find(|session| session.current).ok_or_else(not_found)?;
     let wallet = current.wallet.to_string();
     Ok(unstored(CurrentSessionAnswer { session, wallet, csrf_token: current.csrf_token }))
 }

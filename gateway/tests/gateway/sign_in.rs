@@ -12,6 +12,7 @@ use ed25519_dalek::{Signer, SigningKey};
 use serde_json::{Value, json};
 use solana_keypair::Keypair;
 use solana_pubkey::Pubkey;
+use uuid::Uuid;
 
 fn signer(number: u8) -> SigningKey {
     SigningKey::from_bytes(&[number; 32])
@@ -94,7 +95,7 @@ async fn a_challenge_opens_one_session_in_all_processes() {
     assert_eq!(answers, [200, 401, 401, 401, 401, 401, 401, 401]);
     let replayed = market.ask("POST", "/v1/sign-in", &[], Some(&body)).await;
     refused(&replayed, 401, "unauthorized", "has been used");
-    assert_eq!(sessions::list(pool, &wallet(1)).await.unwrap().len(), 1);
+    assert_eq!(sessions::list(pool, &wallet(1), &Uuid::nil()).await.unwrap().len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

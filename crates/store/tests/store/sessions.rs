@@ -6,6 +6,7 @@ use crtx_store::{
     sessions::{self, MOST_PER_WALLET, NewSession, SessionKind, SessionRow},
     testing::{TestDatabase, fixtures::wallet},
 };
+use uuid::Uuid;
 
 fn session(number: u8, owner: u8) -> NewSession {
     NewSession {
@@ -52,7 +53,8 @@ async fn one_session_too_many_ends_the_oldest_of_that_wallet() {
         open(pool, number, 2).await;
     }
     assert!(!is_live(pool, 0).await && is_live(pool, 1).await && is_live(pool, most).await && is_live(pool, 200).await);
-    assert_eq!(i64::try_from(sessions::list(pool, &wallet(2)).await.unwrap().len()).unwrap(), MOST_PER_WALLET);
+    let held = sessions::list(pool, &wallet(2), &Uuid::nil()).await.unwrap();
+    assert_eq!(i64::try_from(held.len()).unwrap(), MOST_PER_WALLET);
 }
 
 #[tokio::test]
@@ -65,7 +67,7 @@ async fn only_its_wallet_ends_a_session_and_only_once() {
     assert!(sessions::end(pool, &wallet(2), &id).await.unwrap());
     assert!(!sessions::end(pool, &wallet(2), &id).await.unwrap());
     assert!(!is_live(pool, 1).await);
-    assert!(sessions::list(pool, &wallet(2)).await.unwrap().is_empty());
+    assert!(sessions::list(pool, &wallet(2), &Uuid::nil()).await.unwrap().is_empty());
 }
 
 #[tokio::test]

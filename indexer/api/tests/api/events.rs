@@ -263,7 +263,7 @@ async fn a_revoked_key_and_a_session_that_is_over_end_their_streams_within_a_sec
         assert!(took < AT_ONCE, "{took:?}");
     }
     assert_eq!(timeout(AT_ONCE, poll).await.unwrap().unwrap(), 401);
-    let id = sessions::list(pool, &wallet(1)).await.unwrap()[0].session_id;
+    let id = sessions::list(pool, &wallet(1), &Uuid::nil()).await.unwrap()[0].session_id;
     assert!(sessions::end(pool, &wallet(1), &id).await.unwrap());
     let took = of_ended.end().await;
     eprintln!("the stream ended after {took:?}");

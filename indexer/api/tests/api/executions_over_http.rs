@@ -75,7 +75,7 @@ async fn a_session_reads_the_executions_of_its_wallet_and_one_that_is_over_reads
     };
     assert_eq!(market.send(with_cookie(&browser)).await.status, 200);
     market.send(with_cookie(&mine)).await.assert_error(401, "unauthorized");
-    let session_id = sessions::list(pool, &bob).await.expect("read")[0].session_id;
+    let session_id = sessions::list(pool, &bob, &Uuid::nil()).await.expect("read")[0].session_id;
     assert!(sessions::end(pool, &bob, &session_id).await.expect("done"));
     market.get_in(&theirs, "/v1/executions").await.assert_error(401, "unauthorized");
 }
