@@ -9,10 +9,9 @@ use serde_json::{Value, json};
 use solana_commitment_config::CommitmentConfig;
 use solana_pubkey::Pubkey;
 use solana_rpc_client_api::response::RpcPrioritizationFee;
-use solana_signature::Signature;
-use solana_transaction_status_client_types::TransactionStatus;
 use tokio::time::{Instant, sleep};
 
+pub use crate::error::ChainError;
 use crate::{
     blockhash::Blockhashes,
     confirm::Confirmer,
@@ -20,12 +19,10 @@ use crate::{
     node::after,
     nodes::{Nodes, Parsed},
     seen::NewestSlot,
-    statuses,
     transaction::RecentBlockhash,
     urls::{RpcUrls, RpcUrlsError},
     wire::{AtSlot, FetchedAccount, WireKeyedAccount},
 };
-pub use crate::{error::ChainError, statuses::MAX_SIGNATURES_PER_READ};
 
 /// Maximum number of addresses in one `getMultipleAccounts`.
 pub const MAX_ACCOUNTS_PER_READ: usize = 100;
@@ -207,17 +204,6 @@ impl ChainClient {
     /// The genesis hash, which identifies the chain.
     pub async fn genesis_hash(&self) -> Result<String, ChainError> {
         self.read("getGenesisHash", &json!([]), SMALL_ANSWER).await
-    }
-
-    /// Statuses of at most 256 signatures, merged from all nodes. With `history`, the nodes also search beyond their
-    /// recent cache. "Not found" alone does not mean expired; [`Self::confirm`] detects expiry.
-    pub async fn signature_statuses(
-        &self,
-        signatures: &[Signature],
-        history: bool,
-    ) -> Result<Vec<Option<TransactionStatus>>, ChainError> {
-        let deadline = after(Instant::now(), self.shared.timeout);
-        statuses::of_several(&self.shared.nodes, signatures, history, deadline).await
     }
 
     /// Sends signed bytes to every healthy node, without their preflight check: only the chain decides what a

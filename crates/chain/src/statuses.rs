@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Maximum number of signatures in one `getSignatureStatuses`.
-pub const MAX_SIGNATURES_PER_READ: usize = 256;
+pub(crate) const MAX_SIGNATURES_PER_READ: usize = 256;
 
 /// Enough for 256 statuses with an error each.
 const ANSWER_LIMIT: usize = 1024 * 1024;
