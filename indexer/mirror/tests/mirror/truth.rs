@@ -253,12 +253,20 @@ async fn one_wrong_answer_of_the_genesis_is_refused_and_changes_nothing() {
 async fn a_node_of_another_chain_changes_nothing_and_is_told() {
     let node = market(5);
     let running = Running::start(&node, quick(Duration::from_millis(100))).await;
-    node.state().wrong_genesis = u32::MAX;
+    let asked_again = async || {
+        let left = node.state().wrong_genesis;
+        running.until("the genesis is asked for again", async || node.state().wrong_genesis < left).await;
+    };
+    node.state().wrong_genesis = u32::MAX - 1;
+    running.until_problem("other_genesis_held").await;
+    // Reads that began before it was told are over then.
+    asked_again().await;
     let (address, data) = execution(77, 1, None);
     node.state().swallow = true;
     node.change(address, data);
     node.state().swallow = false;
-    running.until_problem("other_genesis_held").await;
+    asked_again().await;
+    asked_again().await;
     assert_eq!(mirror::open_accounts(running.pool()).await.expect("counted"), 6);
     assert_eq!(status_of(running.pool(), 77).await, None);
     node.state().wrong_genesis = 0;
