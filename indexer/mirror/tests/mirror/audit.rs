@@ -8,6 +8,8 @@ use std::{
     time::Duration,
 };
 
+use agent_marketplace::state::AgentListed;
+
 use crate::chain::{Chain, agent_closed, listing_bytes, record_bytes, record_closed};
 use crtx_content::{ContentLocation, ContentStore};
 use crtx_mirror::{
@@ -116,6 +118,16 @@ impl Market {
         assert_eq!(faults.len(), 1, "{:#?}", report.faults);
         format!("{}: {}", faults[0].place, faults[0].message)
     }
+}
+
+/// The market's listing after its price changed.
+fn with_another_price() -> AgentListed {
+    let mut newer = listing(wallet(1), 0);
+    (newer.revision, newer.price) = (2, 70_000);
+    (newer.open_amount, newer.open_executions) = (50_000, 1);
+    (newer.total_executions, newer.completed_executions, newer.successful_executions) = (2, 2, 2);
+    (newer.execution_time_ms_total, newer.timed_executions, newer.platform_fees_total) = (2_400, 2, 1_000);
+    newer
 }
 
 #[track_caller]
@@ -246,11 +258,7 @@ async fn a_row_that_was_read_at_a_slot_of_the_future_is_ahead() {
 #[tokio::test]
 async fn a_row_that_the_stream_brought_during_the_audit_is_moving() {
     let market = Market::open().await;
-    let mut newer = listing(wallet(1), 0);
-    (newer.revision, newer.price) = (2, 70_000);
-    (newer.open_amount, newer.open_executions) = (50_000, 1);
-    (newer.total_executions, newer.completed_executions, newer.successful_executions) = (2, 2, 2);
-    (newer.execution_time_ms_total, newer.timed_executions, newer.platform_fees_total) = (2_400, 2, 1_000);
+    let newer = with_another_price();
     put(market.pool(), &market.agent, 104, &newer).await;
     let address = market.agent;
     // The chain has it when the audit looks again.
@@ -263,11 +271,7 @@ async fn a_row_that_the_stream_brought_during_the_audit_is_moving() {
 #[tokio::test]
 async fn a_row_is_waited_for_while_the_mirror_has_not_reached_its_account() {
     let market = Market::open().await;
-    let mut newer = listing(wallet(1), 0);
-    (newer.revision, newer.price) = (2, 70_000);
-    (newer.open_amount, newer.open_executions) = (50_000, 1);
-    (newer.total_executions, newer.completed_executions, newer.successful_executions) = (2, 2, 2);
-    (newer.execution_time_ms_total, newer.timed_executions, newer.platform_fees_total) = (2_400, 2, 1_000);
+    let newer = with_another_price();
     market.chain.state().write(market.agent, listing_bytes(&newer));
     let mut auditor = market.auditor();
     auditor.second_look_after = Duration::from_millis(50);
