@@ -12,7 +12,7 @@ pub fn markdown() -> String {
     let mut text = format!(
         "# Configuration of `crtx-server`\n\n\
          Written by `crtx-server config docs`; do not edit.\n\n\
-         ServerSettings come from a file in TOML, from environment variables and from flags; what comes later in this list \
+         Settings come from a file in TOML, from environment variables and from flags; what comes later in this list \
          wins. The\nfile is the one that `--config` or `CRTX_CONFIG` names, else `{DEFAULT_FILE}` in the working \
          directory if it exists. Lists have\ncommas between their items in variables and flags. `crtx-server config \
          check` shows what is in force and where it was\nset, or every problem at once.\n\n\
