@@ -27,6 +27,9 @@ export const pointer = (page: Page): Hand => ({
 
 /** Tab, Shift+Tab, Enter, Space, arrows and letters. After each step something other than the body has the focus. */
 export function keyboard(page: Page): Hand {
+    // The browser tells of windows that choose files only while somebody listens, and nobody waits until it knows of a new
+    // listener: a key that is pressed at once can come before that.
+    page.on('filechooser', () => undefined);
     const key = async (name: string): Promise<void> => {
         await page.keyboard.press(name);
         expect(await focusOf(page), `after ${name} on ${page.url()}`).not.toBe('body');
