@@ -38,14 +38,14 @@ pub struct Allowances<K> {
 }
 
 struct Clients<K> {
-    paces: HashMap<Option<K>, TokenBucket>,
+    buckets: HashMap<Option<K>, TokenBucket>,
     /// When those who have taken nothing for long were last forgotten: it looks at all of them.
     tidied: Option<Instant>,
 }
 
 impl<K: Eq + Hash> Allowances<K> {
     pub fn new(rate: Rate) -> Self {
-        Self { rate, clients: Mutex::new(Clients { paces: HashMap::new(), tidied: None }) }
+        Self { rate, clients: Mutex::new(Clients { buckets: HashMap::new(), tidied: None }) }
     }
 
     /// Takes one action of the client, or answers 429 `rate_limited`, which takes nothing. `what` is what the client does,
@@ -63,7 +63,7 @@ impl<K: Eq + Hash> Allowances<K> {
     pub fn charge(&self, client: K, actions: u32) {
         let now = Instant::now();
         let mut clients = self.clients.lock();
-        clients.pace(client, now).charge(now, self.cost().saturating_mul(actions));
+        clients.bucket(client, now).charge(now, self.cost().saturating_mul(actions));
     }
 
     /// Takes one action of the client, which has happened already, and returns how long it has to wait now: at most
@@ -73,11 +73,11 @@ impl<K: Eq + Hash> Allowances<K> {
         let cost = self.cost();
         let burst = cost.saturating_mul(self.rate.burst);
         let mut clients = self.clients.lock();
-        let pace = clients.pace(client, now);
-        if pace.wait(now, burst) < longest {
-            pace.charge(now, cost);
+        let bucket = clients.bucket(client, now);
+        if bucket.wait(now, burst) < longest {
+            bucket.charge(now, cost);
         }
-        pace.wait(now, burst).min(longest)
+        bucket.wait(now, burst).min(longest)
     }
 
     fn ask(&self, client: K, what: &str, takes: bool) -> Result<(), ApiError> {
@@ -85,13 +85,13 @@ impl<K: Eq + Hash> Allowances<K> {
         let Rate { policy, burst, quota, window } = self.rate;
         let cost = self.cost();
         let mut clients = self.clients.lock();
-        let pace = clients.pace(client, now);
-        let mut charged = *pace;
+        let bucket = clients.bucket(client, now);
+        let mut charged = *bucket;
         charged.charge(now, cost);
         let wait = charged.wait(now, cost.saturating_mul(burst));
         if wait.is_zero() {
             if takes {
-                *pace = charged;
+                *bucket = charged;
             }
             return Ok(());
         }
@@ -106,22 +106,22 @@ impl<K: Eq + Hash> Allowances<K> {
 }
 
 impl<K: Eq + Hash> Clients<K> {
-    fn pace(&mut self, client: K, now: Instant) -> &mut TokenBucket {
+    fn bucket(&mut self, client: K, now: Instant) -> &mut TokenBucket {
         let mut client = Some(client);
-        if self.is_full() && !self.paces.contains_key(&client) {
+        if self.is_full() && !self.buckets.contains_key(&client) {
             if self.tidied.is_none_or(|tidied| now.saturating_duration_since(tidied) >= SECOND) {
                 self.tidied = Some(now);
-                self.paces.retain(|_, pace| !pace.is_even(now));
+                self.buckets.retain(|_, bucket| !bucket.is_even(now));
             }
             if self.is_full() {
                 client = None;
             }
         }
-        self.paces.entry(client).or_insert_with(|| TokenBucket::new(now))
+        self.buckets.entry(client).or_insert_with(|| TokenBucket::new(now))
     }
 
     fn is_full(&self) -> bool {
-        self.paces.len() >= MAX_CLIENTS
+        self.buckets.len() >= MAX_CLIENTS
     }
 }
 
@@ -196,7 +196,7 @@ mod tests {
         let more: Vec<_> = (0..3).map(|client| allowances.take(MAX_CLIENTS + client, "tests").is_ok()).collect();
         assert_eq!(more, [true, true, false]);
         assert_eq!(allowances.take(0, "tests"), Ok(()), "a known client keeps its own");
-        assert_eq!(allowances.clients.lock().paces.len(), MAX_CLIENTS + 1);
+        assert_eq!(allowances.clients.lock().buckets.len(), MAX_CLIENTS + 1);
     }
 
     #[test]

@@ -40,25 +40,25 @@ mod tests {
     #[test]
     fn a_burst_is_free_and_what_follows_waits_for_its_share() {
         let now = Instant::now();
-        let mut pace = TokenBucket::new(now);
+        let mut bucket = TokenBucket::new(now);
         let waits: Vec<_> = (0..5)
             .map(|_| {
-                pace.charge(now, SECOND);
-                pace.wait(now, SECOND * 3).as_secs()
+                bucket.charge(now, SECOND);
+                bucket.wait(now, SECOND * 3).as_secs()
             })
             .collect();
         assert_eq!(waits, [0, 0, 0, 1, 2]);
-        assert_eq!(pace.wait(now + SECOND, SECOND * 3), SECOND);
-        assert!(!pace.is_even(now + SECOND * 4));
-        assert!(pace.is_even(now + SECOND * 5));
+        assert_eq!(bucket.wait(now + SECOND, SECOND * 3), SECOND);
+        assert!(!bucket.is_even(now + SECOND * 4));
+        assert!(bucket.is_even(now + SECOND * 5));
     }
 
     #[test]
     fn time_without_use_is_not_saved_up() {
         let now = Instant::now();
-        let mut pace = TokenBucket::new(now);
+        let mut bucket = TokenBucket::new(now);
         let later = now + SECOND * 100;
-        pace.charge(later, SECOND * 4);
-        assert_eq!(pace.wait(later, SECOND * 3), SECOND);
+        bucket.charge(later, SECOND * 4);
+        assert_eq!(bucket.wait(later, SECOND * 3), SECOND);
     }
 }

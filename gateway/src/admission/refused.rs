@@ -62,9 +62,9 @@ impl RefusedCalls {
         let now = Instant::now();
         let mut keys = self.keys.lock();
         if keys.len() >= MAX_KEYS && !keys.contains_key(session_key) {
-            keys.retain(|_, pace| !pace.is_even(now));
+            keys.retain(|_, bucket| !bucket.is_even(now));
             if keys.len() >= MAX_KEYS {
-                let least = keys.iter().min_by_key(|(_, pace)| pace.wait(now, Duration::ZERO)).map(|(key, _)| *key);
+                let least = keys.iter().min_by_key(|(_, bucket)| bucket.wait(now, Duration::ZERO)).map(|(key, _)| *key);
                 least.map(|key| keys.remove(&key));
             }
         }
@@ -76,7 +76,7 @@ impl RefusedCalls {
     /// How long the answer to a counted call is delayed.
     pub fn pause(&self, session_key: &Pubkey) -> Duration {
         let burst = self.share().saturating_mul(self.burst);
-        self.keys.lock().get(session_key).map_or(Duration::ZERO, |pace| pace.wait(Instant::now(), burst))
+        self.keys.lock().get(session_key).map_or(Duration::ZERO, |bucket| bucket.wait(Instant::now(), burst))
     }
 
     /// The time per refused call of one key.

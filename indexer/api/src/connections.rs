@@ -49,7 +49,7 @@ pub struct Connections {
 struct Client {
     places: Arc<Semaphore>,
     waiting: Semaphore,
-    pace: Mutex<TokenBucket>,
+    bucket: Mutex<TokenBucket>,
 }
 
 impl Client {
@@ -57,13 +57,13 @@ impl Client {
         Self {
             places: Arc::new(Semaphore::new(share)),
             waiting: Semaphore::new(MAX_WAITING_PER_CLIENT),
-            pace: Mutex::new(TokenBucket::new(Instant::now())),
+            bucket: Mutex::new(TokenBucket::new(Instant::now())),
         }
     }
 
     /// How long the next list waits because of the earlier ones.
     fn rest(&self) -> Duration {
-        self.pace.lock().wait(Instant::now(), BURST.saturating_mul(TIME_PER_COST))
+        self.bucket.lock().wait(Instant::now(), BURST.saturating_mul(TIME_PER_COST))
     }
 }
 
@@ -78,7 +78,7 @@ impl Drop for ListCharge {
     fn drop(&mut self) {
         let now = Instant::now();
         let took = now.saturating_duration_since(self.since).saturating_sub(CHEAP);
-        self.client.pace.lock().charge(now, took.saturating_mul(TIME_PER_COST));
+        self.client.bucket.lock().charge(now, took.saturating_mul(TIME_PER_COST));
     }
 }
 

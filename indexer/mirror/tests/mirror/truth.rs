@@ -259,7 +259,7 @@ async fn a_node_of_another_chain_changes_nothing_and_is_told() {
     };
     node.state().wrong_genesis = u32::MAX - 1;
     running.until_problem("other_genesis_held").await;
-    // Reads that began before it was told are over then.
+    // By then the reads that began before the wrong answer have ended.
     asked_again().await;
     let (address, data) = execution(77, 1, None);
     node.state().swallow = true;
